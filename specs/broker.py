@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 
 Value = str | float | int | bool
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class BrokerSetting:
     managers: Mapping[str, str] = field(default_factory=dict)
     """The load managers that use it, if not all do, each by the first release with it."""
     strategies: tuple[str, ...] = ()
-    used_by: tuple[str, ...] = ()
+    used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The strategies and load managers that use it, if not all do, each by the first release."""
     placement: str = ""
     algorithm: str = ""
     switch: str = ""
@@ -43,13 +45,24 @@ class BrokerSetting:
 
     def manager(self, release: str) -> str:
         """Return the load managers of a known release that use the setting; empty if all do."""
-        order = known_releases()
-        held = [one for one in self.managers if order.index(one) <= order.index(release)]
-        return self.managers[held[-1]] if held else next(iter(self.managers.values()), "")
+        return _held(self.managers, release, "")
+
+    def users(self, release: str) -> tuple[str, ...]:
+        """Return the strategies and load managers of a known release that use the setting; empty if
+        all do.
+        """
+        return _held(self.used_by, release, ())
 
     def is_in(self, release: str) -> bool:
         """True if a known release has the setting."""
         return known_releases().index(self.since) <= known_releases().index(release)
+
+
+def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
+    """Return the value that holds in a known release, or else the first; `none` without any."""
+    order = known_releases()
+    held = [one for one in by_release if order.index(one) <= order.index(release)]
+    return by_release[held[-1]] if held else next(iter(by_release.values()), none)
 
 
 @cache
@@ -130,9 +143,10 @@ def _setting(name: str, entry: Mapping[str, Any]) -> BrokerSetting:
         "since": since,
         "defaults": default if isinstance(default, dict) else {since: default},
         "strategies": tuple(entry.get("strategies", ())),
-        "used_by": tuple(entry.get("used_by", ())),
     }
     del given["default"]
-    managers = given.pop("manager", {})
+    managers, used_by = given.pop("manager", {}), given.pop("used_by", {})
     given["managers"] = managers if isinstance(managers, dict) else {since: managers}
+    users = used_by if isinstance(used_by, dict) else {since: used_by}
+    given["used_by"] = {release: tuple(names) for release, names in users.items()}
     return BrokerSetting(name, **given)

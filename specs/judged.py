@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     Value,
     broker_data,
+    every_release,
     is_older,
     nearest_release,
     release_line,
 )
 from pulsar_conformance.specs.loading import load
-
-Version = tuple[int, int, int]
+from pulsar_conformance.specs.revisions import (
+    Revision,
+    Version,
+    numbers_of,
+    precedes,
+    revised,
+)
 
 STRATEGY = "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
@@ -44,6 +50,8 @@ class JudgedVersion:
     without: tuple[str, ...] = ()
     ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
+    revised: tuple[tuple[Revision, bool], ...] = ()
+    """The revisions that divide it from the profile, and if it has each."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return clauses on the differences that matter with a cluster's settings."""
@@ -55,10 +63,24 @@ class JudgedVersion:
         if self._lacks_strategy(settings):
             lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
             found.append(f"it has no {lacking}, and OverloadShedder runs instead")
-        for name, taken in self.ways.items():
-            way = load().ways[name]
-            found.append(f"{way.question} {way.alternatives[taken].means}")
-        return (*found, *filter(None, [self.differs]))
+        strategy = _short(settings.get(STRATEGY))
+        others = {
+            name
+            for one, _ in self.revised
+            for name in one.ways
+            if one.strategy not in ("", strategy)
+        }
+        found += (way_clause(name, way) for name, way in self.ways.items() if name not in others)
+        found.append(self.differs)
+        found += (one.clause(has) for one, has in self.revised if one.strategy in ("", strategy))
+        return tuple(filter(None, found))
+
+    def why_unlike(self, strategy: str) -> str:
+        """Return why no profile decides as this version does with a strategy; empty if one does."""
+        for one, has in self.revised:
+            if one.strategy == strategy and not one.ways:
+                return one.clause(has)
+        return "it decides otherwise" if strategy in self.unlike else ""
 
     def adapted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return a cluster's settings with this version's own defaults, and OverloadShedder in
@@ -71,13 +93,45 @@ class JudgedVersion:
         return {**own, STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else own
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
-        return str(settings.get(STRATEGY)).rpartition(".")[2] in self.lacks
+        return _short(settings.get(STRATEGY)) in self.lacks
+
+
+def differences_from(
+    version: str, release: str, settings: Mapping[str, Any], *, lacks: bool
+) -> tuple[list[str], Mapping[str, str]]:
+    """Return the differences of a version from a known release: clauses, and the ways of another
+    profile.
+
+    Without `lacks`, none is about a strategy that the version lacks.
+    """
+    judged = judged_version(version)
+    if judged and not lacks:
+        judged = replace(judged, lacks=())
+    profile = load().ways_of(nearest_profile(version))
+    theirs = load().ways_of(nearest_profile(release))
+    ways = {
+        name: taken
+        for name, taken in ways_of_version(version).items()
+        if taken == profile[name] != theirs[name] and taken != "unspoken"
+    }
+    return list(judged.differences(settings)) if judged else [], ways
+
+
+def way_clause(name: str, taken: str) -> str:
+    """Return what a version does that takes an alternative of a way."""
+    way = load().ways[name]
+    return f"{way.question} {way.alternatives[taken].means}"
+
+
+def _short(name: object) -> str:
+    """Return the name of a class without its package."""
+    return str(name).rpartition(".")[2]
 
 
 @cache
 def _judged() -> Mapping[Version, JudgedVersion]:
     return {
-        _numbers(version): JudgedVersion(
+        numbers_of(version): JudgedVersion(
             version, **{key: _frozen(value) for key, value in entry.items()}
         )
         for version, entry in broker_data().get("judged", {}).items()
@@ -90,34 +144,47 @@ def _frozen(value: Any) -> Any:
 
 def _not_yet(version: str) -> tuple[str, ...]:
     """Return the strategies that a version lacks, since they were added to its line later."""
-    wanted = _numbers(version)
-    return tuple(
-        strategy
-        for strategy, firsts in broker_data().get("added", {}).items()
-        if wanted < max(map(_numbers, firsts))
-        and not any(one[:2] == wanted[:2] and one <= wanted for one in map(_numbers, firsts))
-    )
+    added = broker_data().get("added", {})
+    return tuple(strategy for strategy, firsts in added.items() if precedes(version, firsts))
 
 
+def is_paired(version: str) -> bool:
+    """True if a version compares AvgShedder's two settings with each other."""
+    return not precedes(version, broker_data()["paired"])
+
+
+@cache
 def judged_version(version: str) -> JudgedVersion | None:
-    """Return the judged version of the same release line that is nearest to a version.
+    """Return how a version differs from the profile nearest to it; None if it does not, as far as
+    is known.
 
-    That is the newest that is not newer or else the oldest; None if the line has none. It lacks
-    the strategies that the version itself lacks; of a line with a profile, such a version differs
-    in that alone.
+    The base is the judged version of its line that is nearest, which is the newest that is not
+    newer or else the oldest, or the release of the profile. It lacks the strategies that the
+    version itself lacks; revisions are those between the version and the release of the profile.
     """
-    wanted = _numbers(version)
+    wanted = numbers_of(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
         return None
     if not any(wanted):
         return None
     line = [one for one in _judged() if one[:2] == wanted[:2]]
     lacks = () if is_older(version) else _not_yet(version)
-    if not line:
-        nearest = f"released-{'.'.join(map(str, release_line(nearest_release(version))))}"
-        return JudgedVersion(version, nearest, lacks=lacks) if lacks else None
-    found = _judged()[max((one for one in line if one <= wanted), default=min(line))]
-    return replace(found, lacks=(*found.lacks, *(one for one in lacks if one not in found.lacks)))
+    found = None
+    if line:
+        found = _judged()[max((one for one in line if one <= wanted), default=min(line))]
+        lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
+    base = found or JudgedVersion(version, _profile_of_line(version))
+    changed = tuple(revised(version, _release_of(base.profile)))
+    if not (found or lacks or changed):
+        return None
+    ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
+    return replace(base, lacks=lacks, ways={**base.ways, **ways}, revised=changed)
+
+
+def _release_of(profile: str) -> str:
+    """Return the examined release of a `released-*` profile."""
+    line = release_line(profile.partition("-")[2])
+    return next(one for one in every_release() if release_line(one) == line)
 
 
 def assumption(version: str) -> str:
@@ -152,9 +219,19 @@ def has_setting(setting: BrokerSetting, version: str) -> bool:
     judged = judged_version(version)
     if judged is not None and setting.name in (*judged.has, *judged.without):
         return setting.name in judged.has
+    if any(setting.name in names for names in _added_after(version)):
+        return False
     lacking = judged.lacks if judged else ()
     only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
     return setting.is_in(nearest_release(version)) and not only_of_lacking
+
+
+def _added_after(version: str) -> Iterator[Sequence[str]]:
+    """Yield the settings that were added after a version's line, by early release."""
+    added = broker_data()["earlier"]["new"]
+    for former, release in pairwise(every_release()):
+        if release_line(version) <= release_line(former):
+            yield added.get(release, ())
 
 
 def nearest_profile(version: str) -> str:
@@ -164,8 +241,11 @@ def nearest_profile(version: str) -> str:
     for text that does not start with a version number.
     """
     judged = judged_version(version)
-    if judged is not None:
-        return judged.profile
+    return _profile_of_line(version) if judged is None else judged.profile
+
+
+def _profile_of_line(version: str) -> str:
+    """Return the newest `released-*` profile of a line that is not newer than a version's."""
     wanted = release_line(version)
     known = {
         release_line(name.partition("-")[2]): name
@@ -191,8 +271,3 @@ def ways_of_version(version: str) -> Mapping[str, str]:
 
 def _is_milestone(version: str) -> bool:
     return "-M" in version
-
-
-def _numbers(version: str) -> Version:
-    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
@@ -122,3 +123,10 @@ def printable(text: str, lines: bool = True) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
+
+
+def written_value(value: object) -> str:
+    """Format a setting's value as in broker.conf."""
+    if value in (None, ""):
+        return "empty"
+    return value if isinstance(value, str) else json.dumps(value)

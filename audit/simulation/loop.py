@@ -35,10 +35,10 @@ from pulsar_conformance.reference.splitting import middle_by_size
 from pulsar_conformance.specs import load
 
 CLIENTS_OF_TOPIC = 2
-
 ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
 PLACING: Mapping[str, str] = {
-    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays",
+    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays, "
+    "or returns if the release chooses only after the unload",
     OTHERS: "the implementation chooses among the brokers other than the former owner",
     LEAST_USED: "the world chooses the least used broker, which may be the former owner",
 }
@@ -48,10 +48,8 @@ DECLINED = ("failed", "refused", "unsupported")
 """Keys of replies that are not answers."""
 
 PLANNING = ("AvgShedder",)
-"""Strategies that also place the bundles that they shed."""
-
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
-"""Strategies that count over several cycles."""
+"""Strategies that also place the bundles that they shed, and those that count over cycles."""
 
 DESTINATION, ASKED = "destination", "asked"
 """The way and the alternative of leaders that place before they unload, and reserve no load."""
@@ -83,9 +81,9 @@ class Deciding:
 
     If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
     bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
-    If `forgets`, an unreported bundle has no averages; if `without_heap`, heap memory is not load.
-
-    `hidden` are the values of undocumented settings that neither the world nor `settings` set.
+    If `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
+    bundle has no averages; if `without_heap`, heap memory is not load. `hidden` are the values of
+    undocumented settings that neither the world nor `settings` set.
     """
 
     strategy: str | None
@@ -94,6 +92,7 @@ class Deciding:
     placing: str = ITSELF
     remembers: bool = False
     reserves: bool = True
+    returns: bool = False
     forgets: bool = False
     without_heap: bool = False
     hidden: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +111,7 @@ def deciding_by(
     `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
     known = load().profile(released) if released else None
+    asks = known is not None and known.ways.get(DESTINATION) == ASKED
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
     return Deciding(
         strategy,
@@ -119,7 +119,8 @@ def deciding_by(
         load().defaults(profile),
         placing if PLACE in operations else LEAST_USED,
         strategy in REMEMBERING and CYCLES in operations,
-        known is None or known.ways.get(DESTINATION) != ASKED,
+        not asks,
+        known is not None and not asks,
         known is not None and known.id != KEEPS_AVERAGES,
         known is not None and known.ways["heap-memory"] == "left-out",
         known.hidden if known else {},
@@ -146,6 +147,8 @@ class Simulation:
         self._recorded = {(one.cycle, one.bundle): one.target for one in world.unloads}
         self._refused: list[str] = []
         self._kept = 0
+        way = world.ways.get(DESTINATION)
+        self.returns = way != ASKED if way else deciding.returns
         for one in world.bundles:
             if not one.recorded:
                 self.leader.establish(one.name, self._rates(one, 0))
@@ -253,7 +256,7 @@ class Simulation:
             elif bundle not in bundles:
                 bundles.append(bundle)
         moves = self._place_bundles(cycle, bundles, brokers, SHEDDING, named)
-        if self.deciding.placing == ITSELF:
+        if self.deciding.placing == ITSELF and not self.returns:
             moves, placed = [one for one in moves if one.target != one.source], len(moves)
             self._kept = placed - len(moves)
         for move in moves:

@@ -101,7 +101,7 @@ class _Measured:
             period=period_of(course),
             unloads=len(course.sheds),
             unloads_of_one=max(every.values(), default=0),
-            to_and_fro=sum(1 for _ in returns(course)),
+            to_and_fro=sum(1 for _ in returns(course)) + sum(map(_returned_at_once, course.sheds)),
             kept=sum(cycle.kept for cycle in cycles),
             failovers=len(moves) - len(course.sheds),
             splits=sum(len(cycle.splits) for cycle in cycles),
@@ -186,6 +186,10 @@ def shortest_period(row: Sequence[int]) -> int | None:
         if end[period:] == end[:-period] and len(set(end)) > 1:
             return period
     return None
+
+
+def _returned_at_once(move: BundleMove) -> bool:
+    return move.source == move.target
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:

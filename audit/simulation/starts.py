@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,7 +134,8 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
         "CPU and network use grow with traffic; memory use is constant",
     ]
     name = str(args.reports or args.metrics or args.url)
-    return snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes), found.profile
+    world = snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes)
+    return replace(world, ways=found.ways), found.profile
 
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:

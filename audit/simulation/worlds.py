@@ -106,6 +106,8 @@ class SimulatedWorld:
     """Unloads of the recorded cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
     """The broker to which a bundle was assigned last before a recorded cycle, by both."""
+    ways: Mapping[str, str] = field(default_factory=dict)
+    """Ways in which the version of a real cluster differs from its profile."""
 
     @property
     def is_constant(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from pulsar_conformance.reference.splitting import RANGE
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
@@ -16,7 +17,12 @@ from pulsar_conformance.specs.broker import (
     nearest_release,
     release_line,
 )
-from pulsar_conformance.specs.judged import default_in_version, judged_version, ways_of_version
+from pulsar_conformance.specs.judged import (
+    default_in_version,
+    is_paired,
+    judged_version,
+    ways_of_version,
+)
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
@@ -98,10 +104,8 @@ LEAST_RATE = f"{PACKAGE}impl.LeastLongTermMessageRate"
 """The placement strategy that runs if there is no other."""
 
 SIMPLE_PLACEMENT = "loadBalancerPlacementStrategy"
-PLACEMENT_SINCE, COMPARED_SINCE = (2, 11), (3, 3)
-"""The first release lines that have placement strategies, and that compare one that also sheds with
-the shedding strategy; before, they compare the simple manager's.
-"""
+PLACEMENT_SINCE = (2, 11)
+"""The first release line that has placement strategies."""
 
 STOPPED, NOT_KNOWN = "none", "not known"
 """Stand for a load manager where the broker does not start, and where that is not known."""
@@ -114,11 +118,6 @@ INSTEAD = {
     "refused": "the broker does not start",
 }
 """Consequences of a bad class name, by alternative of the ways in `specs/ways.yaml`."""
-
-RANGE = "range_equally_divide"
-"""Algorithm that splits bundles if the configured one does not exist
-(NamespaceService.getNamespaceBundleSplitAlgorithmByName).
-"""
 
 BANDWIDTH, LIMIT_WAY = "loadBalancerNamespaceBundleMaxBandwidthMbytes", "bandwidth-limit"
 OVERFLOWING = 2048
@@ -197,7 +196,7 @@ def _unpaired(settings: Mapping[str, Any], version: str) -> str:
     placement = _full(settings, PLACEMENT, version)
     if placement != PACKAGE + BOTH or _replaces_placement(version):
         return ""
-    old = bool(version) and release_line(version) < COMPARED_SINCE
+    old = bool(version) and not is_paired(version)
     shedding = _full(settings, STRATEGY, version)
     if old and shedding != _full(settings, SIMPLE_PLACEMENT, version):
         return f"Pulsar {version} loads it only if {STRATEGY} and {SIMPLE_PLACEMENT} are equal"
@@ -292,13 +291,13 @@ def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tup
         setting = broker_settings().get(name)
         if setting is None:
             continue
+        default = setting.default(release)
         if setting.name == HEAP and value and _ignores_heap(runs, version):
             yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, value, runs, version):
             yield name, wrong
-        elif value != setting.default(release):
-            users = setting.manager(release if version else known_releases()[-1])
-            why = _why_off(setting, values, runs, release, users)
+        elif value != default:
+            why = _why_off(setting, values, runs, release, version)
             if why:
                 yield name, why
 
@@ -311,27 +310,27 @@ def _ignores_heap(runs: Running, version: str) -> bool:
 
 
 def _why_off(
-    setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str, users: str
+    setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str, version: str
 ) -> str:
-    """Return which other setting makes a setting ineffective; empty if none does.
-
-    `users` are the load managers that use it; empty if all do.
-    """
+    """Return which other setting makes a setting ineffective; empty if none does."""
     configured = manager_by_settings(values)
     manager = configured if runs.manager in (STOPPED, NOT_KNOWN) else runs.manager
     shedding, placement = _short(runs.shedding), _short(runs.placement)
-    belongs = MODULAR if setting.strategies else users
+    known = release if version else known_releases()[-1]
+    belongs, users = setting.manager(known), setting.users(known)
+    belongs = MODULAR if setting.strategies else belongs
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
+    bound = bound and not (version and is_paired(version))
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):
         verb = "is configured" if manager == configured else "runs"
         return f"it belongs to the {belongs} load manager, and {manager} {verb}"
     chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
-    if setting.used_by and chosen.isdisjoint(setting.used_by):
+    if users and chosen.isdisjoint(users):
         plug_ins = map(_is_plug_in, (runs.shedding, runs.placement))
-        return "" if any(plug_ins) else f"only {_listed(setting.used_by)} use it"
+        return "" if any(plug_ins) else f"only {_listed(users)} use it"
     if setting.strategies and _is_plug_in(runs.shedding):
         return ""
     if setting.strategies and shedding not in setting.strategies:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
-from pulsar_conformance.adapters.admin_api.remote import AdminApi
+from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MANAGER, manager_by_settings
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, saved_report
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
+from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead
+from pulsar_conformance.conformance.cases.settings_files import read_written_settings
+from pulsar_conformance.specs.errors import UserError
 
 UNNEEDED_PARTS = {"causes of unloading", "splits"}
 """Parts of an observation that no case needs, so that errors in them do not matter."""
@@ -105,3 +108,22 @@ def _object_or_empty(
             troubles[what] = str(error)
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_running_broker(url: str, release: str | None) -> SettingsRead:
+    """Read a broker's settings from its admin URL, changing nothing. Errors: `UserError`."""
+    dynamic = None
+    try:
+        with closing(AdminApi(Access.of(url, None, None))) as api:
+            written = api.get(f"{ADMIN}/brokers/configuration/runtime")
+            with suppress(NoAnswer):
+                dynamic = api.get(f"{ADMIN}/brokers/configuration/values")
+            if release is None:
+                with suppress(NoAnswer):
+                    release = str(api.get(f"{ADMIN}/brokers/version", text=True))
+    except NoAnswer as error:
+        raise UserError(str(error)) from None
+    found = read_written_settings(url, written, release, as_broker=True)
+    named = dynamic if isinstance(dynamic, dict) else {}
+    places = {name: f"{url}{DYNAMIC}" for name in found.values if name in named}
+    return replace(found, places={**found.places, **places})

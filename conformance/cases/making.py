@@ -197,11 +197,11 @@ def made(
     judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
     running = replace(changed, version=judging).running()
     strategy = running.shedding.rpartition(".")[2]
-    if judged and operation == SHED.id and strategy in judged.unlike:
+    if judged and operation == SHED.id and (why := judged.why_unlike(strategy)):
         raise BadSnapshot(
-            f"{source.place}: {strategy} of Pulsar {versions[0]} decides otherwise than that of "
-            f"any release with a profile; make a case with --judge-by {judged.profile}, and give "
-            f"it to pulsar-conformance ask pulsar:{judged.version}"
+            f"{source.place}: no profile decides as {strategy} of Pulsar {versions[0]}: {why}; "
+            f"make a case with --judge-by {judged.profile}, and give it to pulsar-conformance ask "
+            f"pulsar:{judged.version}"
         )
     asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
     instead = {} if asked_anyway else changed.strategy_instead(running)

@@ -21,6 +21,7 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
+    TRANSFER,
     manager_by_settings,
     what_runs,
     with_full_names,
@@ -59,7 +60,11 @@ from pulsar_conformance.conformance.explain.running import check_case, unknown_h
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.judged import nearest_profile, version_of_released
+from pulsar_conformance.specs.judged import (
+    judged_version,
+    nearest_profile,
+    version_of_released,
+)
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
@@ -249,6 +254,12 @@ def _check_extensible(args: argparse.Namespace, settings: Mapping[str, Any]) -> 
     here = f"{args.case}: this is load data of the extensible load manager"
     if args.release and nearest_profile(args.release) in WITHOUT_EXTENSIBLE:
         raise BadCase(f"{here}, which Pulsar {args.release} does not have; leave out --release")
+    judged = judged_version(args.release) if args.release else None
+    if judged and (why := judged.why_unlike(TRANSFER)):
+        raise BadCase(
+            f"{here}; {TRANSFER} of Pulsar {args.release} decides otherwise than the rules that "
+            f"this command knows: {why}; give the --release of a later version to see its decision"
+        )
     manager = manager_by_settings(settings)
     given = [one.partition("=")[0].strip() for one in args.setting]
     runs = what_runs(with_full_names(settings, given), args.release or "")

@@ -1,4 +1,5 @@
-"""Commands that look up specifications: `rules`, `rule`, `profiles`, `readings`, `schema`."""
+"""Commands that look up specifications: `rules`, `rule`, `profiles`, `readings`, `schema`, and the
+list of `settings`."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
-from pulsar_conformance.specs import Rule, Source, Specs, UnknownName
+from pulsar_conformance.specs import JSON, Rule, Setting, Source, Specs, UnknownName
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.text import columns, counted, paragraph
+from pulsar_conformance.specs.text import columns, counted, paragraph, written_value
 
 SHARED_SCHEMAS = ("message", "shapes")
 """Names of the schemas of protocol messages and of structures that operations share."""
@@ -199,6 +201,55 @@ def _example(name: str) -> Iterator[str]:
 
 def _file(name: str) -> str:
     return name if name in SHARED_SCHEMAS else f"operations/{name}"
+
+
+def setting_lines(args: argparse.Namespace) -> Iterator[str]:
+    """Yield the documented settings whose names match. Errors: `UnknownName`."""
+    known_specs = specs.load()
+    defaults = known_specs.defaults(args.profile)
+    documents = {*known_specs.documents_of(args.profile)}
+    known = {**known_specs.annotated, **known_specs.settings}
+    for pattern in args.pattern:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise UnknownName(pattern, "setting", known)
+    for name in dict.fromkeys((*known_specs.settings, *known)):
+        setting, annotated = known[name], known_specs.annotated.get(name, known[name])
+        named = name in known_specs.settings or documents.intersection(annotated.documents)
+        matches = any(fnmatchcase(name, pattern) for pattern in args.pattern)
+        if matches or (named and not args.pattern):
+            yield name
+            yield from paragraph(setting.meaning, 2)
+            facts = (
+                ("  takes", _takes(setting)),
+                ("  default", _default(name, defaults)),
+                *_describe_annotations(annotated, documents),
+            )
+            yield from columns(facts)
+
+
+def _describe_annotations(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield a setting's annotations in the given documents."""
+    if setting.dynamic is None or not documents.intersection(setting.documents):
+        return
+    yield "  dynamic", "yes" if setting.dynamic else "no; brokers read it when they start"
+    if documents.intersection(setting.deprecated_in):
+        instead = f"; {setting.replaced_by} replaces it" if setting.replaced_by else ""
+        yield "  deprecated", f"yes{instead}"
+
+
+def _takes(setting: Setting) -> str:
+    """Format a setting's type, unit and bounds."""
+    said = [setting.type, setting.unit or ""]
+    if setting.range:
+        said.append("between {:g} and {:g}".format(*setting.range))
+    if setting.choices:
+        said.append("one of " + ", ".join(map(str, setting.choices)))
+    return ", ".join(filter(None, said))
+
+
+def _default(name: str, defaults: dict[str, JSON]) -> str:
+    """Format the profile's default as in broker.conf."""
+    return written_value(defaults[name]) if name in defaults else "none is documented"
 
 
 RULES = LookUp(_rules_arguments, _rules)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters.arguments import add_dynamic, add_profile
-from pulsar_conformance.specs import JSON, Setting, UnknownName, load
+from pulsar_conformance.conformance.commands.look_up import setting_lines
 from pulsar_conformance.specs.errors import UserError, print_note
-from pulsar_conformance.specs.text import columns, counted, paragraph
+from pulsar_conformance.specs.text import counted, paragraph, written_value
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
+"""Ways that decide about the effect of settings."""
+OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.settings import SettingsRead
@@ -61,15 +62,15 @@ def run(args: argparse.Namespace) -> int:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(files[0], args)
-    options = ("release", "to", "all", "dynamic", "json", "markdown")
-    if any(vars(args)[one] for one in options):
-        named = ", ".join(f"--{one}" for one in options[:-1])
-        raise UserError(f"{named} and --{options[-1]} are for a FILE, such as a broker.conf")
-    print("\n".join(_lines(args)))
+    if any(vars(args)[one] for one in OF_FILES):
+        named = ", ".join(f"--{one}" for one in OF_FILES[:-1])
+        raise UserError(f"{named} and --{OF_FILES[-1]} are for a FILE, such as a broker.conf")
+    print("\n".join(setting_lines(args)))
     return 0
 
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
+    from pulsar_conformance.conformance.cases.live import read_running_broker
     from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
     from pulsar_conformance.conformance.common.image_tags import release_by_image
 
@@ -78,7 +79,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             raise UserError(
                 f"{file}: its configuration already includes dynamic settings; drop --dynamic"
             )
-        found = _read_running_broker(file, args.release)
+        found = read_running_broker(file, args.release)
     else:
         release, notes = (args.release, []) if args.release else release_by_image(Path(file))
         for note in notes:
@@ -93,31 +94,6 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print("\n".join(_explanation(found, args)))
     told = (found.without_effect(), found.unreadable, found.misread, found.unknown())
     return int(any(told))
-
-
-def _read_running_broker(url: str, release: str | None) -> SettingsRead:
-    """Read a broker's settings from its admin URL, without changing anything."""
-    from pulsar_conformance.adapters.admin_api.http import NoAnswer
-    from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
-    from pulsar_conformance.adapters.admin_api.requests import ADMIN
-    from pulsar_conformance.conformance.cases.settings import DYNAMIC
-    from pulsar_conformance.conformance.cases.settings_files import read_written_settings
-
-    dynamic = None
-    try:
-        with closing(AdminApi(Access.of(url, None, None))) as api:
-            written = api.get(f"{ADMIN}/brokers/configuration/runtime")
-            with suppress(NoAnswer):
-                dynamic = api.get(f"{ADMIN}/brokers/configuration/values")
-            if release is None:
-                with suppress(NoAnswer):
-                    release = str(api.get(f"{ADMIN}/brokers/version", text=True))
-    except NoAnswer as error:
-        raise UserError(str(error)) from None
-    found = read_written_settings(url, written, release, as_broker=True)
-    named = dynamic if isinstance(dynamic, dict) else {}
-    places = {name: f"{url}{DYNAMIC}" for name in found.values if name in named}
-    return replace(found, places={**found.places, **places})
 
 
 def _compared_with(found: SettingsRead) -> str:
@@ -195,7 +171,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     yield from ((note, []) for note in _release_notes(found))
-    yield from _own_differences(found)
+    yield from _own_differences(found, every)
     unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
     if unknown:
         yield "not known", unknown
@@ -210,13 +186,14 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = _later_releases(found, to)
     changes = list(_changes(found, later, to))
-    if to and (note := assumption(to)):
+    new = _last(later, to) if later else ""
+    if (to or changes) and new and (note := assumption(new)):
         yield note, []
     if changes:
         which = "" if to else ", the next known release"
-        yield f"changes with Pulsar {_last(later, to)}{which}", changes
+        yield f"changes with Pulsar {new}{which}", changes
     elif to:
-        yield f"nothing changes with Pulsar {_last(later, to)}", []
+        yield f"nothing changes with Pulsar {new}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
@@ -245,15 +222,23 @@ def _release_notes(found: SettingsRead) -> Iterator[str]:
         yield note
 
 
-def _own_differences(found: SettingsRead) -> Iterator[Section]:
-    """Yield how the version that reads the file differs from the release it is compared with."""
-    from pulsar_conformance.specs.judged import judged_version
+def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
+    """Yield how the version that reads the file differs from the release it is compared with.
 
-    judged = judged_version(found.version) if found.version else None
-    differences = list(judged.differences(found.values)) if judged else []
-    if judged and differences:
-        nearest = judged.profile.removeprefix("released-")
-        yield f"Pulsar {found.version} differs from {nearest}", differences
+    A strategy that it lacks is named among the settings without effect, if that matters. Other
+    differences between profiles are counted, if they are not about settings.
+    """
+    from pulsar_conformance.specs.judged import differences_from, way_clause
+
+    if found.version:
+        release, lacks = _compared_with(found), not found.running().culprit
+        told, ways = differences_from(found.version, release, found.values, lacks=lacks)
+        shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
+        told += [way_clause(name, way) for name, way in shown.items()]
+        if rest := len(ways) - len(shown):
+            told.append(f"{counted(rest, 'other difference')} (--all lists them)")
+        if told:
+            yield f"Pulsar {found.version} differs from {release}", told
 
 
 def _remark(found: SettingsRead, name: str) -> str:
@@ -285,40 +270,95 @@ def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
 
 def _last(later: tuple[str, ...], to: str | None) -> str:
-    """Return the version to compare with: `to`, unless it is only a release line."""
-    return to if to and to.count(".") > 1 else later[-1]
+    """Return the version to compare with: `to`, unless it is only a release line.
+
+    The milestones of a known release stand for the release itself.
+    """
+    return to if to and to.count(".") > 1 else later[-1].partition("-")[0]
 
 
 def _changes(found: SettingsRead, later: tuple[str, ...], to: str | None) -> Iterator[str]:
     """Yield what changes from the file's release to `to`, or else to the last of `later`."""
+    if later:
+        new = _last(later, to)
+        upgraded = replace(found, version=new)
+        now = replace(found, version=found.version or _compared_with(found))
+        yield from _changes_of_classes(now, upgraded)
+        yield from _changes_of_effects(now, upgraded)
+        yield from _changes_of_settings(now, later, new)
+
+
+def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield which load manager and strategies run instead of those of today."""
+    from pulsar_conformance.conformance.cases.effects import STOPPED
+
+    before, after = now.running(), upgraded.running()
+    why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
+    if after.manager == STOPPED != before.manager:
+        yield f"the broker no longer starts: {after.problem}"
+    elif after.manager != before.manager and before.manager != STOPPED:
+        yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
+    elif after.manager != before.manager:
+        yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
+    elif before.culprit or after.culprit:
+        for old, new in ((before.shedding, after.shedding), (before.placement, after.placement)):
+            if old != new:
+                yield f"{_short(new)} runs instead of {_short(old)}{why}"
+
+
+def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield the settings that begin or cease to have an effect."""
+    before = {one.name: one.why for one in now.without_effect()}
+    after = {one.name: one.why for one in upgraded.without_effect()}
+    culprits = {now.running().culprit, upgraded.running().culprit}
+    for name in (name for name in now.values if name not in culprits):
+        if name in before.keys() - after.keys():
+            yield f"{name}: it takes effect; until then, {before[name]}"
+        elif name in after.keys() - before.keys():
+            yield f"{name}: it loses its effect: {after[name]}"
+    for name in (one.name for one in now.unused if one.name not in now.values):
+        if not _has(name, now.version) and _has(name, upgraded.version):
+            yield f"{name}: Pulsar {upgraded.version} has this setting"
+
+
+def _has(name: str, version: str) -> bool:
+    """True if a version has a setting of this name."""
+    from pulsar_conformance.specs.broker import broker_settings
+    from pulsar_conformance.specs.judged import has_setting
+
+    return name in broker_settings() and has_setting(broker_settings()[name], version)
+
+
+def _changes_of_settings(now: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:
+    """Yield the defaults, the names and the deprecations that change."""
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import default_in_version
 
-    now = _compared_with(found)
-    if not later:
-        return
-    new = _last(later, to)
+    known = _compared_with(now)
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
-        before, after = _default_of(found, name), default_in_version(setting, new)
-        if setting.since in later and setting.replaces in {*found.values} - {*found.spelled}:
+        before, after = _default_of(now, name), default_in_version(setting, new)
+        if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
-        elif name not in found.values and setting.is_in(now) and before != after:
-            yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
-        elif name in {*found.values} - renamed and setting.deprecated in later:
+        elif name not in now.values and setting.is_in(known) and before != after:
+            if _matters(now, name, after) or _matters(replace(now, version=new), name, before):
+                yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
+        elif name in {*now.values} - renamed and setting.deprecated in later:
             yield f"{name}: it becomes deprecated"
+
+
+def _matters(found: SettingsRead, name: str, value: Any) -> bool:
+    """True if a value other than the default of a setting that the file lacks has an effect."""
+    from pulsar_conformance.conformance.cases.effects import HEAP
+
+    values = {**found.values, name: 1.0 if name == HEAP else value}
+    given = replace(found, values=values, places={**found.places, name: name})
+    return all(one.name != name for one in given.without_effect())
 
 
 def _short(value: Any) -> str:
     """Format a value as in broker.conf, without Pulsar's package names."""
-    return _conf_text(value).removeprefix(PACKAGE).replace(",", ", ")
-
-
-def _conf_text(value: Any) -> str:
-    """Format a value as in broker.conf."""
-    if value in (None, ""):
-        return "empty"
-    return value if isinstance(value, str) else json.dumps(value)
+    return written_value(value).removeprefix(PACKAGE).replace(",", ", ")
 
 
 def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
@@ -349,51 +389,3 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         "others": found.others,
         "nextRelease": list(_changes(found, _later_releases(found, to), to)),
     }
-
-
-def _lines(args: argparse.Namespace) -> Iterator[str]:
-    specs = load()
-    defaults = specs.defaults(args.profile)
-    documents = {*specs.documents_of(args.profile)}
-    known = {**specs.annotated, **specs.settings}
-    for pattern in args.pattern:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            raise UnknownName(pattern, "setting", known)
-    for name in dict.fromkeys((*specs.settings, *known)):
-        setting, annotated = known[name], specs.annotated.get(name, known[name])
-        named = name in specs.settings or documents.intersection(annotated.documents)
-        matches = any(fnmatchcase(name, pattern) for pattern in args.pattern)
-        if matches or (named and not args.pattern):
-            yield name
-            yield from paragraph(setting.meaning, 2)
-            facts = (
-                ("  takes", _takes(setting)),
-                ("  default", _default(name, defaults)),
-                *_describe_annotations(annotated, documents),
-            )
-            yield from columns(facts)
-
-
-def _describe_annotations(setting: Setting, documents: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield a setting's annotations in the given documents."""
-    if setting.dynamic is None or not documents.intersection(setting.documents):
-        return
-    yield "  dynamic", "yes" if setting.dynamic else "no; brokers read it when they start"
-    if documents.intersection(setting.deprecated_in):
-        instead = f"; {setting.replaced_by} replaces it" if setting.replaced_by else ""
-        yield "  deprecated", f"yes{instead}"
-
-
-def _takes(setting: Setting) -> str:
-    """Format a setting's type, unit and bounds."""
-    said = [setting.type, setting.unit or ""]
-    if setting.range:
-        said.append("between {:g} and {:g}".format(*setting.range))
-    if setting.choices:
-        said.append("one of " + ", ".join(map(str, setting.choices)))
-    return ", ".join(filter(None, said))
-
-
-def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf."""
-    return _conf_text(defaults[name]) if name in defaults else "none is documented"

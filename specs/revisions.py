@@ -1,0 +1,70 @@
+"""Changes of behaviour between two versions of a release line, with the first versions that have
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from pulsar_conformance.specs.broker import broker_data
+
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A change of behaviour.
+
+    `first` are the first versions with it, one for each release line that got it after its first
+    version. `ways` has the alternatives of a way before and after; what no way covers is told by
+    `before` and `after`. It concerns one strategy alone if `strategy` is not empty; without ways,
+    no profile then decides like a version on the other side.
+    """
+
+    pull: int
+    first: tuple[str, ...]
+    ways: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    strategy: str = ""
+    before: str = ""
+    after: str = ""
+
+    def is_in(self, version: str) -> bool:
+        """True if a version has the change."""
+        return not precedes(version, self.first)
+
+    def clause(self, has: bool) -> str:
+        """Return what a version with or without the change does; empty if only ways tell."""
+        told = self.after if has else self.before
+        return f"{told} (apache/pulsar#{self.pull})" if told else ""
+
+
+@cache
+def revisions() -> tuple[Revision, ...]:
+    """Return all known revisions. Errors: `SpecError`."""
+    return tuple(
+        Revision(**{**entry, "first": tuple(entry["first"])})
+        for entry in broker_data()["revisions"]
+    )
+
+
+def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
+    """Yield the revisions between a version and an examined one, and if the version has each."""
+    for one in revisions():
+        has = one.is_in(version)
+        if has != one.is_in(examined):
+            yield one, has
+
+
+def precedes(version: str, firsts: Sequence[str]) -> bool:
+    """True if a version is older than the first one of its line, or of a later line, in a list."""
+    wanted, known = numbers_of(version), [*map(numbers_of, firsts)]
+    return wanted < max(known) and not any(one[:2] == wanted[:2] and one <= wanted for one in known)
+
+
+def numbers_of(version: str) -> Version:
+    """Return a version as numbers, zeros if the text does not start with a version."""
+    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)
