@@ -39,6 +39,11 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 BY_TRAFFIC = "flow_or_qps_equally_divide"
 """Name of the algorithm that splits a bundle by the traffic of its topics."""
 
+AVERAGE = "AvgShedder"
+AVERAGE_COUNTS = (
+    "loadBalancerAvgShedderHitCountLowThreshold",
+    "loadBalancerAvgShedderHitCountHighThreshold",
+)
 WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 """Strategies whose decisions depend on usage in earlier cycles."""
 
@@ -219,7 +224,9 @@ def history_notes(trial: Trial) -> Iterator[str]:
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a running leader would use a usage history that the case does not give."""
+    """Yield a note if a running leader would remember what the case does not give: usages of
+    earlier cycles, or how often AvgShedder found the same brokers apart.
+    """
     for _, case in trial.questions:
         settings = {**model.defaults, **case.get("settings", {})}
         named = str(case.get("strategy") or settings.get(STRATEGY)).rpartition(".")[2]
@@ -229,6 +236,12 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
             yield (
                 "usageHistory is unknown, so usage counts as in a leader's first cycle; later "
                 f"cycles count {kept:g} x earlier + {1 - kept:g} x now ({HISTORY_SHARE} = {kept:g})"
+            )
+        if named == AVERAGE:
+            ask = " ".join(f"--setting {name}=1" for name in AVERAGE_COUNTS)
+            yield (
+                "how often the leader found the same brokers apart before is unknown, so this "
+                f"cycle counts as the first; to see what goes at the end of the count, add {ask}"
             )
 
 

@@ -11,7 +11,13 @@ from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import ZERO, Fraction, plain
 from pulsar_conformance.reference.ranges import COUNTED, FULL_UPPER, hash_of, hex_of
-from pulsar_conformance.reference.released import managers, reports, shedding, splitting
+from pulsar_conformance.reference.released import (
+    managers,
+    policies,
+    reports,
+    shedding,
+    splitting,
+)
 from pulsar_conformance.reference.released.assignment import (
     DOMAINS,
     ReleasedAssignment,
@@ -220,6 +226,8 @@ def answer_of_release(
     documented = answers.ANSWERS[operation]
     if operation == "report.due":
         return reports.due(context, case, release)
+    if operation == policies.CHANGE:
+        return policies.changed(context, case, release)
     if documented in OWN:
         return OWN[documented](context, case, release)
     return documented(context, case)

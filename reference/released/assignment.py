@@ -11,7 +11,7 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map, in_set, map_capacity
-from pulsar_conformance.reference.released.loads import Json, Leader, with_ports
+from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, with_ports
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 
@@ -21,7 +21,6 @@ LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
 """A switch that counts as on if a case does not set it, since the documents assume so."""
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
-SYSTEM = "pulsar/system"
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -171,7 +170,8 @@ class ReleasedAssignment:
     def _even(self, among: Candidates) -> Candidates:
         """Return the brokers with the fewest of the namespace's bundles."""
         namespace = self._all.namespace
-        by_setting = self._release.ways["even-spread"] == "setting" and namespace != SYSTEM
+        way = self._release.ways["even-spread"]
+        by_setting = way == "setting-alone" or (way == "setting" and namespace != SYSTEM)
         if by_setting and not self._settings.flag(EVENLY):
             return among
         return fewest(among, {name: self.served[name][namespace] for name in among})

@@ -22,9 +22,15 @@ PORT = ":8080"
 
 PORTED = re.compile(r".+:[0-9]+")
 
+SYSTEM = "pulsar/system"
+"""Namespace of the transaction coordinator and of other system topics."""
+
 SPARED = {
     "none": re.compile(r"(?!)"),
     "own": re.compile(r"pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+"),
+    "own-and-system": re.compile(
+        r"pulsar/system|pulsar/(?:[^/]+/)?[^:]+:\d+|sla-monitor/[^/]+/[^:]+:\d+"
+    ),
     "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:/]+:\d+"),
 }
 """Patterns of the brokers' own namespaces, for heartbeats and monitoring, by `spared-namespaces`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -74,7 +74,7 @@ def select(
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
     known.grow()
     view = ClusterView(known, cycle.recent, memory)
-    found = () if _off(cycle) else STRATEGIES[cycle.strategy](view)
+    found = [] if _off(cycle) else list(STRATEGIES[cycle.strategy](view))
     kept = [_without_excluded(known, one) for one in found]
     names = [bundle for one in kept for bundle in one.bundles]
     old = next((one for one in names if namespace_of(one).count("/") > 1), None)
@@ -89,7 +89,10 @@ def select(
         for one in sheds
         for bundle in one.bundles
     ]
-    return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds))
+    excluded = {
+        one.broker: [bundle for bundle in one.bundles if bundle not in names] for one in found
+    }
+    return Derivation({"unload": answer}, partial(_steps, cycle, release, sheds, excluded))
 
 
 def _offered(release: ReleasedWays) -> frozenset[str]:
@@ -166,7 +169,12 @@ def _without_excluded(known: Leader, unloads: BrokerUnloads) -> BrokerUnloads:
     return replace(unloads, bundles=kept)
 
 
-def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> Iterator[Step]:
+def _steps(
+    cycle: Cycle,
+    release: ReleasedWays,
+    sheds: list[BrokerUnloads],
+    excluded: Mapping[str, Sequence[str]],
+) -> Iterator[Step]:
     yield Step("strategy", f"{cycle.strategy}, as in '{release.title}'")
     off = _off(cycle)
     if off:
@@ -176,9 +184,11 @@ def _steps(cycle: Cycle, release: ReleasedWays, sheds: list[BrokerUnloads]) -> I
                 yield Step("stays", f"{bundle}, on {name}: {off}", detail=True)
     if release.ways["destination"] == "asked" and any(one.bundles for one in sheds):
         place = release.place("destination")
-        assumed = "assumed to be another broker; otherwise the bundle stays"
+        assumed = "assumed to be another broker; if place.broker gives the same, the bundle stays"
         yield Step("destination", f"{assumed} ({place})")
     for one in sheds:
         yield Step(one.broker, "")
         for step in one.explain():
             yield step.within()
+        for bundle in excluded.get(one.broker, ()):
+            yield Step("excluded", f"{bundle} stays: {EXCLUDED} names its namespace").within()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, throughput
-from pulsar_conformance.reference.released.loads import Leader
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.loads import SYSTEM, Leader
 
 if TYPE_CHECKING:
     from pulsar_conformance.reference.released.transfer_shedder import TransferMemory
@@ -122,4 +123,6 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
 def _why(view: ClusterView, bundle: str) -> str:
     if bundle in view.recent:
         return "unloaded within the grace period"
+    if namespace_of(bundle) == SYSTEM:
+        return f"in {SYSTEM} ({view.known.release.place('spared-namespaces')})"
     return f"a broker's own ({view.known.release.place('spared-namespaces')})"

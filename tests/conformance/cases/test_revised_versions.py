@@ -1,0 +1,199 @@
+"""Versions of one line that decide otherwise than the release that was examined.
+
+The versions and their behaviour are those of the pull requests named in specs/broker.yaml and of
+the sources of 2.10.4, 3.0.0, 3.0.7, 3.1.0 and 3.2.0.
+"""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.broker import broker_data, known_releases
+from pulsar_conformance.specs.judged import (
+    is_paired,
+    judged_version,
+    nearest_profile,
+    ways_of_version,
+)
+from pulsar_conformance.specs.loading import load
+from pulsar_conformance.specs.revisions import precedes, revisions
+
+MB = 1_000_000
+
+
+def model(version):
+    return Model(nearest_profile(version)).with_ways(ways_of_version(version))
+
+
+@pytest.mark.parametrize(
+    ("version", "firsts", "older"),
+    [
+        ("3.0.0", ["2.11.2", "3.0.1"], True),
+        ("3.0.1", ["2.11.2", "3.0.1"], False),
+        ("3.0.12", ["2.11.2", "3.0.1"], False),
+        ("2.11.1", ["2.11.2", "3.0.1"], True),
+        ("2.11.2", ["2.11.2", "3.0.1"], False),
+        ("2.10.6", ["2.11.2", "3.0.1"], True),  # A line that never got it.
+        ("3.1.0", ["2.11.2", "3.0.1"], False),  # A later line has it from its start.
+        ("3.2.4", ["3.0.8", "3.3.3"], True),
+        ("3.3.2", ["3.0.8", "3.3.3"], True),
+        ("4.0.0", ["3.0.8", "3.3.3"], False),
+    ],
+)
+def test_a_version_has_what_its_line_got_before(version, firsts, older):
+    assert precedes(version, firsts) is older
+
+
+def test_examined_releases_are_never_revised():
+    for release in known_releases():
+        judged = judged_version(release)
+        assert judged is None or not judged.revised
+
+
+def test_each_revision_names_alternatives_that_exist():
+    ways = load().ways
+    for one in revisions():
+        assert one.first
+        assert one.ways or (one.before and one.after)
+        for name, both in one.ways.items():
+            assert {*both} <= {*ways[name].alternatives}
+    assert len(revisions()) == len(broker_data()["revisions"])
+
+
+def brokers(*each):
+    """Return brokers with bundles: messages and megabytes per second."""
+    found, averages = {}, {}
+    for place, bundles in enumerate(each):
+        names = []
+        for number, (messages, megabytes) in enumerate(bundles):
+            name = f"t/ns/0x{16 * place + number:02x}000000_0x{16 * place + number + 1:02x}000000"
+            rates = {"msgRateIn": messages, "msgRateOut": 0, "msgThroughputOut": 0}
+            rates["msgThroughputIn"] = megabytes * MB
+            averages[name] = {"shortTermData": {**rates, "numSamples": 10, "maxSamples": 10}}
+            names.append(name)
+        found[f"b{place}"] = {
+            "cpu": {"usage": 10, "limit": 100},
+            "msgRateIn": sum(one[0] for one in bundles),
+            "msgRateOut": 0,
+            "msgThroughputIn": sum(one[1] for one in bundles) * MB,
+            "msgThroughputOut": 0,
+            "bundles": names,
+        }
+    return {"brokers": found, "bundles": averages, "recentlyUnloaded": {}}
+
+
+# Broker b2 has the most messages, 70,000/s, and b3 the most bytes. Before the change, b3 takes b2's
+# place for its 80 MB/s, then b4 takes b3's for its 20,000 messages, over the 10,000 of b3: in the
+# end b4 is both the busiest and the least busy.
+@pytest.mark.parametrize(
+    ("version", "sheds"),
+    [
+        *((one, False) for one in ("2.10.5", "3.0.0", "3.0.1", "3.1.0")),
+        *((one, True) for one in ("2.10.6", "3.0.2", "3.0.7", "3.1.1", "3.2.0")),
+    ],
+)
+def test_uniform_load_shedder_chose_one_pair_by_both_measures(version, sheds):
+    loads = ((50_000, 50), (60_000, 60), (70_000, 70), (10_000, 80), (20_000, 10))
+    each = [[(messages / 10, megabytes / 10)] * 10 for messages, megabytes in loads]
+    settings = {"loadBalancerLoadSheddingStrategy": "UniformLoadShedder"}
+    case = {"strategy": "UniformLoadShedder", "settings": settings, **brokers(*each)}
+    unloads = model(version).answer("shed.select", case)["unload"]
+    assert {one["broker"] for one in unloads} == ({"b2"} if sheds else set())
+
+
+@pytest.mark.parametrize(
+    ("version", "goes"),
+    [("2.11.0", False), ("3.0.0", False), ("2.11.1", True), ("3.0.1", True), ("3.1.0", True)],
+)
+def test_bundles_of_the_system_namespace_were_spared(version, goes):
+    case = brokers([(100, 40), (100, 30), (100, 20)], [(10, 1)], [(10, 1)])
+    case["brokers"]["b0"]["cpu"]["usage"] = 90
+    text = json.dumps({"strategy": "ThresholdShedder", "settings": {}, **case})
+    first = case["brokers"]["b0"]["bundles"][0]
+    case = json.loads(text.replace(first, "pulsar/system/0x00000000_0xffffffff"))
+    unloads = model(version).answer("shed.select", case)["unload"]
+    assert unloads
+    assert any(one["bundle"].startswith("pulsar/system/") for one in unloads) is goes
+
+
+@pytest.mark.parametrize(
+    ("version", "splits"),
+    [
+        *((one, True) for one in ("2.10.4", "2.11.1", "3.0.0")),
+        *((one, False) for one in ("2.10.5", "2.11.2", "3.0.1", "3.1.0")),
+    ],
+)
+def test_a_lone_broker_split_its_bundles(version, splits):
+    assert (ways_of_version(version)["lone-broker"] == "splits") is splits
+
+
+@pytest.mark.parametrize(
+    ("version", "by_setting"),
+    [
+        *((one, True) for one in ("2.11.4", "3.0.5", "3.1.3", "3.2.3", "3.3.0")),
+        *((one, False) for one in ("3.0.6", "3.2.4", "3.3.1", "4.0.0")),
+    ],
+)
+def test_the_switch_of_even_spread_held_for_the_system_namespace_too(version, by_setting):
+    assert (ways_of_version(version)["even-spread"] == "setting-alone") is by_setting
+
+
+@pytest.mark.parametrize(
+    ("version", "paired"),
+    [("3.0.7", False), ("3.2.4", False), ("3.3.2", False), ("3.0.8", True), ("4.2.4", True)],
+)
+def test_from_when_on_the_two_settings_of_avg_shedder_are_compared(version, paired):
+    assert is_paired(version) is paired
+
+
+POLICY = {"primary": ["b1"], "secondary": [], "minLimit": 1, "usageThreshold": 80}
+
+
+# 3.0 leaves out what the new policy does not select, and without a scope unloads all that it does.
+@pytest.mark.parametrize(
+    ("scope", "old_releases", "later"),
+    [
+        ("changed", ["t/b"], ["t/a", "t/b"]),
+        ("all_matching", ["t/b", "t/c"], ["t/a", "t/b", "t/c"]),
+        ("none", [], []),
+        (None, ["t/b", "t/c"], ["t/a", "t/b"]),
+    ],
+)
+def test_a_changed_policy_unloads_what_the_new_one_selects(scope, old_releases, later):
+    case = {
+        "scope": scope,
+        "old": {**POLICY, "namespaces": ["t/a", "t/c"]},
+        "new": {**POLICY, "namespaces": ["t/b", "t/c"]},
+        "namespaces": ["t/a", "t/b", "t/c", "t/d"],
+    }
+    assert Model("released-3.0").answer("policy.changed", case) == {"unload": old_releases}
+    for profile in ("released-4.0", "released-4.2", "documented-4.0"):
+        assert Model(profile).answer("policy.changed", case) == {"unload": later}
+    assert "unsupported" in Model("released-2.10").answer("policy.changed", case)
+
+
+def test_other_brokers_in_a_policy_unload_all_that_the_new_one_selects():
+    case = {
+        "scope": "changed",
+        "old": {**POLICY, "namespaces": ["t/a", "t/c"]},
+        "new": {**POLICY, "primary": ["b2"], "namespaces": ["t/b", "t/c"]},
+        "namespaces": ["t/a", "t/b", "t/c"],
+    }
+    assert Model("released-3.0").answer("policy.changed", case) == {"unload": ["t/b", "t/c"]}
+
+
+def test_the_differences_of_a_version_are_told(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerSheddingIntervalMinutes=2\n", "utf-8")
+    main(["settings", str(conf), "--release", "3.0.0"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Pulsar 3.0.0 differs from 3.0.7" in out
+    assert "Is a bundle split if only one broker is up? Yes." in out
+    main(["settings", str(conf), "--release", "2.10.4"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Pulsar 2.10.4 differs from 3.0.7" in out
+    assert "Does heap memory count in the usage of a broker? Only in the weighted usage" in out
+    assert "other differences (--all lists them)" in out
+    main(["settings", str(conf), "--release", "3.0.7"])
+    assert "Pulsar 3.0.7 differs" not in capsys.readouterr().out

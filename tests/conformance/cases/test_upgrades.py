@@ -1,0 +1,102 @@
+"""What `settings --to` says about an upgrade: what runs, and which settings have an effect."""
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+SHEDDING, PLACEMENT = "loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy"
+AVERAGE = {SHEDDING: f"{PACKAGE}impl.AvgShedder", PLACEMENT: f"{PACKAGE}impl.AvgShedder"}
+
+
+@pytest.fixture
+def changes(capsys, tmp_path):
+    """Return what changes for settings between two versions, on one line, and the title."""
+
+    def ask(settings, release, to=None):
+        conf = tmp_path / "broker.conf"
+        conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
+        main(["settings", str(conf), "--release", release, *(["--to", to] if to else [])])
+        out = capsys.readouterr().out
+        sections = {part.partition("\n")[0]: part for part in out.split("\n\n")}
+        title = next((one for one in sections if one.startswith("changes with Pulsar")), "")
+        return title, " ".join(sections.get(title, "").split())
+
+    return ask
+
+
+# 3.0.7 compares AvgShedder's class with loadBalancerPlacementStrategy and falls back to the simple
+# load manager; 4.0 compares the right setting (apache/pulsar#23156).
+def test_a_pair_that_runs_only_from_4_0_on_takes_effect(changes):
+    _, told = changes({**AVERAGE, "maxUnloadPercentage": "0.5"}, "3.0.7", "4.2.4")
+    assert (
+        "the modular load manager runs instead of the simple one; until then, Pulsar 3.0.7" in told
+    )
+    assert f"{SHEDDING}: it takes effect; until then, it belongs to the modular" in told
+    assert "maxUnloadPercentage: it takes effect" in told
+    _, told = changes({**AVERAGE, "maxUnloadPercentage": "0.5"}, "4.0.7", "4.2.4")
+    assert "takes effect" not in told
+
+
+def test_a_class_that_does_not_exist_keeps_4_2_from_starting(changes):
+    settings = {"loadManagerClassName": f"{PACKAGE}impl.ExtensibleLoadManagerImpl"}
+    _, told = changes(settings, "3.0.7", "4.2.4")
+    assert "the broker no longer starts: Pulsar has no class" in told
+    _, told = changes(settings, "3.0.7", "4.0.7")
+    assert "no longer starts" not in told
+
+
+# PIP-358: OverloadShedder weighs usages from 4.0 on.
+def test_weights_begin_to_count_for_overload_shedder(changes):
+    settings = {SHEDDING: f"{PACKAGE}impl.OverloadShedder", "loadBalancerCPUResourceWeight": "0.5"}
+    _, told = changes(settings, "3.0.7", "4.2.4")
+    assert (
+        "loadBalancerCPUResourceWeight: it takes effect; until then, only ThresholdShedder" in told
+    )
+    _, told = changes(settings, "4.0.7", "4.2.4")
+    assert "loadBalancerCPUResourceWeight" not in told
+
+
+def test_the_default_of_a_setting_that_never_counts_is_no_change(changes):
+    _, told = changes({"loadBalancerEnabled": "true"}, "3.0.7", "4.2.4")
+    assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
+    assert "loadBalancerMemoryResourceWeight" not in told  # Heap memory counts in neither.
+    _, told = changes({"loadBalancerEnabled": "true"}, "2.10.5", "4.2.4")
+    assert "loadBalancerMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
+
+
+# The defaults of 5.0.0 are those of the pages of 5.0; 5.0.0-M1 still has those of 4.2.
+@pytest.mark.parametrize("to", ["5.0", "5.0.0", "5.0.1", None])
+def test_a_release_line_means_its_releases_and_not_its_milestones(changes, to):
+    title, told = changes({"loadBalancerEnabled": "true"}, "4.2.4", to)
+    assert title.startswith(f"changes with Pulsar {'5.0.1' if to == '5.0.1' else '5.0.0'}")
+    assert f"{SHEDDING}: the default becomes AvgShedder, from ThresholdShedder" in told
+    assert "defaultNumberOfNamespaceBundles: the default becomes 32, from 4" in told
+
+
+def test_a_milestone_that_is_named_is_meant(changes):
+    assert changes({"loadBalancerEnabled": "true"}, "4.2.4", "5.0.0-M1") == ("", "")
+
+
+def test_settings_that_a_later_version_has_are_told(changes):
+    name = "loadBalancerAvgShedderLowThreshold"
+    _, told = changes({**AVERAGE, name: "10"}, "3.0.2", "4.2.4")
+    assert f"{name}: Pulsar 4.2.4 has this setting" in told
+    _, told = changes({**AVERAGE, name: "10"}, "3.0.7", "4.2.4")
+    assert f"{name}: Pulsar 4.2.4 has this setting" not in told
+
+
+# From 4.0 on, the simple manager's placement is compared with nothing.
+@pytest.mark.parametrize(
+    ("release", "used"), [("3.0.7", True), ("3.3.2", True), ("3.0.8", False), ("4.2.4", False)]
+)
+def test_the_placement_of_the_simple_manager_counts_only_while_it_is_compared(
+    capsys, tmp_path, release, used
+):
+    conf = tmp_path / "broker.conf"
+    simple = {"loadBalancerPlacementStrategy": f"{PACKAGE}impl.AvgShedder"}
+    conf.write_text(
+        "".join(f"{name}={value}\n" for name, value in {**AVERAGE, **simple}.items()), "utf-8"
+    )
+    main(["settings", str(conf), "--release", release])
+    told = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    assert ("loadBalancerPlacementStrategy" in told) is not used
