@@ -136,6 +136,7 @@ class ReleasedAssignment:
             same = set(left) == set(before)
             named = ", ".join(name for name in brokers if name in left)
             names = "all of these" if same else named or "no broker"
+            names += self._why_spread() if place == EVEN else ""
             yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
         if self.second and set(self.second.candidates) != set(before):
@@ -169,12 +170,23 @@ class ReleasedAssignment:
 
     def _even(self, among: Candidates) -> Candidates:
         """Return the brokers with the fewest of the namespace's bundles."""
-        namespace = self._all.namespace
-        way = self._release.ways["even-spread"]
-        by_setting = way == "setting-alone" or (way == "setting" and namespace != SYSTEM)
-        if by_setting and not self._settings.flag(EVENLY):
+        if self._spread_by_setting and not self._settings.flag(EVENLY):
             return among
-        return fewest(among, {name: self.served[name][namespace] for name in among})
+        return fewest(among, {name: self.served[name][self._all.namespace] for name in among})
+
+    @property
+    def _spread_by_setting(self) -> bool:
+        """True if a setting decides whether bundles of the namespace are spread evenly."""
+        way = self._release.ways["even-spread"]
+        return way == "setting-alone" or (way == "setting" and self._all.namespace != SYSTEM)
+
+    def _why_spread(self) -> str:
+        """Return what the setting that is off means for the namespace; empty if it is on."""
+        if self._release.ways["even-spread"] == "always" or self._settings.flag(EVENLY):
+            return ""
+        if self._spread_by_setting:
+            return f", since {EVENLY} is false"
+        return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
     def _latest(self, among: Candidates) -> Candidates:
         """Return the brokers with the latest version, or all if any version is unknown."""
