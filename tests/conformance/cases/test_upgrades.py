@@ -1,4 +1,4 @@
-"""What `settings --to` says about an upgrade: what runs, and which settings have an effect."""
+"""Changes that `settings --to` lists for an upgrade: what runs, and which settings count."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
