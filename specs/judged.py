@@ -144,8 +144,12 @@ def _frozen(value: Any) -> Any:
 
 def _not_yet(version: str) -> tuple[str, ...]:
     """Return the strategies that a version lacks, since they were added to its line later."""
-    added = broker_data().get("added", {})
-    return tuple(strategy for strategy, firsts in added.items() if precedes(version, firsts))
+    return tuple(name for name in broker_data()["added"] if comes_later(name, version))
+
+
+def comes_later(name: str, version: str) -> bool:
+    """True if a class of the load balancing was added after a version, or after its line."""
+    return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
 
 
 def is_paired(version: str) -> bool:

@@ -18,6 +18,7 @@ from pulsar_conformance.specs.broker import (
     release_line,
 )
 from pulsar_conformance.specs.judged import (
+    comes_later,
     default_in_version,
     is_paired,
     judged_version,
@@ -87,15 +88,6 @@ ROLES: Mapping[str, str] = {
     STRATEGY: "shedding strategy of the modular load manager",
     PLACEMENT: "placement strategy",
 }
-
-SINCE: Mapping[str, tuple[int, int]] = {
-    "extensions.ExtensibleLoadManagerImpl": (3, 0),
-    "extensions.scheduler.TransferShedder": (3, 0),
-    "impl.AvgShedder": (3, 0),
-    "impl.LeastResourceUsageWithWeight": (2, 11),
-    "impl.RoundRobinBrokerSelector": (3, 0),
-}
-"""The release line that added a class, if 2.10 lacks it."""
 
 BOTH = "impl.AvgShedder"
 """The class that sheds and places, and has to be set for both."""
@@ -237,9 +229,10 @@ def _problem(name: str, value: str, version: str) -> str:
 
 def _lacks(version: str, own: str) -> bool:
     """True if a version lacks one of Pulsar's classes."""
-    judged = judged_version(version) if version else None
-    old = bool(version) and release_line(version) < SINCE.get(own, (0, 0))
-    return old or (judged is not None and _short(own) in judged.lacks)
+    if not version:
+        return False
+    judged = judged_version(version)
+    return comes_later(_short(own), version) or (judged is not None and _short(own) in judged.lacks)
 
 
 def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
