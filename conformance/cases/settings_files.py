@@ -20,6 +20,9 @@ from pulsar_conformance.conformance.cases.settings import (
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,
+    TERRAFORM_FILES,
+    find_here_document,
+    first_known_name,
     is_yaml,
     properties,
 )
@@ -109,6 +112,7 @@ def _entries(
     format is detected.
     """
     marked, text = text.startswith(MARK), text.removeprefix(MARK)
+    _refuse_program(file, text)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and is_yaml(file, text):
         try:
@@ -125,6 +129,23 @@ def _entries(
         return simple, (), ()
     entries, off = _of_conf(file, text, marked)
     return entries, (), off
+
+
+def _refuse_program(file: Path, text: str) -> None:
+    """Raise `BadSetting` for Terraform files, and for scripts with settings in a here-document."""
+    if file.suffix in TERRAFORM_FILES:
+        first = first_known_name(text.splitlines())
+        place = f"{file}:{first[0] + 1}: {first[1]} is in" if first else f"{file}: it is"
+        raise BadSetting(
+            f"{place} a Terraform file, which is not read; save the values it gives to the Helm "
+            "chart in a YAML file of their own"
+        )
+    if found := find_here_document(file, text):
+        raise BadSetting(
+            f"{file}:{found.line}: {found.name} is in a here-document of a script, which is not "
+            "read; save the text of the here-document in a file of its own, as .yaml for Helm "
+            "values"
+        )
 
 
 def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
