@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,15 @@ import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
     LEFT_OUT,
+    MAP,
     MOUNTED,
+    SECTIONS,
+    SERVICE,
+    SET,
     STANDALONE,
+    WORKLOAD,
+    FoundInYAML,
+    YAMLScope,
     children,
     components_run,
     containers_of_brokers,
@@ -34,12 +41,6 @@ from pulsar_conformance.conformance.common.yaml_parts import (
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.setting_names import why_unknown
 
-SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
-"""Keys of YAML files whose values are settings or environment variables."""
-
-SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
-"""Kinds of sources: brokers of one file that may each have settings of their own."""
-
 SECRET, ENCODED = "Secret", "data"
 """The kind of resource with values in base64, and the key of these."""
 
@@ -54,67 +55,9 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 LATER = {MAP: -1, SET: 1}
 """Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
 
-Source = tuple[str, str]
-"""The kind and the name of a source; both empty for settings that belong to none."""
-
 
 class BadYAML(UserError):
     """Raised for a YAML file whose settings cannot be known; the message is one sentence."""
-
-
-@dataclass(frozen=True)
-class FoundInYAML:
-    """A setting in a YAML file, or a part of the file that is not read."""
-
-    place: str
-    name: str
-    text: str
-    source: Source
-    unread: str = ""
-    """Why the value is not known, or the part not read; empty for a known value."""
-    part: bool = False
-    """True if this is a part such as an env_file, instead of a setting."""
-    off: str = ""
-    """Why a variable does not reach the broker's settings; empty if it does."""
-
-    @property
-    def key(self) -> str:
-        """Return the name without the prefix of variables."""
-        return self.name.removeprefix(PREFIX)
-
-    @property
-    def matters(self) -> bool:
-        """True if this is a setting about load balancing."""
-        return not self.part and why_unknown(self.key) != ""
-
-
-@dataclass(frozen=True)
-class YAMLScope:
-    """Where a YAML node is: its file, the keys that lead to it, and its source."""
-
-    file: str
-    path: tuple[str, ...] = ()
-    source: Source = ("", "")
-    resource: bool = False
-    """True within a Kubernetes resource."""
-
-    def under(self, key: str) -> YAMLScope:
-        """Return the scope of a key's value."""
-        return replace(self, path=(*self.path, key))
-
-    def place(self, node: Any) -> str:
-        """Return the file and the line of a node."""
-        return f"{self.file}:{node.start_mark.line + 1}"
-
-    @property
-    def ends(self) -> str:
-        """Return the last key; empty at the top."""
-        return self.path[-1] if self.path else ""
-
-    @property
-    def composed(self) -> bool:
-        """True within a service of a compose file."""
-        return self.source[0] == SERVICE
 
 
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:

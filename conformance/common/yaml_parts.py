@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import yaml
+from pulsar_conformance.conformance.common.settings_properties import PREFIX
+from pulsar_conformance.specs.setting_names import why_unknown
 from yaml.constructor import SafeConstructor
 
 OTHER_COMPONENTS = frozenset(
@@ -36,6 +39,12 @@ DISTRIBUTION = re.compile(
 )
 """Matches the last part of a repository with images of Pulsar or of a distribution of it."""
 
+SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
+"""Keys of YAML files whose values are settings or environment variables."""
+
+SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
+"""Kinds of sources: brokers of one file that may each have settings of their own."""
+
 EXTRA_CONTAINERS = frozenset(
     {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
 )
@@ -58,6 +67,65 @@ VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
 
 ESCAPED = "\0"
 """Stands for `$$`, which is a dollar sign and begins no variable."""
+
+
+Source = tuple[str, str]
+"""The kind and the name of a source; both empty for settings that belong to none."""
+
+
+@dataclass(frozen=True)
+class FoundInYAML:
+    """A setting in a YAML file, or a part of the file that is not read."""
+
+    place: str
+    name: str
+    text: str
+    source: Source
+    unread: str = ""
+    """Why the value is not known, or the part not read; empty for a known value."""
+    part: bool = False
+    """True if this is a part such as an env_file, instead of a setting."""
+    off: str = ""
+    """Why a variable does not reach the broker's settings; empty if it does."""
+
+    @property
+    def key(self) -> str:
+        """Return the name without the prefix of variables."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def matters(self) -> bool:
+        """True if this is a setting about load balancing."""
+        return not self.part and why_unknown(self.key) != ""
+
+
+@dataclass(frozen=True)
+class YAMLScope:
+    """Where a YAML node is: its file, the keys that lead to it, and its source."""
+
+    file: str
+    path: tuple[str, ...] = ()
+    source: Source = ("", "")
+    resource: bool = False
+    """True within a Kubernetes resource."""
+
+    def under(self, key: str) -> YAMLScope:
+        """Return the scope of a key's value."""
+        return replace(self, path=(*self.path, key))
+
+    def place(self, node: Any) -> str:
+        """Return the file and the line of a node."""
+        return f"{self.file}:{node.start_mark.line + 1}"
+
+    @property
+    def ends(self) -> str:
+        """Return the last key; empty at the top."""
+        return self.path[-1] if self.path else ""
+
+    @property
+    def composed(self) -> bool:
+        """True within a service of a compose file."""
+        return self.source[0] == SERVICE
 
 
 def plain(key: str) -> str:
