@@ -76,6 +76,7 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         raise BadYAML(f"{file}: it isn't YAML") from None
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
+    found = _without_anchors(found)
     taken = {one.name for one in found if one.part and not one.off}
     off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
     found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
@@ -93,6 +94,14 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         if one.part or one.matters or (one.name and not one.unread):
             kept.append(one)
     return kept
+
+
+def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
+    """Return what was found without keys that are not read but serve as an anchor of those that
+    are.
+    """
+    read = {one.place for one in found if not (one.part or one.misplaced)}
+    return [one for one in found if not (one.misplaced and one.place in read)]
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
@@ -168,7 +177,10 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield _variable(scope.place(key), name, value, scope)
             yield from _within_text(key, value, scope)
         elif isinstance(value, yaml.ScalarNode):
+            yield from _misplaced(key, scope)
             yield from _within_text(key, value, scope)
+        elif scope.resource and name == "values" and scope.ends == "spec":
+            yield from _walk(value, replace(scope.under(name), resource=False))
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
 
@@ -176,7 +188,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings in the Helm values of an Argo CD application."""
     for one in helm_values(node):
-        yield from _walk(one, replace(scope, path=()))
+        yield from _walk(one, replace(scope, path=(), resource=False))
     for one in items_of(children(node).get("valueFiles")):
         why = "it is not read; give that file with --conf"
         yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
@@ -232,6 +244,13 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
         yield FoundInYAML(scope.place(key), key.value, "", scope.source, why, True)
 
 
+def _misplaced(key: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a known setting under a key that is not read, unless it is another component's."""
+    known = why_unknown(key.value.removeprefix(PREFIX)) is None
+    if known and not any(map(names_other, scope.path)):
+        yield scope.misplaced(key)
+
+
 def _is_setting(name: str, scope: YAMLScope) -> bool:
     """True if a YAML scalar is a setting, by its section or, at the top level, by its name."""
     if scope.path:
@@ -278,7 +297,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
     known = children(node)
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
     off = why_not_applied(scalar(known.get("image")), *commands)
-    yield from (replace(one, off=off) for one in found)
+    yield from (replace(one, off=one.off or off) for one in found)
     if "standalone" in components_run(*commands):
         place = scope.place(next(filter(None, commands)))
         yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)

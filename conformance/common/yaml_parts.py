@@ -87,6 +87,8 @@ class FoundInYAML:
     """True if this is a part such as an env_file, instead of a setting."""
     off: str = ""
     """Why a variable does not reach the broker's settings; empty if it does."""
+    misplaced: bool = False
+    """True for a setting under a key that is not read, which `off` or `unread` names."""
 
     @property
     def key(self) -> str:
@@ -107,7 +109,7 @@ class YAMLScope:
     path: tuple[str, ...] = ()
     source: Source = ("", "")
     resource: bool = False
-    """True within a Kubernetes resource."""
+    """True within a Kubernetes resource, except in the Helm values that one has."""
 
     def under(self, key: str) -> YAMLScope:
         """Return the scope of a key's value."""
@@ -121,6 +123,20 @@ class YAMLScope:
     def ends(self) -> str:
         """Return the last key; empty at the top."""
         return self.path[-1] if self.path else ""
+
+    def misplaced(self, key: Any) -> FoundInYAML:
+        """Return the setting of a key that is not read here, with the key to write it under.
+
+        Whether it has an effect is not known of variables and of operators' resources.
+        """
+        own = self.resource and self.source[0] in ("", SET)
+        keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
+        right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
+        why = f"{'.'.join(self.path)} is not read; write it under {right}"
+        found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
+        if own or key.value.startswith(PREFIX):
+            return replace(found, unread=why, part=True)
+        return replace(found, off=why)
 
     @property
     def composed(self) -> bool:
