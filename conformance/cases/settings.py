@@ -63,6 +63,8 @@ class Entry:
     place: str
     name: str
     text: str
+    bare: bool = False
+    """True for a variable without the prefix, given to Pulsar's image."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
+    DERIVED,
     LEFT_OUT,
     MAP,
     MOUNTED,
@@ -21,6 +22,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     WORKLOAD,
     FoundInYAML,
     YAMLScope,
+    applies_variables,
     children,
     components_run,
     containers_of_brokers,
@@ -76,7 +78,9 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         raise BadYAML(f"{file}: it isn't YAML") from None
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
-    found = _without_anchors(found)
+    found = _with_maps_of_images(_without_anchors(found))
+    if DERIVED.search(text):
+        found = [replace(one, of_image=False) for one in found]
     taken = {one.name for one in found if one.part and not one.off}
     off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
     found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
@@ -94,6 +98,12 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         if one.part or one.matters or (one.name and not one.unread):
             kept.append(one)
     return kept
+
+
+def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
+    """Return what was found, with the ConfigMaps and Secrets that `envFrom` gives to an image."""
+    maps = {one.name for one in found if one.part and one.of_image}
+    return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
@@ -203,11 +213,11 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             why = "its value is not base64, as a Secret's data have to be"
             yield FoundInYAML(scope.place(key), key.value, "", scope.source, why)
         else:
-            named = [(key.value, text.strip())]
-            if key.value.endswith(".conf"):
+            named, whole = [(key.value, text.strip())], key.value.endswith(".conf")
+            if whole:
                 named = [(name, one) for _, name, one in properties(text)]
             for name, one in () if names_other(key.value) else named:
-                yield FoundInYAML(scope.place(key), name, one, scope.source)
+                yield FoundInYAML(scope.place(key), name, one, scope.source, of_file=whole)
 
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -232,7 +242,7 @@ def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a file within a ConfigMap, unless it is another component's."""
     if not names_other(key.value):
         for _, name, text in properties(value.value):
-            yield FoundInYAML(scope.place(key), name, text, scope.source)
+            yield FoundInYAML(scope.place(key), name, text, scope.source, of_file=True)
 
 
 def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -296,8 +306,9 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
     """
     known = children(node)
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
-    off = why_not_applied(scalar(known.get("image")), *commands)
-    yield from (replace(one, off=one.off or off) for one in found)
+    image = scalar(known.get("image"))
+    off, own = why_not_applied(image, *commands), applies_variables(image, *commands)
+    yield from (replace(one, off=one.off or off, of_image=own) for one in found)
     if "standalone" in components_run(*commands):
         place = scope.place(next(filter(None, commands)))
         yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
@@ -317,7 +328,8 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return the setting with a scalar value; in a compose file, null is the shell's value."""
     if not scope.composed:
-        return FoundInYAML(place, name, rendered(value), scope.source)
+        of_chart = scope.of_chart
+        return FoundInYAML(place, name, rendered(value), scope.source, of_image=of_chart)
     if is_null(value):
         return _unknown(place, name, "the shell", scope)
     return _composed(place, name, rendered(value, booleans=False), scope)

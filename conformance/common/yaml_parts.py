@@ -34,6 +34,12 @@ ALONE = re.compile(
 )
 """Matches a command that runs a broker and nothing before it, which could apply variables."""
 
+APPLIED = re.compile(r"bin/apply-config-from-env\.py[^;&|]*\bconf/broker\.conf")
+"""Matches the command that applies variables to broker.conf."""
+
+DERIVED = re.compile(r"^[^#\n]*\b(lunastreaming|private-cloud|sn-platform)\b", re.MULTILINE)
+"""Matches a line that names an image derived from Pulsar's, whose broker.conf may have more."""
+
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
 )
@@ -87,6 +93,10 @@ class FoundInYAML:
     """True if this is a part such as an env_file, instead of a setting."""
     off: str = ""
     """Why a variable does not reach the broker's settings; empty if it does."""
+    of_image: bool = False
+    """True for an environment variable of Pulsar's own image."""
+    of_file: bool = False
+    """True for a line of a whole file."""
     misplaced: bool = False
     """True for a setting under a key that is not read, which `off` or `unread` names."""
 
@@ -94,6 +104,11 @@ class FoundInYAML:
     def key(self) -> str:
         """Return the name without the prefix of variables."""
         return self.name.removeprefix(PREFIX)
+
+    @property
+    def bare(self) -> bool:
+        """True for a variable of Pulsar's own image without the prefix."""
+        return self.of_image and not self.of_file and not self.name.startswith(PREFIX)
 
     @property
     def matters(self) -> bool:
@@ -137,6 +152,12 @@ class YAMLScope:
         if own or key.value.startswith(PREFIX):
             return replace(found, unread=why, part=True)
         return replace(found, off=why)
+
+    @property
+    def of_chart(self) -> bool:
+        """True for the values of a broker that Helm charts give to its image as variables."""
+        outside = self.resource or self.composed or self.ends != "configData"
+        return not outside and any(plain(key).startswith("broker") for key in self.path)
 
     @property
     def composed(self) -> bool:
@@ -203,13 +224,30 @@ def why_not_applied(image: str, *commands: Any) -> str:
     Only images of Pulsar itself, which have no commands of their own, are known.
     """
     alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
-    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    if not alone or name not in ("pulsar", "pulsar-all"):
+    if not alone or not _is_own_image(image):
         return ""
     return (
         f"the command runs bin/pulsar {alone[1]} without bin/apply-config-from-env.py, so the "
         f"variable does not reach {alone[1]}.conf"
     )
+
+
+def applies_variables(image: str, *commands: Any) -> bool:
+    """True if a container of Pulsar itself applies its variables to broker.conf.
+
+    A script of one's own may do otherwise, and so may another image.
+    """
+    said = " ".join(filter(None, map(_words, commands)))
+    if "standalone" in components_run(*commands):
+        return False
+    script = APPLIED.search(said) is not None
+    return (_is_own_image(image) and not said) or ((_is_own_image(image) or not image) and script)
+
+
+def _is_own_image(image: str) -> bool:
+    """True if an image is named like those of Apache Pulsar."""
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return name in ("pulsar", "pulsar-all")
 
 
 def _words(node: Any) -> str:
