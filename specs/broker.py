@@ -120,6 +120,23 @@ def is_older(version: str) -> bool:
     return release_line(version) < release_line(known_releases()[0])
 
 
+@cache
+def is_unlisted(name: str, version: str | None) -> bool:
+    """True if a version's conf/broker.conf is known to lack a setting; None is the newest release.
+
+    Errors: `UnknownName` for text that does not start with a version number.
+    """
+    unlisted = broker_data()["unlisted"]
+    version = version or known_releases()[-1]
+    line, newest = release_line(version), release_line(unlisted["newest"])
+    if line > newest or (line == newest and version.removeprefix("v") != unlisted["newest"]):
+        return False
+    return any(
+        name in names and release_line(first) <= line
+        for first, names in unlisted["settings"].items()
+    )
+
+
 def release_line(version: str) -> tuple[int, int]:
     """Return the major and minor version, which identify a release line."""
     found = re.match(r"v?(\d+)\.(\d+)", version)

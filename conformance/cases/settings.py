@@ -63,6 +63,8 @@ class Entry:
     place: str
     name: str
     text: str
+    bare: bool = False
+    """True for a variable without the prefix, given to Pulsar's image."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +181,12 @@ class SettingsRead:
 
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
+        return [*self.unused, *self.disabled()]
+
+    def disabled(self) -> list[Unused]:
+        """Return the settings in `values` that have no effect because of others."""
         why = {**dict(self._without_package()), **dict(without_effect(self.named(), self.version))}
-        names = (name for name in self.values if name in why)
-        return [*self.unused, *(Unused(self.places[name], name, why[name]) for name in names)]
+        return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 
     def _without_package(self) -> Iterator[tuple[str, str]]:
         """Yield settings of a file that name a class without its package, each with the reason."""
@@ -239,7 +244,7 @@ def read_entries(
             why = f"{entry.text} is read as false, since only true means true"
             misread.append(Unused(entry.place, entry.name, why))
         empty = as_broker and not text and _type_of(entry.name) == "list"
-        if empty:
+        if empty and not _is_empty_by_default(entry.name):
             misread.append(Unused(entry.place, entry.name, EMPTY_LIST))
         try:
             value = "" if empty else setting_value(entry.name, text, any_range=as_broker)
@@ -255,25 +260,23 @@ def read_entries(
         if entry.name in values and values[entry.name] != value:
             unused.append(Unused(places[entry.name], entry.name, over))
         values[entry.name], places[entry.name] = value, entry.place
-    written = dict(places)
-    unused += _use_documented_spelling(values, places)
-    spelled = {
-        one.replaces: one.name
-        for one in broker_settings().values()
-        if one.name in written
-        and places.get(one.replaces) == written[one.name]
-        and written.get(one.replaces) != written[one.name]
-    }
+    spelled, overridden = _use_documented_spelling(values, places)
+    unused += overridden
     given = {name: value for name, value in values.items() if value is not None}
     read = SettingsRead(given, places, tuple(unused), others, release or "", spelled=spelled)
     return replace(read, unreadable=tuple(bad.values()), misread=tuple(misread))
 
 
-def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> Iterator[Unused]:
-    """Use the documented name of settings that have two; yield the settings thus overridden.
+def _use_documented_spelling(
+    values: dict[str, Any], places: dict[str, str]
+) -> tuple[dict[str, str], list[Unused]]:
+    """Use the documented name of settings that have two.
 
-    A release that knows both names uses the value of the new one unless that is the default.
+    Return the new name of each setting whose value it gives, and the settings thus overridden. A
+    release that knows both names uses the value of the new one unless that is the default.
     """
+    spelled: dict[str, str] = {}
+    overridden: list[Unused] = []
     for setting in broker_settings().values():
         name, old = setting.name, setting.replaces
         if not old or name not in values:
@@ -281,8 +284,10 @@ def _use_documented_spelling(values: dict[str, Any], places: dict[str, str]) -> 
         value, place = values.pop(name), places.pop(name)
         if old not in values or value not in (None, setting.default(known_releases()[-1])):
             if old in values and values[old] != value:
-                yield Unused(places[old], old, f"{place} sets {name}, which counts instead")
-            values[old], places[old] = value, place
+                why = f"{place} sets {name}, which counts instead"
+                overridden.append(Unused(places[old], old, why))
+            values[old], places[old], spelled[old] = value, place, name
+    return spelled, overridden
 
 
 def given_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -301,7 +306,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
             other = "without a value" if given[name] is None else f"as {given[name]}"
             raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")
         given[name], places[name] = found, GIVEN
-    for one in _use_documented_spelling(given, places):
+    for one in _use_documented_spelling(given, places)[1]:
         raise BadSetting(f"--setting {one.name}: {one.why}")
     return given
 
@@ -326,6 +331,12 @@ def _type_of(name: str) -> str:
         return broker_settings()[name].type
     known = specs.load().settings
     return known[name].type if name in known else "number"
+
+
+def _is_empty_by_default(name: str) -> bool:
+    """True if the default of a list is empty in every release."""
+    known = broker_settings().get(name)
+    return known is not None and not any(known.defaults.values())
 
 
 def _parse_value(name: str, text: str) -> Any:

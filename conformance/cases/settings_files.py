@@ -20,10 +20,14 @@ from pulsar_conformance.conformance.cases.settings import (
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,
+    TERRAFORM_FILES,
+    find_here_document,
+    first_known_name,
     is_yaml,
     properties,
 )
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
+from pulsar_conformance.specs.broker import is_unlisted
 from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
@@ -62,12 +66,28 @@ def read_settings(
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
     entries, unread, off = _entries(file, text)
-    found = read_entries(entries, release, as_broker=as_broker)
-    found = replace(found, unused=(*found.unused, *off))
+    given = list(entries)
+    ignored = [one for one in given if _is_ignored(one, release)]
+    found = read_entries((one for one in given if one not in ignored), release, as_broker=as_broker)
+    found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
     if not (found.values or found.unused or found.unreadable):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: it has no load balancing settings; {why}")
     return replace(found, unread=unread)
+
+
+def _is_ignored(entry: Entry, release: str | None) -> bool:
+    """True if Pulsar's image ignores a variable, since it needs the prefix."""
+    known = entry.bare and why_unknown(entry.name, release) is None
+    return known and is_unlisted(entry.name, release)
+
+
+def _why_ignored(entry: Entry) -> Unused:
+    why = (
+        "bin/apply-config-from-env.py takes names without the prefix only if broker.conf has them; "
+        f"write {PREFIX}{entry.name}"
+    )
+    return Unused(entry.place, entry.name, why)
 
 
 def read_in_force(
@@ -109,6 +129,7 @@ def _entries(
     format is detected.
     """
     marked, text = text.startswith(MARK), text.removeprefix(MARK)
+    _refuse_program(file, text)
     plain = not text.lstrip().startswith("{") and not LOGGED.search(text)
     if plain and is_yaml(file, text):
         try:
@@ -118,13 +139,30 @@ def _entries(
         off = tuple(Unused(one.place, one.key, one.off) for one in found if one.off)
         found = [one for one in found if not one.off]
         unread = (Unused(one.place, one.key, one.unread) for one in found if one.unread)
-        known = [Entry(one.place, one.key, one.text) for one in found if not one.unread]
+        known = [Entry(one.place, one.key, one.text, one.bare) for one in found if not one.unread]
         return known, tuple(dict.fromkeys(unread)), off
     simple = _simple_entries(file, text)
     if simple is not None:
         return simple, (), ()
     entries, off = _of_conf(file, text, marked)
     return entries, (), off
+
+
+def _refuse_program(file: Path, text: str) -> None:
+    """Raise `BadSetting` for Terraform files, and for scripts with settings in a here-document."""
+    if file.suffix in TERRAFORM_FILES:
+        first = first_known_name(text.splitlines())
+        place = f"{file}:{first[0] + 1}: {first[1]} is in" if first else f"{file}: it is"
+        raise BadSetting(
+            f"{place} a Terraform file, which is not read; save the values it gives to the Helm "
+            "chart in a YAML file of their own"
+        )
+    if found := find_here_document(file, text):
+        raise BadSetting(
+            f"{file}:{found.line}: {found.name} is in a here-document of a script, which is not "
+            "read; save the text of the here-document in a file of its own, as .yaml for Helm "
+            "values"
+        )
 
 
 def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
@@ -207,7 +245,7 @@ def _of_environment(file: Path, text: str) -> Iterator[Entry]:
 def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
     """Yield variables as settings, prefixed ones last, as Pulsar's images apply them."""
     for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
-        yield Entry(place, name.removeprefix(PREFIX), value)
+        yield Entry(place, name.removeprefix(PREFIX), value, not name.startswith(PREFIX))
 
 
 def _strip_quotes(text: str) -> str:

@@ -115,8 +115,7 @@ def _default_of(found: SettingsRead, name: str) -> Any:
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
     """Return the value and the release's default of each setting that has an effect."""
-    unused = found.without_effect()
-    without = {one.name for one in unused if found.places.get(one.name) == one.place}
+    without = {one.name for one in found.disabled()}
     return {
         name: (value, _default_of(found, name))
         for name, value in found.values.items()

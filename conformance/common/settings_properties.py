@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+from pulsar_conformance.specs.setting_names import why_unknown
 
 COMMENT = re.compile(r"\s*[#!]")
 PROPERTY = re.compile(r"((?:\\.|[^\s=:\\])+)\s*[=:]?(.*)")
@@ -19,6 +22,14 @@ YAML_FILES = (".yaml", ".yml")
 OTHER_FILES = (".conf", ".properties", ".env", ".json", ".log")
 """Suffixes of files in which a line with a colon is not YAML."""
 
+TERRAFORM_FILES = (".tf", ".hcl", ".tfvars")
+SCRIPTS = (".sh", ".bash", ".ksh", ".zsh")
+
+HERE_DOCUMENT = re.compile(r"<<(?P<indented>[-~]?)\s*\\?(?P<quote>[\"']?)(?P<end>\w+)(?P=quote)")
+"""Matches the beginning of a here-document, such as `<<EOF`, and the word that ends it."""
+
+NAMED = re.compile(r"[A-Za-z]\w+")
+
 ASSIGNED = re.compile(r"^\s*(export\s+)?[\w.]+\s*=", re.MULTILINE)
 KEYED = re.compile(r"""^\s*(- +)?["']?[\w.]+["']?:(\s|$)""", re.MULTILINE)
 """Match a line `name=value`, and a line `key: value` of YAML."""
@@ -31,6 +42,47 @@ def is_yaml(file: Path, text: str) -> bool:
     if file.suffix in OTHER_FILES and not re.search(rf"^\s*{PREFIX}\w+:", text, re.MULTILINE):
         return False
     return KEYED.search(text) is not None and ASSIGNED.search(text) is None
+
+
+@dataclass(frozen=True)
+class HereDocument:
+    """A here-document with a setting about load balancing, and the line and name of the first."""
+
+    line: int
+    name: str
+
+
+def find_here_document(file: Path, text: str) -> HereDocument | None:
+    """Return the first here-document of a script that has settings; None without one.
+
+    Only an end at the beginning of its line counts if the suffix does not tell a script, since the
+    commands in a YAML file are indented.
+    """
+    script = file.suffix in SCRIPTS or text.startswith("#!")
+    if file.suffix in (*YAML_FILES, *OTHER_FILES) and not script:
+        return None
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        for found in () if COMMENT.match(line) else HERE_DOCUMENT.finditer(line):
+            indented = script or found["indented"]
+            ended = (
+                (one.strip() if indented else one) == found["end"] for one in lines[number + 1 :]
+            )
+            length = next((count for count, end in enumerate(ended) if end), None)
+            body = lines[number + 1 : number + 1 + (length or 0)]
+            if named := first_known_name(body):
+                return HereDocument(number + 2 + named[0], named[1])
+    return None
+
+
+def first_known_name(lines: list[str]) -> tuple[int, str] | None:
+    """Return the index of the first line with the name of a known setting, and that name."""
+    for index, line in enumerate(lines):
+        for word in () if COMMENT.match(line) else NAMED.findall(line):
+            name = word.removeprefix(PREFIX)
+            if why_unknown(name) is None:
+                return index, name
+    return None
 
 
 def properties(text: str) -> Iterator[tuple[int, str, str]]:

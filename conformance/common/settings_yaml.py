@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
+    DERIVED,
     LEFT_OUT,
+    MAP,
     MOUNTED,
+    SECTIONS,
+    SERVICE,
+    SET,
     STANDALONE,
+    WORKLOAD,
+    FoundInYAML,
+    YAMLScope,
+    applies_variables,
     children,
     components_run,
     containers_of_brokers,
@@ -34,12 +43,6 @@ from pulsar_conformance.conformance.common.yaml_parts import (
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.setting_names import why_unknown
 
-SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
-"""Keys of YAML files whose values are settings or environment variables."""
-
-SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
-"""Kinds of sources: brokers of one file that may each have settings of their own."""
-
 SECRET, ENCODED = "Secret", "data"
 """The kind of resource with values in base64, and the key of these."""
 
@@ -54,67 +57,9 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 LATER = {MAP: -1, SET: 1}
 """Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
 
-Source = tuple[str, str]
-"""The kind and the name of a source; both empty for settings that belong to none."""
-
 
 class BadYAML(UserError):
     """Raised for a YAML file whose settings cannot be known; the message is one sentence."""
-
-
-@dataclass(frozen=True)
-class FoundInYAML:
-    """A setting in a YAML file, or a part of the file that is not read."""
-
-    place: str
-    name: str
-    text: str
-    source: Source
-    unread: str = ""
-    """Why the value is not known, or the part not read; empty for a known value."""
-    part: bool = False
-    """True if this is a part such as an env_file, instead of a setting."""
-    off: str = ""
-    """Why a variable does not reach the broker's settings; empty if it does."""
-
-    @property
-    def key(self) -> str:
-        """Return the name without the prefix of variables."""
-        return self.name.removeprefix(PREFIX)
-
-    @property
-    def matters(self) -> bool:
-        """True if this is a setting about load balancing."""
-        return not self.part and why_unknown(self.key) != ""
-
-
-@dataclass(frozen=True)
-class YAMLScope:
-    """Where a YAML node is: its file, the keys that lead to it, and its source."""
-
-    file: str
-    path: tuple[str, ...] = ()
-    source: Source = ("", "")
-    resource: bool = False
-    """True within a Kubernetes resource."""
-
-    def under(self, key: str) -> YAMLScope:
-        """Return the scope of a key's value."""
-        return replace(self, path=(*self.path, key))
-
-    def place(self, node: Any) -> str:
-        """Return the file and the line of a node."""
-        return f"{self.file}:{node.start_mark.line + 1}"
-
-    @property
-    def ends(self) -> str:
-        """Return the last key; empty at the top."""
-        return self.path[-1] if self.path else ""
-
-    @property
-    def composed(self) -> bool:
-        """True within a service of a compose file."""
-        return self.source[0] == SERVICE
 
 
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
@@ -133,6 +78,9 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         raise BadYAML(f"{file}: it isn't YAML") from None
     except RecursionError:
         raise BadYAML(f"{file}: it is nested too deeply, or contains itself") from None
+    found = _with_maps_of_images(_without_anchors(found))
+    if DERIVED.search(text):
+        found = [replace(one, of_image=False) for one in found]
     taken = {one.name for one in found if one.part and not one.off}
     off = {one.name: one.off for one in found if one.part and one.off and one.name not in taken}
     found = [replace(one, off=one.off or off.get(one.source[1], "")) for one in found]
@@ -150,6 +98,20 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         if one.part or one.matters or (one.name and not one.unread):
             kept.append(one)
     return kept
+
+
+def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
+    """Return what was found, with the ConfigMaps and Secrets that `envFrom` gives to an image."""
+    maps = {one.name for one in found if one.part and one.of_image}
+    return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
+
+
+def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
+    """Return what was found without keys that are not read but serve as an anchor of those that
+    are.
+    """
+    read = {one.place for one in found if not (one.part or one.misplaced)}
+    return [one for one in found if not (one.misplaced and one.place in read)]
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
@@ -225,7 +187,10 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield _variable(scope.place(key), name, value, scope)
             yield from _within_text(key, value, scope)
         elif isinstance(value, yaml.ScalarNode):
+            yield from _misplaced(key, scope)
             yield from _within_text(key, value, scope)
+        elif scope.resource and name == "values" and scope.ends == "spec":
+            yield from _walk(value, replace(scope.under(name), resource=False))
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
 
@@ -233,7 +198,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings in the Helm values of an Argo CD application."""
     for one in helm_values(node):
-        yield from _walk(one, replace(scope, path=()))
+        yield from _walk(one, replace(scope, path=(), resource=False))
     for one in items_of(children(node).get("valueFiles")):
         why = "it is not read; give that file with --conf"
         yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
@@ -248,11 +213,11 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             why = "its value is not base64, as a Secret's data have to be"
             yield FoundInYAML(scope.place(key), key.value, "", scope.source, why)
         else:
-            named = [(key.value, text.strip())]
-            if key.value.endswith(".conf"):
+            named, whole = [(key.value, text.strip())], key.value.endswith(".conf")
+            if whole:
                 named = [(name, one) for _, name, one in properties(text)]
             for name, one in () if names_other(key.value) else named:
-                yield FoundInYAML(scope.place(key), name, one, scope.source)
+                yield FoundInYAML(scope.place(key), name, one, scope.source, of_file=whole)
 
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -277,7 +242,7 @@ def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a file within a ConfigMap, unless it is another component's."""
     if not names_other(key.value):
         for _, name, text in properties(value.value):
-            yield FoundInYAML(scope.place(key), name, text, scope.source)
+            yield FoundInYAML(scope.place(key), name, text, scope.source, of_file=True)
 
 
 def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -287,6 +252,13 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
     if named:
         why = f"its text has settings, such as {named}, and is not read; write them as keys"
         yield FoundInYAML(scope.place(key), key.value, "", scope.source, why, True)
+
+
+def _misplaced(key: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a known setting under a key that is not read, unless it is another component's."""
+    known = why_unknown(key.value.removeprefix(PREFIX)) is None
+    if known and not any(map(names_other, scope.path)):
+        yield scope.misplaced(key)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:
@@ -334,8 +306,9 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
     """
     known = children(node)
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
-    off = why_not_applied(scalar(known.get("image")), *commands)
-    yield from (replace(one, off=off) for one in found)
+    image = scalar(known.get("image"))
+    off, own = why_not_applied(image, *commands), applies_variables(image, *commands)
+    yield from (replace(one, off=one.off or off, of_image=own) for one in found)
     if "standalone" in components_run(*commands):
         place = scope.place(next(filter(None, commands)))
         yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
@@ -355,7 +328,8 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return the setting with a scalar value; in a compose file, null is the shell's value."""
     if not scope.composed:
-        return FoundInYAML(place, name, rendered(value), scope.source)
+        of_chart = scope.of_chart
+        return FoundInYAML(place, name, rendered(value), scope.source, of_image=of_chart)
     if is_null(value):
         return _unknown(place, name, "the shell", scope)
     return _composed(place, name, rendered(value, booleans=False), scope)

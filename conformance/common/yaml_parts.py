@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import yaml
+from pulsar_conformance.conformance.common.settings_properties import PREFIX
+from pulsar_conformance.specs.setting_names import why_unknown
 from yaml.constructor import SafeConstructor
 
 OTHER_COMPONENTS = frozenset(
@@ -31,10 +34,22 @@ ALONE = re.compile(
 )
 """Matches a command that runs a broker and nothing before it, which could apply variables."""
 
+APPLIED = re.compile(r"bin/apply-config-from-env\.py[^;&|]*\bconf/broker\.conf")
+"""Matches the command that applies variables to broker.conf."""
+
+DERIVED = re.compile(r"^[^#\n]*\b(lunastreaming|private-cloud|sn-platform)\b", re.MULTILINE)
+"""Matches a line that names an image derived from Pulsar's, whose broker.conf may have more."""
+
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
 )
 """Matches the last part of a repository with images of Pulsar or of a distribution of it."""
+
+SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
+"""Keys of YAML files whose values are settings or environment variables."""
+
+SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
+"""Kinds of sources: brokers of one file that may each have settings of their own."""
 
 EXTRA_CONTAINERS = frozenset(
     {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
@@ -58,6 +73,96 @@ VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
 
 ESCAPED = "\0"
 """Stands for `$$`, which is a dollar sign and begins no variable."""
+
+
+Source = tuple[str, str]
+"""The kind and the name of a source; both empty for settings that belong to none."""
+
+
+@dataclass(frozen=True)
+class FoundInYAML:
+    """A setting in a YAML file, or a part of the file that is not read."""
+
+    place: str
+    name: str
+    text: str
+    source: Source
+    unread: str = ""
+    """Why the value is not known, or the part not read; empty for a known value."""
+    part: bool = False
+    """True if this is a part such as an env_file, instead of a setting."""
+    off: str = ""
+    """Why a variable does not reach the broker's settings; empty if it does."""
+    of_image: bool = False
+    """True for an environment variable of Pulsar's own image."""
+    of_file: bool = False
+    """True for a line of a whole file."""
+    misplaced: bool = False
+    """True for a setting under a key that is not read, which `off` or `unread` names."""
+
+    @property
+    def key(self) -> str:
+        """Return the name without the prefix of variables."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def bare(self) -> bool:
+        """True for a variable of Pulsar's own image without the prefix."""
+        return self.of_image and not self.of_file and not self.name.startswith(PREFIX)
+
+    @property
+    def matters(self) -> bool:
+        """True if this is a setting about load balancing."""
+        return not self.part and why_unknown(self.key) != ""
+
+
+@dataclass(frozen=True)
+class YAMLScope:
+    """Where a YAML node is: its file, the keys that lead to it, and its source."""
+
+    file: str
+    path: tuple[str, ...] = ()
+    source: Source = ("", "")
+    resource: bool = False
+    """True within a Kubernetes resource, except in the Helm values that one has."""
+
+    def under(self, key: str) -> YAMLScope:
+        """Return the scope of a key's value."""
+        return replace(self, path=(*self.path, key))
+
+    def place(self, node: Any) -> str:
+        """Return the file and the line of a node."""
+        return f"{self.file}:{node.start_mark.line + 1}"
+
+    @property
+    def ends(self) -> str:
+        """Return the last key; empty at the top."""
+        return self.path[-1] if self.path else ""
+
+    def misplaced(self, key: Any) -> FoundInYAML:
+        """Return the setting of a key that is not read here, with the key to write it under.
+
+        Whether it has an effect is not known of variables and of operators' resources.
+        """
+        own = self.resource and self.source[0] in ("", SET)
+        keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
+        right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
+        why = f"{'.'.join(self.path)} is not read; write it under {right}"
+        found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
+        if own or key.value.startswith(PREFIX):
+            return replace(found, unread=why, part=True)
+        return replace(found, off=why)
+
+    @property
+    def of_chart(self) -> bool:
+        """True for the values of a broker that Helm charts give to its image as variables."""
+        outside = self.resource or self.composed or self.ends != "configData"
+        return not outside and any(plain(key).startswith("broker") for key in self.path)
+
+    @property
+    def composed(self) -> bool:
+        """True within a service of a compose file."""
+        return self.source[0] == SERVICE
 
 
 def plain(key: str) -> str:
@@ -119,13 +224,30 @@ def why_not_applied(image: str, *commands: Any) -> str:
     Only images of Pulsar itself, which have no commands of their own, are known.
     """
     alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
-    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    if not alone or name not in ("pulsar", "pulsar-all"):
+    if not alone or not _is_own_image(image):
         return ""
     return (
         f"the command runs bin/pulsar {alone[1]} without bin/apply-config-from-env.py, so the "
         f"variable does not reach {alone[1]}.conf"
     )
+
+
+def applies_variables(image: str, *commands: Any) -> bool:
+    """True if a container of Pulsar itself applies its variables to broker.conf.
+
+    A script of one's own may do otherwise, and so may another image.
+    """
+    said = " ".join(filter(None, map(_words, commands)))
+    if "standalone" in components_run(*commands):
+        return False
+    script = APPLIED.search(said) is not None
+    return (_is_own_image(image) and not said) or ((_is_own_image(image) or not image) and script)
+
+
+def _is_own_image(image: str) -> bool:
+    """True if an image is named like those of Apache Pulsar."""
+    name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return name in ("pulsar", "pulsar-all")
 
 
 def _words(node: Any) -> str:

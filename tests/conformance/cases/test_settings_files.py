@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import (
     broker_settings,
+    is_unlisted,
     known_releases,
     nearest_release,
     renamed,
@@ -36,6 +37,11 @@ def environment(values):
     return "".join(f"PULSAR_PREFIX_{name}={value}\n" for name, value in values.items())
 
 
+def for_image(values):
+    names = {one: f"PULSAR_PREFIX_{one}" for one in values if is_unlisted(one, "4.2.4")}
+    return {names.get(one, one): value for one, value in values.items()}
+
+
 FORMS = {
     "broker.conf": lambda values: "".join(f"{name}={one}\n" for name, one in values.items()),
     "standalone.conf": lambda values: "".join(f"{name} = {one}\n" for name, one in values.items()),
@@ -45,7 +51,7 @@ FORMS = {
     "compose.yaml": lambda values: yaml.safe_dump(
         {"services": {"broker": {"environment": environment(values).splitlines()}}}
     ),
-    "values.yaml": lambda values: yaml.safe_dump({"broker": {"configData": values}}),
+    "values.yaml": lambda values: yaml.safe_dump({"broker": {"configData": for_image(values)}}),
     "cluster.yaml": lambda values: yaml.safe_dump(
         {"kind": "PulsarCluster", "spec": {"broker": {"config": values}}}
     ),
