@@ -203,8 +203,8 @@ class SettingsRead:
         A setting whose value is given elsewhere is known.
         """
         yield from filter(None, [self.assumed])
-        for one in self.late(STRATEGY):
-            yield f"{STRATEGY}: {one}; the answer is about the time after that"
+        for late in self.late(STRATEGY):
+            yield f"{STRATEGY}: {late}; the answer is about the time after that"
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
