@@ -198,7 +198,8 @@ def assumption(version: str) -> str:
     known = nearest_release(version)
     same = release_line(known) == release_line(version)
     judged = judged_version(version)
-    if is_older(version) or (judged and not same):
+    examined = judged is not None and numbers_of(judged.version) in _judged()
+    if is_older(version) or (examined and not same):
         return ""
     if same and (not _is_milestone(known) or version.removeprefix("v") == known):
         return ""

@@ -184,7 +184,7 @@ def _steps(
                 yield Step("stays", f"{bundle}, on {name}: {off}", detail=True)
     if release.ways["destination"] == "asked" and any(one.bundles for one in sheds):
         place = release.place("destination")
-        assumed = "assumed to be another broker; if place.broker gives the same, the bundle stays"
+        assumed = "assumed to be another broker; otherwise the bundle stays"
         yield Step("destination", f"{assumed} ({place})")
     for one in sheds:
         yield Step(one.broker, "")

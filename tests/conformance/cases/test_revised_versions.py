@@ -104,7 +104,7 @@ def test_uniform_load_shedder_chose_one_pair_by_both_measures(version, sheds):
 
 @pytest.mark.parametrize(
     ("version", "goes"),
-    [("2.11.0", False), ("3.0.0", False), ("2.11.1", True), ("3.0.1", True), ("3.1.0", True)],
+    [("2.11.1", False), ("3.0.0", False), ("2.11.2", True), ("3.0.1", True), ("3.1.0", True)],
 )
 def test_bundles_of_the_system_namespace_were_spared(version, goes):
     case = brokers([(100, 40), (100, 30), (100, 20)], [(10, 1)], [(10, 1)])
@@ -145,6 +145,24 @@ def test_the_switch_of_even_spread_held_for_the_system_namespace_too(version, by
 )
 def test_from_when_on_the_two_settings_of_avg_shedder_are_compared(version, paired):
     assert is_paired(version) is paired
+
+
+@pytest.mark.parametrize(
+    ("version", "way", "taken"),
+    [
+        *((one, "kept-averages", "first-broker") for one in ("2.10.5", "2.11.2", "3.0.1", "3.1.0")),
+        *((one, "kept-averages", "all") for one in ("2.10.4", "2.11.3", "3.0.2", "3.1.1", "3.2.0")),
+        *((one, "policy-change", "unscoped") for one in ("2.10.5", "3.0.6", "3.2.4", "3.3.1")),
+        *((one, "policy-change", "of-new") for one in ("3.0.7", "3.0.12", "3.3.2", "3.3.6")),
+        *((one, "policy-change", "of-both") for one in ("4.0.0", "4.2.4")),
+        *((one, "average-order", "whole-points") for one in ("3.3.6", "4.0.7", "4.1.1")),
+        *((one, "average-order", "exact") for one in ("4.0.8", "4.1.2", "4.2.0")),
+        *((one, "destination", "group-asked") for one in ("2.10.5", "2.11.2", "3.0.0")),
+        *((one, "destination", "asked") for one in ("2.10.6", "2.11.3", "3.0.1", "3.1.0")),
+    ],
+)
+def test_a_version_takes_the_way_of_its_place_in_its_line(version, way, taken):
+    assert ways_of_version(version)[way] == taken
 
 
 POLICY = {"primary": ["b1"], "secondary": [], "minLimit": 1, "usageThreshold": 80}
