@@ -50,6 +50,11 @@ def revisions() -> tuple[Revision, ...]:
     )
 
 
+def has_revision(version: str, pull: int) -> bool:
+    """True if a version has the change of a pull request."""
+    return next(one for one in revisions() if one.pull == pull).is_in(version)
+
+
 def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
     """Yield the revisions between a version and an examined one, and if the version has each."""
     for one in revisions():

@@ -22,7 +22,7 @@ from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.cases.settings import Entry, read_entries
-from pulsar_conformance.conformance.explain.balance import TOP, LoadData, balance_lines
+from pulsar_conformance.conformance.explain.balance import TOP, balance_lines, parsed_load_data
 from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted
@@ -256,7 +256,7 @@ def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
     entries = (Entry("the history", name, text) for name, text in written.items())
     given = read_entries(entries, as_broker=True).values
     top = {broker: one for broker, one in loads.items() if TOP in one}
-    yield from balance_lines(LoadData.of(loads, top), given, None)
+    yield from balance_lines(parsed_load_data(loads, top), given, None)
 
 
 def _last_cycles(rows: DataFrame, count: int) -> list[str]:

@@ -91,16 +91,20 @@ def _why_ignored(entry: Entry) -> Unused:
 
 
 def read_in_force(
-    conf: Path | None, dynamic: Path | None, release: str | None = None
+    conf: Path | None,
+    dynamic: Path | None,
+    release: str | None = None,
+    *,
+    as_broker: bool = False,
 ) -> SettingsRead | None:
     """Read a settings file and the dynamic configuration that overrides it; None without either.
 
-    Errors: as `read_settings`.
+    `as_broker` is that of `read_entries`. Errors: as `read_settings`.
     """
-    read = read_settings(conf, release) if conf else None
+    read = read_settings(conf, release, as_broker=as_broker) if conf else None
     if dynamic is None:
         return read
-    found = read_dynamic(dynamic, release)
+    found = read_dynamic(dynamic, release, as_broker=as_broker)
     none = replace(found, values={}, places={}, unused=(), others=0, unread=())
     return (read or none).with_dynamic(found)
 

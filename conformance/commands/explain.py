@@ -21,7 +21,6 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
-    TRANSFER,
     manager_by_settings,
     what_runs,
     with_full_names,
@@ -40,12 +39,14 @@ from pulsar_conformance.conformance.cases.saved import (
     content_of,
     provided_questions,
 )
+from pulsar_conformance.conformance.cases.setting_types import out_of_range
 from pulsar_conformance.conformance.cases.settings import (
     SettingsRead,
     given_settings,
     with_settings,
 )
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
+from pulsar_conformance.conformance.common.image_tags import image_tags
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
 from pulsar_conformance.conformance.explain.derivations import (
@@ -59,12 +60,10 @@ from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import check_case, unknown_history_notes
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.judged import (
-    judged_version,
-    nearest_profile,
-    version_of_released,
-)
+from pulsar_conformance.specs.judged import has_setting, nearest_profile, version_of_released
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
@@ -208,11 +207,12 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if data is not None:
         check_constraints(args)
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
-        settings = _extensible_settings(args, what_if)
-        _check_extensible(args, settings)
+        release = _release_of_files(args)
+        settings = _extensible_settings(args, what_if, release)
+        _check_extensible(args, settings, release)
         for note in data.notes:
             print_note(note)
-        yield from balance_lines(data, settings, args.release)
+        yield from balance_lines(data, settings, release)
         return True
     args.setting = []
     found = made(args, folder, what_if=what_if)
@@ -237,32 +237,64 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     return answered
 
 
-def _extensible_settings(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
+def _extensible_settings(
+    args: argparse.Namespace, given: Mapping[str, Any], release: str | None
+) -> dict[str, Any]:
     """Return the settings of a cluster of the extensible load manager; print a note on those
     without effect.
+
+    Values are accepted as a broker does. Errors: `BadCase` for one that it cannot read.
     """
-    read = read_in_force(args.conf, args.dynamic, args.release)
-    read = read or SettingsRead({}, {}, version=args.release or "")
+    read = read_in_force(args.conf, args.dynamic, release, as_broker=True)
+    read = read or SettingsRead({}, {}, version=release or "")
+    if read.unreadable:
+        raise BadCase(str(read.unreadable[0]))
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
-    for note in read.changed({**own, **given}).notes():
+    for note in (*_remarks(read), *read.changed({**own, **given}).notes()):
         print_note(note)
+    for name in given:
+        if (
+            release
+            and name in broker_settings()
+            and not has_setting(broker_settings()[name], release)
+        ):
+            print_note(f"--setting {name}: Pulsar {release} has no such setting")
     return {**read.values, **given}
 
 
-def _check_extensible(args: argparse.Namespace, settings: Mapping[str, Any]) -> None:
+def _remarks(read: SettingsRead) -> Iterator[str]:
+    """Yield remarks on values that a broker takes for others or that are outside their range."""
+    yield from map(str, read.misread)
+    for name, value in read.values.items():
+        if outside := out_of_range(name, value):
+            unused = (
+                "; not needed, since the load data have weightedMaxEMA"
+                if name in WEIGHT_SETTINGS.values()
+                else ""
+            )
+            yield (
+                f"{read.places[name]}: {name}={value}: Pulsar accepts it, but it should be "
+                f"{outside}{unused}"
+            )
+
+
+def _release_of_files(args: argparse.Namespace) -> str | None:
+    """Return the release that is given, or else that of the only image in the settings file."""
+    tags = image_tags(args.conf) if args.conf and not args.release else ()
+    return args.release or (tags[0].version or None if len(tags) == 1 else None)
+
+
+def _check_extensible(
+    args: argparse.Namespace, settings: Mapping[str, Any], release: str | None
+) -> None:
     """Raise `BadCase` if the release or the settings have no extensible load manager."""
     here = f"{args.case}: this is load data of the extensible load manager"
-    if args.release and nearest_profile(args.release) in WITHOUT_EXTENSIBLE:
-        raise BadCase(f"{here}, which Pulsar {args.release} does not have; leave out --release")
-    judged = judged_version(args.release) if args.release else None
-    if judged and (why := judged.why_unlike(TRANSFER)):
-        raise BadCase(
-            f"{here}; {TRANSFER} of Pulsar {args.release} decides otherwise than the rules that "
-            f"this command knows: {why}; give the --release of a later version to see its decision"
-        )
+    instead = "leave out --release" if args.release else "give another --release"
+    if release and nearest_profile(release) in WITHOUT_EXTENSIBLE:
+        raise BadCase(f"{here}, which Pulsar {release} does not have; {instead}")
     manager = manager_by_settings(settings)
     given = [one.partition("=")[0].strip() for one in args.setting]
-    runs = what_runs(with_full_names(settings, given), args.release or "")
+    runs = what_runs(with_full_names(settings, given), release or "")
     if runs.culprit == MANAGER:
         raise BadCase(f"{here}, but {MANAGER}: {runs}; leave the setting out")
     if settings.get(MANAGER) and manager != EXTENSIBLE:

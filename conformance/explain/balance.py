@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
-from pulsar_conformance.reference.numbers import exact, throughput
+from pulsar_conformance.reference.released.load_data import (
+    ALMOST_NONE,
+    STAYS,
+    BundleRow,
+    LoadData,
+    LoadState,
+    TransferRules,
+    format_rate,
+    load_pairs,
+)
+from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.specs.broker import broker_settings, known_releases
-from pulsar_conformance.specs.judged import default_in_version
+from pulsar_conformance.specs.judged import default_in_version, has_setting
+from pulsar_conformance.specs.revisions import has_revision
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
+SHEDDER = "TransferShedder"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
@@ -26,64 +37,14 @@ OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
 CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
 BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 TRANSFERS = "loadBalancerTransferEnabled"
+DEBUG = "loadBalancerDebugModeEnabled"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
-HALF = 0.5
-"""Upper limit of the share, of the mean load or the highest traffic, below which a broker counts as
-underloaded.
-"""
+UNDERLOAD, IDLE = 22321, 23626
+"""Pull requests that changed when a broker is underloaded, and if bundles without traffic go."""
 
-
-@dataclass(frozen=True)
-class LoadData:
-    """The load of each broker, and the bundles that it may unload."""
-
-    loads: Mapping[str, float]
-    traffic: Mapping[str, float]
-    top: Mapping[str, Mapping[str, float | None]]
-    """For each broker, the bytes per second of its top bundles, as listed; None if unknown."""
-    carried: Mapping[str, float]
-    """The bytes per second of each broker, in and out."""
-    written: Mapping[str, float]
-    """The milliseconds since 1970 at which each broker's data were written, if known."""
-    outdated: frozenset[str] = frozenset()
-    """The brokers whose data do not count in the mean and the standard deviation."""
-    notes: tuple[str, ...] = ()
-    """Notes on files that are not used."""
-
-    @classmethod
-    def of(cls, brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
-        """Read load data and top bundles from Pulsar's own JSON."""
-        return cls(
-            {name: one[LOAD] for name, one in brokers.items()},
-            {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
-            {name: _bundles(one[TOP]) for name, one in top.items()},
-            {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
-            {
-                name: one[WRITTEN]
-                for name, one in brokers.items()
-                if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
-            },
-        )
-
-    @property
-    def mean(self) -> float:
-        """The mean of the brokers' loads."""
-        return fmean(self._current)
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the brokers' loads."""
-        return pstdev(self._current)
-
-    @property
-    def _current(self) -> list[float]:
-        return [load for name, load in self.loads.items() if name not in self.outdated]
-
-    def age(self, name: str) -> float:
-        """Return by how many seconds a broker's data are older than the newest."""
-        newest = max(self.written.values(), default=0)
-        return (newest - self.written.get(name, newest)) / 1000
+EARLIEST = "3.0.0"
+"""The first version with an extensible load manager, whose rules are those before all changes."""
 
 
 def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
@@ -115,7 +76,22 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
         if paths[one.broker] != one.path:
             raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}")
     named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
-    return replace(LoadData.of(brokers, named), notes=tuple(notes))
+    return replace(parsed_load_data(brokers, named), notes=tuple(notes))
+
+
+def parsed_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
+    """Return load data and top bundles, given Pulsar's own JSON."""
+    return LoadData(
+        {name: one[LOAD] for name, one in brokers.items()},
+        {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
+        {name: _bundles(one[TOP]) for name, one in top.items()},
+        {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
+        {
+            name: one[WRITTEN]
+            for name, one in brokers.items()
+            if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
+        },
+    )
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:
@@ -130,56 +106,147 @@ def _bundles(bundles: Any) -> dict[str, float | None]:
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
-    """Yield the loads, the conditions of TransferShedder, and whether it sheds."""
+    """Yield the loads, the conditions of TransferShedder, and whether it sheds.
+
+    Without a release, the newest known one decides, and others that decide otherwise are named.
+    """
     at = release or known_releases()[-1]
-    default = {name: default_in_version(one, at) for name, one in broker_settings().items()}
-    given = {**default, **{name: one for name, one in given.items() if one is not None}}
-    value = {name: float(given[name]) for name in (TARGET, OVERLOAD, CYCLES, BROKERS)}
-    data = replace(
-        data,
-        outdated=frozenset(name for name in data.loads if data.age(name) > given[LIFETIME]),
+    settings = _settings_in(given, at)
+    data = _with_age(data, settings)
+    newest = "" if release else ", the newest known release"
+    yield from paragraph(
+        f"load data of the extensible load manager, by the rules of {SHEDDER} of Pulsar {at}"
+        f"{newest}"
     )
-    yield "load data of the extensible load manager, by the rules of TransferShedder"
+    if not release and (others := _deciding_otherwise(data, given, at)):
+        verb = "decides" if len(others) == 1 else "decide"
+        yield from paragraph(f"Pulsar {_listed(others)} {verb} otherwise (see --release)")
     yield ""
+    yield from _load_lines(data, settings)
+    yield ""
+    state = LoadState.first(data, _rules_in(settings, at))
+    yield from _condition_lines(state)
+    yield ""
+    yield from _answer_lines(state, settings)
+
+
+def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """Return the settings in force in a version, defaults included."""
+    known = broker_settings()
+    default = {name: default_in_version(one, version) for name, one in known.items()}
+    own = {
+        name: one
+        for name, one in given.items()
+        if one is not None and (name not in known or has_setting(known[name], version))
+    }
+    return {**default, **own}
+
+
+def _with_age(data: LoadData, settings: Mapping[str, Any]) -> LoadData:
+    """Return the data with the brokers whose data are outdated."""
+    old = frozenset(name for name in data.loads if data.age(name) > settings[LIFETIME])
+    return replace(data, outdated=old)
+
+
+def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
+    """Return the rules of TransferShedder in a version, with these settings."""
+    excluded = (one.strip() for one in str(settings[EXCLUDED] or "").split(","))
+    return TransferRules(
+        target=float(settings[TARGET]),
+        overload=float(settings[OVERLOAD]),
+        brokers=int(settings[BROKERS]),
+        transfers=bool(settings[TRANSFERS]),
+        debug=bool(settings[DEBUG]),
+        excluded=frozenset(filter(None, excluded)),
+        by_busiest=has_revision(version, UNDERLOAD),
+        moves_idle=not has_revision(version, IDLE),
+    )
+
+
+def _deciding_otherwise(data: LoadData, given: Mapping[str, Any], version: str) -> list[str]:
+    """Return the releases that decide otherwise than a version, the first one included."""
+    mine = _decision(data, given, version)
+    return [one for one in (EARLIEST, *known_releases()) if _decision(data, given, one) != mine]
+
+
+def _decision(data: LoadData, given: Mapping[str, Any], version: str) -> Any:
+    """Return the moves that a version decides on, in a form that can be compared."""
+    settings = _settings_in(given, version)
+    if _why_off(settings):
+        return []
+    pairs = load_pairs(_with_age(data, settings), _rules_in(settings, version))
+    return [
+        (one.state.busy, one.state.idle, [row[:2] for row in one.rows if row.outcome != STAYS])
+        for one in pairs
+        if one.moves or not one.known
+    ]
+
+
+def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each broker's load, the mean and the deviation."""
     ordered = sorted(data.loads, key=lambda name: -data.loads[name])
     yield from columns([(f"  {name}", _percent(data.loads[name])) for name in ordered])
     yield f"  mean {_percent(data.mean)}, standard deviation {data.deviation:.4g}"
     for name in sorted(data.outdated):
         yield from paragraph(
             f"without {name}: its data are {data.age(name):.0f} s older than the newest, and "
-            f"{LIFETIME} is {given[LIFETIME]:g}; it still counts as the busiest or least busy "
+            f"{LIFETIME} is {settings[LIFETIME]:g}; it still counts as the busiest or least busy "
             "broker (TransferShedder.LoadStats.update)",
             2,
         )
-    yield ""
-    reasons = list(_reasons(data, value))
-    for text in reasons or ["no condition to shed holds"]:
+
+
+def _condition_lines(state: LoadState) -> Iterator[str]:
+    """Yield the conditions that hold, or why none does, and brokers that tie."""
+    for text in _reasons(state) if state.uneven else _why_even(state):
         yield from paragraph(text, 4, "  ")
-    yield ""
-    off = _why_off(given)
-    if not reasons or off or len(data.loads) < 2:
-        yield "answer: unload nothing" + (f", since {off}" if off else "")
-        return
-    transfers = bool(given[TRANSFERS])
-    most = counted(int(value[BROKERS]), "broker")
-    yield from paragraph(
-        f"answer: from {ordered[0]}{f' to {ordered[-1]}' if transfers else ''} first, at most "
-        f"{most} per cycle, once this holds in more than {value[CYCLES]:g} cycles in a row "
-        f"({CYCLES})"
-    )
-    if not transfers:
+    for text in _ties(state):
+        yield from paragraph(text, 4, "  ")
+
+
+def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield whether brokers shed, and what becomes of the top bundles of each that does."""
+    off = _why_off(settings)
+    pairs = [] if off else list(load_pairs(state.data, state.rules))
+    first = next((one.state for one in pairs if one.moves or not one.known), None)
+    if first is None:
+        busy = _listed([one.state.busy for one in pairs])
+        none = f"none of the top bundles of {busy} can go" if pairs else ""
+        why = off or none
+        yield from paragraph("answer: unload nothing" + (f", since {why}" if why else ""))
+    else:
+        to = f" to {first.idle}" if state.rules.transfers else ""
         yield from paragraph(
-            f"{TRANSFERS} is false: bundles are unloaded without a destination, and none are "
-            "swapped",
-            2,
+            f"answer: from {first.busy}{to} first, at most "
+            f"{counted(state.rules.brokers, 'broker')} per cycle, once this holds in more than "
+            f"{settings[CYCLES]:g} cycles in a row ({CYCLES})"
         )
-    amount = _amount(data, ordered[0], ordered[-1])
-    yield from paragraph(_amount_text(data, ordered[0], ordered[-1]), 2)
-    top = data.top.get(ordered[0])
-    bundles = ", ".join(top) if top else f"save them as {ordered[0]}{SUFFIX}.json to list them"
+        if not state.rules.transfers:
+            yield from paragraph(
+                f"{TRANSFERS} is false: bundles are unloaded without a destination, and none are "
+                "swapped",
+                2,
+            )
+    for number, one in enumerate(pairs):
+        reason = next(_reasons(one.state))
+        if one.known and not one.moves:
+            though = f", though {reason}" if number else ""
+            yield from ("", *paragraph(f"nothing goes from {one.state.busy}{though}"))
+        elif one.state != first:
+            to = f" to {one.state.idle}" if one.state.rules.transfers else ""
+            yield from ("", *paragraph(f"then from {one.state.busy}{to}, since {reason}"))
+        yield from _pair_lines(one.state, one.rows)
+
+
+def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:
+    """Yield how much one broker may give to another, and what becomes of its top bundles."""
+    yield from paragraph(_amount_text(state), 2)
+    top = state.data.top.get(state.busy)
+    bundles = ", ".join(top) if top else f"save them as {state.busy}{SUFFIX}.json to list them"
     yield from paragraph(f"only the broker's top bundles can go: {bundles}", 2)
-    exchange = f"; goes only in exchange for bundles of {ordered[-1]}" if transfers else ""
-    yield from columns(list(_fitting(top or {}, amount, exchange)))
+    yield from columns(
+        [(f"  {one.outcome} {one.bundle}", format_rate(one.rate), one.why) for one in rows]
+    )
 
 
 def _why_off(given: Mapping[str, Any]) -> str:
@@ -190,73 +257,70 @@ def _why_off(given: Mapping[str, Any]) -> str:
     return "" if given[BROKERS] > 0 else f"{BROKERS} is {given[BROKERS]}"
 
 
-def _amount(data: LoadData, busy: str, idle: str) -> float:
-    """Return the bytes per second to move from one broker to another to make their loads equal."""
-    high, low = data.loads[busy], data.loads[idle]
-    return float(round(data.carried[busy] * (high - low) / 2 / high)) if high else 0.0
+def _amount_text(state: LoadState) -> str:
+    high, low = (_percent(state.data.loads[one]) for one in (state.busy, state.idle))
+    part = f"({high} - {low}) / 2 / {high} of {format_rate(state.data.carried[state.busy])}"
+    return f"to move: {part} = {format_rate(state.amount)}"
 
 
-def _amount_text(data: LoadData, busy: str, idle: str) -> str:
-    high, low = _percent(data.loads[busy]), _percent(data.loads[idle])
-    part = f"({high} - {low}) / 2 / {high} of {_rate(data.carried[busy])}"
-    return f"to move: {part} = {_rate(_amount(data, busy, idle))}"
-
-
-def _fitting(
-    top: Mapping[str, float | None], amount: float, exchange: str
-) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each bundle of known throughput that says if it fits into the amount.
-
-    Bundles are taken in the order of the list until one does not fit, and one of them stays
-    (TransferShedder.findBundlesForUnloading). `exchange` says how a bundle that does not fit can go
-    nevertheless.
-    """
-    left, remaining, over = amount, len(top), False
-    for name, rate in top.items():
-        if rate is None:
-            continue
-        if over:
-            yield f"  stays {name}", _rate(rate), "listed after one that does not fit"
-        elif remaining == 1:
-            yield f"  stays {name}", _rate(rate), "the last of the top bundles"
-        elif not rate:
-            yield f"  stays {name}", _rate(rate), "no traffic"
-        elif rate > left:
-            over = True
-            yield f"  stays {name}", _rate(rate), f"more than is left{exchange}"
-        else:
-            left, remaining = left - rate, remaining - 1
-            yield f"  goes {name}", _rate(rate), f"leaves {_rate(left)}"
-
-
-def _rate(amount: float) -> str:
-    return throughput(exact(round(amount)))
-
-
-def _reasons(data: LoadData, value: Mapping[str, float]) -> Iterator[str]:
+def _reasons(state: LoadState) -> Iterator[str]:
     """Yield the conditions for shedding that hold, with their figures."""
-    target, most = value[TARGET], value[OVERLOAD]
-    busy = max(data.loads, key=lambda name: data.loads[name])
-    idle = min(data.loads, key=lambda name: data.loads[name])
-    share = min(HALF, max(0, target / 2))
-    if data.deviation > target:
-        yield f"the deviation {data.deviation:.4g} is over {TARGET}, {target:g}"
-    if data.loads[idle] < share * data.mean:
-        least = _percent(share * data.mean)
+    data, rules, busy, idle = state.data, state.rules, state.busy, state.idle
+    if state.deviates:
+        yield f"the deviation {state.deviation:.4g} is over {TARGET}, {rules.target:g}"
+    load, traffic = _underload_figures(state)
+    if state.has_low_load:
+        yield f"{idle} is underloaded: {load[0]} is under {load[1]}"
+    elif state.has_low_traffic:
+        yield f"{idle} is underloaded: its {traffic[0]} are under {traffic[1]}"
+    if state.overloaded:
         yield (
-            f"{idle} is underloaded: {_percent(data.loads[idle])} is under {share:g} of the mean, "
-            f"{least}"
+            f"{busy} is overloaded: {_percent(data.loads[busy])} is over {rules.overload:g} % "
+            f"({OVERLOAD}) and over the mean by more than {rules.target:g}"
         )
-    elif data.traffic[idle] < share * data.traffic[busy]:
-        yield (
-            f"{idle} is underloaded: its {_rate(data.traffic[idle])} are under {share:g} of the "
-            f"{_rate(data.traffic[busy])} of {busy}"
-        )
-    if 100 * data.loads[busy] > most and data.loads[busy] > data.mean + target:
-        yield (
-            f"{busy} is overloaded: {_percent(data.loads[busy])} is over {most:g} % ({OVERLOAD}) "
-            f"and over the mean by more than {target:g}"
-        )
+
+
+def _why_even(state: LoadState) -> Iterator[str]:
+    """Yield that no condition to shed holds, and the figures of the least loaded broker."""
+    yield "no condition to shed holds"
+    load, traffic = _underload_figures(state)
+    yield (
+        f"{state.idle} is not underloaded: {load[0]} is not under {load[1]}, and its {traffic[0]} "
+        f"are not under {traffic[1]}"
+    )
+
+
+def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the least loaded broker's load and traffic as text, each with its bound."""
+    data, share = state.data, state.rules.share
+    load = (
+        _percent(data.loads[state.idle]),
+        f"{share:g} of the mean, {_percent(share * data.mean)}",
+    )
+    if state.rules.by_busiest:
+        busiest = f"{share:g} of the {format_rate(data.traffic[state.busy])} of {state.busy}"
+        return load, (format_rate(data.traffic[state.idle]), busiest)
+    method = f"{SHEDDER}.isUnderLoaded before apache/pulsar#{UNDERLOAD}"
+    return load, (f"{data.traffic[state.idle]:.4g} B/s", f"{ALMOST_NONE:g} B/s ({method})")
+
+
+def _ties(state: LoadState) -> Iterator[str]:
+    """Yield the brokers of which one is taken as the busiest, or the least busy, by their order."""
+    for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
+        load = state.data.loads[end]
+        tied = [name for name in state.order if state.data.loads[name] == load]
+        traffic = {state.data.traffic[name] for name in tied}
+        if len(tied) > 1 and (state.uneven or len(traffic) > 1):
+            yield (
+                f"{_listed(tied)} have the same load, {_percent(load)}: which of them counts as "
+                f"the {role} is up to the order of the leader's load data; here it is {end}, by "
+                "name (TransferShedder.LoadStats.setLoadDataStore)"
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as text: a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,311 @@
+"""A cycle of TransferShedder as implemented in releases, given the brokers' load data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+from statistics import fmean, pstdev
+from typing import NamedTuple
+
+from pulsar_conformance.reference.numbers import exact, throughput
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.transfer_shedder import ENOUGH
+from pulsar_conformance.reference.shedding import EXCLUDED
+
+HALF = 0.5
+"""Upper limit of the share, of the mean load or the highest traffic, below which a broker counts as
+underloaded.
+"""
+
+ALMOST_NONE = 1.0
+"""Bytes per second below which a broker was underloaded before apache/pulsar#22321."""
+
+GOES, STAYS, COMES = "goes", "stays", "comes"
+
+TopBundles = Mapping[str, float | None]
+"""The bytes per second of each top bundle of a broker, as listed; None if unknown."""
+
+
+@dataclass(frozen=True)
+class LoadData:
+    """The load of each broker, and the bundles that it may unload."""
+
+    loads: Mapping[str, float]
+    traffic: Mapping[str, float]
+    top: Mapping[str, TopBundles]
+    carried: Mapping[str, float]
+    """The bytes per second of each broker, in and out."""
+    written: Mapping[str, float]
+    """The milliseconds since 1970 at which each broker's data were written, if known."""
+    outdated: frozenset[str] = frozenset()
+    """The brokers whose data do not count in the mean and the standard deviation."""
+    notes: tuple[str, ...] = ()
+    """Notes on files that are not used."""
+
+    @cached_property
+    def current(self) -> list[float]:
+        """The loads of the brokers whose data are not outdated."""
+        return [load for name, load in self.loads.items() if name not in self.outdated]
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the brokers' loads."""
+        return fmean(self.current)
+
+    @cached_property
+    def deviation(self) -> float:
+        """The standard deviation of the brokers' loads."""
+        return pstdev(self.current)
+
+    def age(self, name: str) -> float:
+        """Return by how many seconds a broker's data are older than the newest."""
+        newest = max(self.written.values(), default=0)
+        return (newest - self.written.get(name, newest)) / 1000
+
+
+@dataclass(frozen=True)
+class TransferRules:
+    """The settings of TransferShedder, and what a version of it does."""
+
+    target: float
+    overload: float
+    """The load in percent above which a broker may count as overloaded."""
+    brokers: int
+    """Maximum number of brokers that shed in a cycle."""
+    transfers: bool
+    debug: bool
+    excluded: frozenset[str]
+    """The namespaces whose bundles stay."""
+    by_busiest: bool
+    """True if traffic below a share of the busiest broker's counts as underload, and not only
+    traffic below 1 B/s (apache/pulsar#22321).
+    """
+    moves_idle: bool
+    """True if bundles without traffic are unloaded too (until apache/pulsar#23626)."""
+
+    @property
+    def share(self) -> float:
+        """The share of the mean, or of the highest traffic, below which a broker is underloaded."""
+        return min(HALF, max(0.0, self.target / 2))
+
+
+class BundleRow(NamedTuple):
+    """A bundle and whether it goes, stays or comes in exchange, with the reason."""
+
+    outcome: str
+    bundle: str
+    rate: float
+    why: str
+
+
+@dataclass(frozen=True)
+class LoadState:
+    """The brokers that are not yet paired in a cycle, least loaded first, and the deviation."""
+
+    data: LoadData
+    rules: TransferRules
+    order: tuple[str, ...]
+    deviation: float
+    squares: float
+    """The sum of the squared loads."""
+    shed: int = 0
+    """Number of brokers that have shed."""
+
+    @classmethod
+    def first(cls, data: LoadData, rules: TransferRules) -> LoadState:
+        """Return the state at the start of a cycle; brokers with equal load are taken by name."""
+        order = sorted(data.loads, key=lambda name: (data.loads[name], name))
+        squares = sum(one * one for one in data.current)
+        return cls(data, rules, tuple(order), data.deviation, squares)
+
+    @property
+    def idle(self) -> str:
+        """The least loaded broker."""
+        return self.order[0]
+
+    @property
+    def busy(self) -> str:
+        """The most loaded broker."""
+        return self.order[-1]
+
+    @property
+    def deviates(self) -> bool:
+        """True if the standard deviation exceeds the target."""
+        return self.deviation > self.rules.target
+
+    @property
+    def has_low_load(self) -> bool:
+        """True if the least loaded broker is below a share of the mean load."""
+        return self.data.loads[self.idle] < self.rules.share * self.data.mean
+
+    @property
+    def has_low_traffic(self) -> bool:
+        """True if the least loaded broker has so little traffic that it counts as underloaded."""
+        traffic = self.data.traffic
+        if not self.rules.by_busiest:
+            return traffic[self.idle] < ALMOST_NONE
+        return traffic[self.idle] < self.rules.share * traffic[self.busy]
+
+    @property
+    def overloaded(self) -> bool:
+        """True if the most loaded broker is above the threshold and far above the mean."""
+        load = self.data.loads[self.busy]
+        far = load > self.data.mean + self.rules.target
+        return load > self.rules.overload / 100 and far
+
+    @property
+    def uneven(self) -> bool:
+        """True if a condition to shed holds."""
+        return self.deviates or self.has_low_load or self.has_low_traffic or self.overloaded
+
+    @property
+    def amount(self) -> float:
+        """The bytes per second to move so that the loads of the two brokers become equal."""
+        high, low = self.data.loads[self.busy], self.data.loads[self.idle]
+        return self.data.carried[self.busy] * ((high - low) / 2) / high if high else 0.0
+
+    def after(self, pair: LoadPair) -> LoadState:
+        """Return the state after a pair, as LoadStats.offload computes it."""
+        if pair.moved <= 0:
+            return replace(self, order=self.order[:-1])
+        most, least = self.data.loads[self.busy], self.data.loads[self.idle]
+        offload = pair.moved_net * most / self.data.carried[self.busy]
+        less, more = max(0.0, most - offload), least + offload
+        squares = self.squares - (most * most + least * least) + less * less + more * more
+        count, mean = len(self.data.current), self.data.mean
+        deviation = sqrt(abs(squares / count - mean * mean))
+        return replace(
+            self, order=self.order[1:-1], deviation=deviation, squares=squares, shed=self.shed + 1
+        )
+
+
+@dataclass(frozen=True)
+class LoadPair:
+    """The most and the least loaded broker at a time, and the former's top bundles."""
+
+    state: LoadState
+    rows: tuple[BundleRow, ...]
+
+    @property
+    def known(self) -> bool:
+        """True if the traffic of all top bundles of the busier broker is known."""
+        top = self.state.data.top.get(self.state.busy)
+        return top is not None and None not in top.values()
+
+    @property
+    def moves(self) -> bool:
+        """True if a bundle goes."""
+        return any(one.outcome == GOES for one in self.rows)
+
+    @property
+    def moved(self) -> float:
+        """The bytes per second of the bundles that go."""
+        return sum(one.rate for one in self.rows if one.outcome == GOES)
+
+    @property
+    def moved_net(self) -> float:
+        """The bytes per second that go, less those that come if a release counts them, which is
+        only in its debug mode.
+        """
+        back = sum(one.rate for one in self.rows if one.outcome == COMES)
+        return self.moved - (back if self.state.rules.debug else 0.0)
+
+
+def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
+    """Yield the pairs of brokers of a cycle in which TransferShedder unloads, in order.
+
+    They end with the first broker whose top bundles are not known.
+    """
+    state = LoadState.first(data, rules)
+    while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
+        pair = LoadPair(state, tuple(_rows(state)))
+        yield pair
+        if not pair.known:
+            return
+        state = state.after(pair)
+
+
+def _rows(state: LoadState) -> Iterator[BundleRow]:
+    """Yield what becomes of each top bundle of the busier broker, whose traffic is known.
+
+    Bundles are taken in the order of the list until one does not fit, and one of them stays
+    (TransferShedder.findBundlesForUnloading).
+    """
+    top, rules = state.data.top.get(state.busy, {}), state.rules
+    back = iter(state.data.top.get(state.idle, {}).items())
+    gone, left, over = 0.0, len(top), False
+    for name, rate in top.items():
+        if rate is None:
+            continue
+        kept = "listed after one that does not fit" if over else _kept(name, rate, left, rules)
+        if kept:
+            yield BundleRow(STAYS, name, rate, kept)
+            continue
+        if gone + rate <= state.amount:
+            gone, left = gone + rate, left - 1
+            yield BundleRow(GOES, name, rate, f"leaves {format_rate(state.amount - gone)}")
+            continue
+        taken = list(_exchanged(state, back, gone + rate)) if rules.transfers else []
+        over = not taken
+        if over:
+            yield BundleRow(STAYS, name, rate, f"more than is left{_only_in_exchange(state)}")
+            continue
+        returned = sum(one.rate for one in taken)
+        yield from taken
+        yield BundleRow(GOES, name, rate, _in_exchange(state, gone + rate - returned))
+        gone, left = gone + rate - (returned if rules.debug else 0.0), left - 1
+
+
+def _kept(bundle: str, rate: float, left: int, rules: TransferRules) -> str:
+    """Return why a bundle stays whether or not it fits; empty if nothing keeps it."""
+    if namespace_of(bundle) in rules.excluded:
+        return f"its namespace is in {EXCLUDED}"
+    if left <= 1:
+        return "the last of the top bundles"
+    return "no traffic" if rate == 0 and not rules.moves_idle else ""
+
+
+def _exchanged(
+    state: LoadState, back: Iterator[tuple[str, float | None]], net: float
+) -> Iterator[BundleRow]:
+    """Yield the bundles that come from the other broker in exchange; none if that does not help.
+
+    `net` is the traffic that has gone with the bundle for which they come.
+    """
+    whole = state.data.carried[state.busy]
+    high, low = whole - net, state.data.carried[state.idle] + net
+    found = []
+    for name, rate in back:
+        if rate is None or (rate == 0 and not state.rules.moves_idle):
+            continue
+        if high + rate < whole and low - rate < whole:
+            high, low = high + rate, low - rate
+            found.append(BundleRow(COMES, name, rate, f"from {state.idle}, in exchange"))
+            if low <= high < whole * ENOUGH:
+                yield from found
+                return
+
+
+def _in_exchange(state: LoadState, net: float) -> str:
+    whole, other = (state.data.carried[one] for one in (state.busy, state.idle))
+    return (
+        f"more than is left, but in exchange: {state.busy} keeps {format_rate(whole - net)}, under "
+        f"{ENOUGH:g} of its {format_rate(whole)} and no less than {state.idle} then has, "
+        f"{format_rate(other + net)}"
+    )
+
+
+def _only_in_exchange(state: LoadState) -> str:
+    """Return the end of a remark on a bundle that does not fit."""
+    if not state.rules.transfers:
+        return ""
+    if state.idle in state.data.top:
+        return f", even in exchange for top bundles of {state.idle}"
+    return f"; goes only in exchange for bundles of {state.idle}"
+
+
+def format_rate(amount: float) -> str:
+    """Return bytes per second as text, rounded to whole bytes."""
+    return throughput(exact(round(amount)))
