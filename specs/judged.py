@@ -117,6 +117,14 @@ def differences_from(
     return list(judged.differences(settings)) if judged else [], ways
 
 
+def unlike_strategy(version: str, strategy: str) -> list[str]:
+    """Return the clauses on a version's differences that are about one strategy alone."""
+    judged = judged_version(version)
+    named = _short(strategy)
+    pairs = judged.revised if judged else ()
+    return [text for one, has in pairs if one.strategy == named and (text := one.clause(has))]
+
+
 def way_clause(name: str, taken: str) -> str:
     """Return what a version does that takes an alternative of a way."""
     way = load().ways[name]

@@ -225,13 +225,18 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """Yield how the version that reads the file differs from the release it is compared with.
 
     A strategy that it lacks is named among the settings without effect, if that matters. Other
-    differences between profiles are counted, if they are not about settings.
+    differences between profiles are counted, if they are not about settings. Differences of the
+    modular load manager are left out if another one runs.
     """
-    from pulsar_conformance.specs.judged import differences_from, way_clause
+    from pulsar_conformance.conformance.cases.effects import MODULAR
+    from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
 
     if found.version:
-        release, lacks = _compared_with(found), not found.running().culprit
+        runs = found.running()
+        release, lacks = _compared_with(found), not runs.culprit
         told, ways = differences_from(found.version, release, found.values, lacks=lacks)
+        if runs.manager != MODULAR:
+            told, ways = unlike_strategy(found.version, runs.shedding), {}
         shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
         told += [way_clause(name, way) for name, way in shown.items()]
         if rest := len(ways) - len(shown):
@@ -271,7 +276,7 @@ def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 def _last(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to`, unless it is only a release line.
 
-    The milestones of a known release stand for the release itself.
+    A milestone stands for the release itself.
     """
     return to if to and to.count(".") > 1 else later[-1].partition("-")[0]
 

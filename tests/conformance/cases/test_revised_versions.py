@@ -224,3 +224,22 @@ def test_the_differences_of_a_version_are_told(capsys, tmp_path):
     assert "other differences (--all lists them)" in out
     main(["settings", str(conf), "--release", "3.0.7"])
     assert "Pulsar 3.0.7 differs" not in capsys.readouterr().out
+
+
+# None of the ways is about the extensible load manager; before 3.0.5 its TransferShedder looks at
+# the average usage alone (apache/pulsar#22321).
+def test_differences_of_the_modular_manager_are_not_told_of_another(capsys, tmp_path):
+    package = "org.apache.pulsar.broker.loadbalance."
+    manager = f"loadManagerClassName={package}extensions.ExtensibleLoadManagerImpl\n"
+    conf = tmp_path / "broker.conf"
+    conf.write_text(manager, "utf-8")
+    main(["settings", str(conf), "--release", "3.0.1"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Pulsar 3.0.1 differs from 3.0.7" in out
+    assert "a broker is underloaded only below 1 B/s" in out
+    assert "spread evenly" not in out
+    main(["settings", str(conf), "--release", "3.0.7"])
+    assert "differs from 3.0" not in capsys.readouterr().out
+    conf.write_text(f"loadManagerClassName={package}impl.SimpleLoadManagerImpl\n", "utf-8")
+    main(["settings", str(conf), "--release", "3.0.1"])
+    assert "differs from 3.0" not in capsys.readouterr().out
