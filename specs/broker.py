@@ -39,9 +39,8 @@ class BrokerSetting:
 
     def default(self, release: str) -> Value | None:
         """Return the default of a known release; None if the release lacks the setting."""
-        order = known_releases()
-        held = [one for one in self.defaults if order.index(one) <= order.index(release)]
-        return self.defaults[held[-1]] if held and self.is_in(release) else None
+        default = _held(self.defaults, release, None)
+        return default if self.is_in(release) else None
 
     def manager(self, release: str) -> str:
         """Return the load managers of a known release that use the setting; empty if all do."""
@@ -54,15 +53,20 @@ class BrokerSetting:
         return _held(self.used_by, release, ())
 
     def is_in(self, release: str) -> bool:
-        """True if a known release has the setting."""
-        return known_releases().index(self.since) <= known_releases().index(release)
+        """True if a known release has the setting; a milestone has none of its release's."""
+        return _place(self.since) <= _place(release)
 
 
 def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
     """Return the value that holds in a known release, or else the first; `none` without any."""
-    order = known_releases()
-    held = [one for one in by_release if order.index(one) <= order.index(release)]
+    held = [one for one in by_release if _place(one) <= _place(release)]
     return by_release[held[-1]] if held else next(iter(by_release.values()), none)
+
+
+def _place(release: str) -> int:
+    """Return the place of a release among the known ones; after them if it is none of them."""
+    known = known_releases()
+    return known.index(release) if release in known else len(known)
 
 
 @cache

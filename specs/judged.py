@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,6 +13,7 @@ from pulsar_conformance.specs.broker import (
     BrokerSetting,
     Value,
     broker_data,
+    broker_settings,
     every_release,
     is_older,
     nearest_release,
@@ -26,6 +28,7 @@ from pulsar_conformance.specs.revisions import (
     revised,
 )
 
+MILESTONE = re.compile(r"-m\d", re.IGNORECASE)
 STRATEGY = "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
@@ -209,7 +212,7 @@ def assumption(version: str) -> str:
     examined = judged is not None and numbers_of(judged.version) in _judged()
     if is_older(version) or (examined and not same):
         return ""
-    if same and (not _is_milestone(known) or version.removeprefix("v") == known):
+    if same and (not _is_milestone(known) or _is_milestone(version)):
         return ""
     more = ", except where they are said to differ" if judged else ""
     return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{more}"
@@ -237,6 +240,11 @@ def has_setting(setting: BrokerSetting, version: str) -> bool:
     lacking = judged.lacks if judged else ()
     only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
     return setting.is_in(nearest_release(version)) and not only_of_lacking
+
+
+def knows_name(version: str, name: str) -> bool:
+    """True if a version has a setting of this name, as far as is known."""
+    return name in broker_settings() and has_setting(broker_settings()[name], version)
 
 
 def _added_after(version: str) -> Iterator[Sequence[str]]:
@@ -283,4 +291,4 @@ def ways_of_version(version: str) -> Mapping[str, str]:
 
 
 def _is_milestone(version: str) -> bool:
-    return "-M" in version
+    return MILESTONE.search(version) is not None

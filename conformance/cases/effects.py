@@ -284,7 +284,7 @@ def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tup
         setting = broker_settings().get(name)
         if setting is None:
             continue
-        default = setting.default(release)
+        default = default_in_version(setting, version or release)
         if setting.name == HEAP and value and _ignores_heap(runs, version):
             yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, value, runs, version):

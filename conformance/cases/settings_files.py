@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.cases.settings import (
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,
+    SCRIPTS,
     TERRAFORM_FILES,
     find_here_document,
     first_known_name,
@@ -166,6 +167,13 @@ def _refuse_program(file: Path, text: str) -> None:
             f"{file}:{found.line}: {found.name} is in a here-document of a script, which is not "
             "read; save the text of the here-document in a file of its own, as .yaml for Helm "
             "values"
+        )
+    lines = text.splitlines()
+    first = first_known_name(lines) if file.suffix in SCRIPTS else None
+    if first and not re.match(rf"\s*(export\s+)?({PREFIX})?{first[1]}\s*=", lines[first[0]]):
+        raise BadSetting(
+            f"{file}:{first[0] + 1}: {first[1]} is in a command of a script, which is not run; "
+            "give the file that the script writes"
         )
 
 

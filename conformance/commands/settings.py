@@ -126,13 +126,14 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     """Return the release's defaults of the settings that are missing from the file."""
     from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import PLACEMENT, has_setting
+    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, has_setting
 
     release = _compared_with(found)
     version, runs = found.version or release, found.running()
     left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
     left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
-    instead = {PLACEMENT: runs.placement} if runs.culprit == PLACEMENT and runs.instead else {}
+    classes = {PLACEMENT: runs.placement, STRATEGY: runs.shedding}
+    instead = {name: one for name, one in classes.items() if name == runs.culprit and runs.instead}
     return {
         name: instead.get(name, _default_of(found, name))
         for name, setting in broker_settings().items()
@@ -192,7 +193,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         which = "" if to else ", the next known release"
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
-        yield f"nothing changes with Pulsar {new}", []
+        yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
+    if to and later:
+        hint = f"pulsar-conformance changes {_compared_with(found)} {later[-1]}"
+        yield f"decisions and new settings that change: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
@@ -274,10 +278,7 @@ def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
 
 def _last(later: tuple[str, ...], to: str | None) -> str:
-    """Return the version to compare with: `to`, unless it is only a release line.
-
-    A milestone stands for the release itself.
-    """
+    """Return the version to compare with: `to`, or else the last, and not a milestone of it."""
     return to if to and to.count(".") > 1 else later[-1].partition("-")[0]
 
 
@@ -294,7 +295,7 @@ def _changes(found: SettingsRead, later: tuple[str, ...], to: str | None) -> Ite
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield which load manager and strategies run instead of those of today."""
-    from pulsar_conformance.conformance.cases.effects import STOPPED
+    from pulsar_conformance.conformance.cases.effects import MODULAR, STOPPED
 
     before, after = now.running(), upgraded.running()
     why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
@@ -305,13 +306,17 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     elif after.manager != before.manager:
         yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
     elif before.culprit or after.culprit:
-        for old, new in ((before.shedding, after.shedding), (before.placement, after.placement)):
+        pairs = [(before.shedding, after.shedding)]
+        pairs += [(before.placement, after.placement)] if after.manager == MODULAR else []
+        for old, new in pairs:
             if old != new:
                 yield f"{_short(new)} runs instead of {_short(old)}{why}"
 
 
 def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield the settings that begin or cease to have an effect."""
+    from pulsar_conformance.specs.judged import knows_name
+
     before = {one.name: one.why for one in now.without_effect()}
     after = {one.name: one.why for one in upgraded.without_effect()}
     culprits = {now.running().culprit, upgraded.running().culprit}
@@ -321,38 +326,38 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
         elif name in after.keys() - before.keys():
             yield f"{name}: it loses its effect: {after[name]}"
     for name in (one.name for one in now.unused if one.name not in now.values):
-        if not _has(name, now.version) and _has(name, upgraded.version):
+        if not knows_name(now.version, name) and knows_name(upgraded.version, name):
             yield f"{name}: Pulsar {upgraded.version} has this setting"
-
-
-def _has(name: str, version: str) -> bool:
-    """True if a version has a setting of this name."""
-    from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import has_setting
-
-    return name in broker_settings() and has_setting(broker_settings()[name], version)
 
 
 def _changes_of_settings(now: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:
     """Yield the defaults, the names and the deprecations that change."""
     from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import default_in_version
+    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, default_in_version
 
-    known = _compared_with(now)
+    known, later_on = _compared_with(now), replace(now, version=new)
+    runs, will = now.running(), later_on.running()
+    classes = {
+        PLACEMENT: runs.placement == will.placement,
+        STRATEGY: runs.shedding == will.shedding,
+    }
+    same = {name for name, stays in classes.items() if stays}
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
         before, after = _default_of(now, name), default_in_version(setting, new)
         if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:
-            if _matters(now, name, after) or _matters(replace(now, version=new), name, before):
+            if name not in same and (
+                _matters(now, name, after) or _matters(later_on, name, before)
+            ):
                 yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
         elif name in {*now.values} - renamed and setting.deprecated in later:
             yield f"{name}: it becomes deprecated"
 
 
 def _matters(found: SettingsRead, name: str, value: Any) -> bool:
-    """True if a value other than the default of a setting that the file lacks has an effect."""
+    """True if a value that is not the default of a missing setting has an effect."""
     from pulsar_conformance.conformance.cases.effects import HEAP
 
     values = {**found.values, name: 1.0 if name == HEAP else value}

@@ -28,6 +28,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
 from pulsar_conformance.specs.errors import UserError
 
 TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
+MILESTONE_TAG = re.compile(r"v?(\d+\.\d+\.\d+)-[mM](\d+)([._-].*)?")
 OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
 """Matches a distribution's tag, which has its own number after Pulsar's, such as `2.10_5.0`."""
 
@@ -146,6 +147,8 @@ def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
     """Return the version by a tag; if that has none, the image, and the variable that stands for
     its tag.
     """
+    if milestone := MILESTONE_TAG.fullmatch(tag):
+        return ImageTag(f"{milestone[1]}-M{milestone[2]}", place, variable)
     if own := TAG.fullmatch(tag):
         return ImageTag(own[1], place, variable)
     if other := OWN_TAG.fullmatch(tag):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -54,6 +55,11 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 )
 """Kinds of sources by kind of Kubernetes resource."""
 
+KNOWN_GROUPS = re.compile(
+    r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
+)
+"""Groups of resources that render their settings as this module reads them."""
+
 LATER = {MAP: -1, SET: 1}
 """Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
 
@@ -69,8 +75,10 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     the file have different settings.
     """
     try:
-        documents = list(yaml.compose_all(text, yaml.SafeLoader))
-        found = [one for document in documents for one in _walk(document, YAMLScope(str(file)))]
+        scope, found = YAMLScope(str(file)), list[FoundInYAML]()
+        for document in yaml.compose_all(text, yaml.SafeLoader):
+            own = list(_walk(document, scope))
+            found += (*own, *(_unknown_operator(document, scope) if own else ()))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise BadYAML(f"{file}:{line}: it isn't YAML: {error.problem}") from None
@@ -112,6 +120,17 @@ def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
     """
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
+
+
+def _unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a resource of an operator that is not known, which may set more than the file says."""
+    known = children(document)
+    version = known.get("apiVersion")
+    group, slash, _ = scalar(version).partition("/")
+    if slash and "." in group and not KNOWN_GROUPS.fullmatch(group):
+        why = "its operator is not known, which may add settings, or leave some out"
+        named = f"{scalar(known.get('kind'))} of {group}"
+        yield FoundInYAML(scope.place(version), named, "", ("", ""), why, True)
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:

@@ -37,6 +37,7 @@ OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
 CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
 BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 TRANSFERS = "loadBalancerTransferEnabled"
+WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
 DEBUG = "loadBalancerDebugModeEnabled"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
@@ -236,6 +237,14 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
             to = f" to {one.state.idle}" if one.state.rules.transfers else ""
             yield from ("", *paragraph(f"then from {one.state.busy}{to}, since {reason}"))
         yield from _pair_lines(one.state, one.rows)
+    if pairs:
+        with_policies = bool(settings[WITH_POLICIES])
+        fate = "go only where these permit it" if with_policies else "stay"
+        yield from paragraph(
+            "policies are not known here: bundles of namespaces with an isolation policy or an "
+            f"anti-affinity group {fate}, since {WITH_POLICIES} is {str(with_policies).lower()}",
+            2,
+        )
 
 
 def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:

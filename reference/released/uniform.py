@@ -70,7 +70,7 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 def _decision(view: ClusterView) -> _Decision:
     known = view.known
-    mixed = known.way("uniform-pair") == "mixed"
+    mixed = known.way("uniform-pair") in ("mixed", "mixed-of-all")
     spreads = _mixed(view) if mixed else {kind: _apart(view, kind) for kind in LEAST}
     over = {kind: _over(view, kind, spread) for kind, spread in spreads.items()}
     kind = "msgRate" if over["msgRate"] else "msgThroughput"
@@ -117,7 +117,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
     known = view.known
     busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
-        if len(known.owned(name)) <= 1:
+        if len(known.owned(name)) <= 1 and known.way("uniform-pair") == "mixed":
             continue
         carries = {kind: known.carries(name, kind) for kind in LEAST}
         if any(carries[kind] > most[kind] for kind in LEAST):

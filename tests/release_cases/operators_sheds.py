@@ -65,7 +65,9 @@ FORMS = {
     "broker.env": lambda texts: "".join(
         f"PULSAR_PREFIX_{name}={one}\n" for name, one in texts.items()
     ),
-    "values.yaml": lambda texts: yaml.safe_dump({"broker": {"configData": texts}}),
+    "values.yaml": lambda texts: yaml.safe_dump(
+        {"broker": {"configData": {f"PULSAR_PREFIX_{name}": one for name, one in texts.items()}}}
+    ),
 }
 
 

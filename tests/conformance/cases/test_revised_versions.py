@@ -102,6 +102,20 @@ def test_uniform_load_shedder_chose_one_pair_by_both_measures(version, sheds):
     assert {one["broker"] for one in unloads} == ({"b2"} if sheds else set())
 
 
+# In 2.10, a broker with fewer than two bundles is not compared. From 2.11 on, an empty one is the
+# least busy, so that the other, with 12 bundles of 1,000 messages each, sheds.
+@pytest.mark.parametrize(
+    ("version", "sheds"), [("2.10.5", False), ("3.0.0", True), ("3.1.0", True), ("3.0.7", True)]
+)
+def test_uniform_load_shedder_compares_an_empty_broker_from_2_11_on(version, sheds):
+    settings = {"loadBalancerLoadSheddingStrategy": "UniformLoadShedder"}
+    case = brokers([(1000, 1)] * 12, [])
+    answer = model(version).answer(
+        "shed.select", {"strategy": "UniformLoadShedder", "settings": settings, **case}
+    )
+    assert bool(answer["unload"]) is sheds
+
+
 @pytest.mark.parametrize(
     ("version", "goes"),
     [("2.11.1", False), ("3.0.0", False), ("2.11.2", True), ("3.0.1", True), ("3.1.0", True)],

@@ -70,3 +70,22 @@ def test_a_here_document_in_a_command_of_a_yaml_file_is_no_script(read, name):
 def test_shifts_and_unended_documents_are_no_here_documents(read):
     text = f"a=$((1 << width))\n{SHEDDING}=false\nb=x<<EOF\n"
     assert read(text, "broker").values == {SHEDDING: False}
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ('echo "loadBalancerEnabled=false" >> broker.conf', True),
+        ("helm install --set broker.configData.loadBalancerEnabled=false pulsar", True),
+        ("export PULSAR_PREFIX_loadBalancerEnabled=false", False),
+        ("# echo loadBalancerEnabled=false\nexport PULSAR_PREFIX_loadBalancerEnabled=false", False),
+    ],
+)
+def test_settings_in_commands_of_a_script_are_refused(tmp_path, line, refused):
+    file = tmp_path / "deploy.sh"
+    file.write_text(f"#!/bin/sh\n{line}\n", "utf-8")
+    if refused:
+        with pytest.raises(BadSetting, match=r"deploy\.sh:2: loadBalancerEnabled is in a command"):
+            read_settings(file)
+    else:
+        assert read_settings(file).values == {"loadBalancerEnabled": False}

@@ -100,3 +100,57 @@ def test_the_placement_of_the_simple_manager_counts_only_while_it_is_compared(
     main(["settings", str(conf), "--release", release])
     told = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
     assert ("loadBalancerPlacementStrategy" in told) is not used
+
+
+# In 5.0, a placement by default follows a shedding strategy that is set (the broker.conf of 5.0).
+def test_the_placement_stays_if_the_shedding_strategy_is_set(changes):
+    _, told = changes({SHEDDING: f"{PACKAGE}impl.ThresholdShedder"}, "4.2.4", "5.0.0")
+    assert "EvenlyEnabled: the default becomes false, from true" in told
+    assert PLACEMENT not in told
+
+
+def test_changes_that_the_extensible_manager_ignores_are_none(changes):
+    settings = {"loadManagerClassName": f"{PACKAGE}extensions.ExtensibleLoadManagerImpl"}
+    _, told = changes(settings, "4.2.4", "5.0.0")
+    assert "defaultNumberOfNamespaceBundles: the default becomes 32, from 4" in told
+    for name in (SHEDDING, PLACEMENT, "maxUnloadPercentage", "EvenlyEnabled"):
+        assert name not in told
+
+
+def test_the_default_of_a_strategy_that_another_replaces_is_not_told(capsys, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(
+        f"loadManagerClassName={PACKAGE}extensions.ExtensibleLoadManagerImpl\n", "utf-8"
+    )
+    main(["settings", str(conf), "--release", "4.2.4", "--all"])
+    out = " ".join(capsys.readouterr().out.split())
+    strategy = f"{SHEDDING} = {PACKAGE}extensions.scheduler.TransferShedder"
+    assert strategy in out
+    assert f"{SHEDDING} = ThresholdShedder" not in out
+
+
+# defaultNumberOfSystemNamespaceBundles came with 5.0.0, after its milestones.
+@pytest.mark.parametrize(
+    ("release", "known"), [("4.2.4", False), ("5.0.0-M1", False), ("5.0.0", True), ("5.0.1", True)]
+)
+def test_a_setting_of_5_0_is_in_no_earlier_version(capsys, tmp_path, release, known):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("defaultNumberOfSystemNamespaceBundles=16\n", "utf-8")
+    assert main(["settings", str(conf), "--release", release]) == (0 if known else 1)
+    out = " ".join(capsys.readouterr().out.split())
+    assert (f"Pulsar {release} has no such setting" in out) is not known
+    assert ("Bundles = 16 (" in out and "the default is 64" in out) is known
+
+
+@pytest.mark.parametrize("tag", ["5.0.0-M1", "5.0.0-m1", "5.0.0-M1-arm64", "5.0.0-m1-apache-p8dae"])
+def test_tags_of_milestones_are_milestones(capsys, tmp_path, tag):
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        f"images: {{broker: {{repository: apachepulsar/pulsar, tag: {tag}}}}}\n"
+        'broker: {configData: {loadBalancerEnabled: "true"}}\n',
+        "utf-8",
+    )
+    main(["settings", str(file), "--all"])
+    said = " ".join(" ".join(capsys.readouterr()).split())
+    assert "Pulsar 5.0.0-M1 by its image" in said
+    assert f"{SHEDDING} = ThresholdShedder" in said

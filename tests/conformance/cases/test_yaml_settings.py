@@ -365,3 +365,30 @@ def test_words_are_booleans_in_charts_unless_they_are_quoted(read, tmp_path):
     found = read_settings(quoted, as_broker=True)
     assert found.values == {SHEDDING: False}
     assert "only true means true" in found.misread[0].why
+
+
+OPERATED = """apiVersion: {group}/v1
+kind: Broker
+metadata: {{name: broker}}
+spec: {{config: {{loadBalancerEnabled: "false"}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("group", "known"),
+    [
+        ("cluster.pulsaroperator.io", False),
+        ("notstreamnative.io", False),
+        ("pulsar.streamnative.io", True),
+        ("kaap.oss.datastax.com", True),
+        ("helm.toolkit.fluxcd.io", True),
+        ("apps", True),
+    ],
+)
+def test_an_operator_that_is_not_known_may_set_more(capsys, tmp_path, group, known):
+    file = tmp_path / "broker.yaml"
+    file.write_text(OPERATED.format(group=group), "utf-8")
+    assert main(["settings", str(file), "--release", "4.0.7"]) == (0 if known else 1)
+    out = " ".join(capsys.readouterr().out.split())
+    assert (f"Broker of {group}" in out and "its operator is not known" in out) is not known
+    assert "loadBalancerEnabled = false" in out

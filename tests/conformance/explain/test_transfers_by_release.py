@@ -53,7 +53,7 @@ def test_before_22321_a_broker_with_little_traffic_is_not_underloaded(decided, r
     assert f"its 200 B/s are not under 1 B/s {OLD} answer: unload nothing" in out
 
 
-@pytest.mark.parametrize("release", ["3.0.5", "3.1.5", "3.2.3", "3.3.1", "4.2.4"])
+@pytest.mark.parametrize("release", ["3.0.5", "3.2.3", "3.3.1", "4.2.4"])
 def test_since_22321_the_busiest_broker_is_the_measure(decided, release):
     loads = {"a": (0.3, 60 * MB), "b": (0.2, 200)}
     out, _ = decided(loads, "--release", release)
@@ -250,3 +250,18 @@ def test_a_value_that_a_broker_cannot_read_is_refused(decided, tmp_path, capsys)
     assert main(["explain", str(tmp_path / "load"), "--conf", str(file)]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "broker.conf:1: loadBalancerBandwithInResourceWeight: heavy: it takes a number" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "fate"),
+    [
+        ((), "stay, since loadBalancerSheddingBundlesWithPoliciesEnabled is false"),
+        (("--setting", "loadBalancerSheddingBundlesWithPoliciesEnabled=true"), "go only where"),
+    ],
+)
+def test_bundles_under_policies_are_named_where_something_goes(decided, given, fate):
+    out, _ = decided(IDLE_FIRST, "--release", "4.2.4", *given)
+    assert "policies are not known here: bundles of namespaces with an isolation policy" in out
+    assert f"or an anti-affinity group {fate}" in out
+    out, _ = decided({"a": (0.3, 60 * MB), "b": (0.29, 60 * MB)}, "--release", "4.2.4", *given)
+    assert "policies are not known" not in out
