@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.load_data import (
     ALMOST_NONE,
     STAYS,
@@ -18,7 +19,17 @@ from pulsar_conformance.reference.released.load_data import (
     format_rate,
     load_pairs,
 )
-from pulsar_conformance.reference.shedding import EXCLUDED
+from pulsar_conformance.reference.released.transfer_shedder import DEBUG
+from pulsar_conformance.reference.shedding import (
+    EXCLUDED,
+    HITS,
+    LIFETIME,
+    MAX_BROKERS,
+    TRANSFER_SHEDDER,
+    TRANSFER_TARGET,
+    TRANSFERS,
+    WITH_POLICIES,
+)
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.judged import default_in_version, has_setting
 from pulsar_conformance.specs.revisions import has_revision
@@ -26,19 +37,10 @@ from pulsar_conformance.specs.text import columns, counted, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
-SHEDDER = "TransferShedder"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
 WRITTEN = "updatedAt"
-LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
-TARGET = "loadBalancerBrokerLoadTargetStd"
-OVERLOAD = "loadBalancerBrokerOverloadedThresholdPercentage"
-CYCLES = "loadBalancerSheddingConditionHitCountThreshold"
-BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
-TRANSFERS = "loadBalancerTransferEnabled"
-WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
-DEBUG = "loadBalancerDebugModeEnabled"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
@@ -116,8 +118,8 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     data = _with_age(data, settings)
     newest = "" if release else ", the newest known release"
     yield from paragraph(
-        f"load data of the extensible load manager, by the rules of {SHEDDER} of Pulsar {at}"
-        f"{newest}"
+        f"load data of the extensible load manager, by the rules of {TRANSFER_SHEDDER} of Pulsar "
+        f"{at}{newest}"
     )
     if not release and (others := _deciding_otherwise(data, given, at)):
         verb = "decides" if len(others) == 1 else "decide"
@@ -153,9 +155,9 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
     """Return the rules of TransferShedder in a version, with these settings."""
     excluded = (one.strip() for one in str(settings[EXCLUDED] or "").split(","))
     return TransferRules(
-        target=float(settings[TARGET]),
-        overload=float(settings[OVERLOAD]),
-        brokers=int(settings[BROKERS]),
+        target=float(settings[TRANSFER_TARGET]),
+        overload=float(settings[OVERLOAD_THRESHOLD]),
+        brokers=int(settings[MAX_BROKERS]),
         transfers=bool(settings[TRANSFERS]),
         debug=bool(settings[DEBUG]),
         excluded=frozenset(filter(None, excluded)),
@@ -220,7 +222,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         yield from paragraph(
             f"answer: from {first.busy}{to} first, at most "
             f"{counted(state.rules.brokers, 'broker')} per cycle, once this holds in more than "
-            f"{settings[CYCLES]:g} cycles in a row ({CYCLES})"
+            f"{settings[HITS]:g} cycles in a row ({HITS})"
         )
         if not state.rules.transfers:
             yield from paragraph(
@@ -263,7 +265,7 @@ def _why_off(given: Mapping[str, Any]) -> str:
     off = next((name for name in SWITCHES if given[name] is False), None)
     if off is not None:
         return f"{off} is false"
-    return "" if given[BROKERS] > 0 else f"{BROKERS} is {given[BROKERS]}"
+    return "" if given[MAX_BROKERS] > 0 else f"{MAX_BROKERS} is {given[MAX_BROKERS]}"
 
 
 def _amount_text(state: LoadState) -> str:
@@ -276,7 +278,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
     """Yield the conditions for shedding that hold, with their figures."""
     data, rules, busy, idle = state.data, state.rules, state.busy, state.idle
     if state.deviates:
-        yield f"the deviation {state.deviation:.4g} is over {TARGET}, {rules.target:g}"
+        yield f"the deviation {state.deviation:.4g} is over {TRANSFER_TARGET}, {rules.target:g}"
     load, traffic = _underload_figures(state)
     if state.has_low_load:
         yield f"{idle} is underloaded: {load[0]} is under {load[1]}"
@@ -285,7 +287,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
     if state.overloaded:
         yield (
             f"{busy} is overloaded: {_percent(data.loads[busy])} is over {rules.overload:g} % "
-            f"({OVERLOAD}) and over the mean by more than {rules.target:g}"
+            f"({OVERLOAD_THRESHOLD}) and over the mean by more than {rules.target:g}"
         )
 
 
@@ -309,7 +311,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
     if state.rules.by_busiest:
         busiest = f"{share:g} of the {format_rate(data.traffic[state.busy])} of {state.busy}"
         return load, (format_rate(data.traffic[state.idle]), busiest)
-    method = f"{SHEDDER}.isUnderLoaded before apache/pulsar#{UNDERLOAD}"
+    method = f"{TRANSFER_SHEDDER}.isUnderLoaded before apache/pulsar#{UNDERLOAD}"
     return load, (f"{data.traffic[state.idle]:.4g} B/s", f"{ALMOST_NONE:g} B/s ({method})")
 
 

@@ -26,7 +26,9 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_HITS
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
 from pulsar_conformance.specs.text import columns, paragraph
 from pulsar_conformance.specs.unused import unused_parts
@@ -39,11 +41,6 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 BY_TRAFFIC = "flow_or_qps_equally_divide"
 """Name of the algorithm that splits a bundle by the traffic of its topics."""
 
-AVERAGE = "AvgShedder"
-AVERAGE_COUNTS = (
-    "loadBalancerAvgShedderHitCountLowThreshold",
-    "loadBalancerAvgShedderHitCountHighThreshold",
-)
 WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 """Strategies whose decisions depend on usage in earlier cycles."""
 
@@ -237,8 +234,8 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
                 "usageHistory is unknown, so usage counts as in a leader's first cycle; later "
                 f"cycles count {kept:g} x earlier + {1 - kept:g} x now ({HISTORY_SHARE} = {kept:g})"
             )
-        if named == AVERAGE:
-            ask = " ".join(f"--setting {name}=1" for name in AVERAGE_COUNTS)
+        if named == AVERAGE_SHEDDER:
+            ask = " ".join(f"--setting {name}=1" for name in (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS))
             yield (
                 "how often the leader found the same brokers apart before is unknown, so this "
                 f"cycle counts as the first; to see what goes at the end of the count, add {ask}"

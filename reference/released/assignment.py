@@ -14,13 +14,13 @@ from pulsar_conformance.reference.released.java import in_map, in_set, map_capac
 from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, with_ports
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.shedding import EXCLUDED
 
 MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
 """A switch that counts as on if a case does not set it, since the documents assume so."""
-EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"

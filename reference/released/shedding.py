@@ -16,6 +16,7 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import (
     ENABLED,
+    EXCLUDED,
     PACKAGE,
     TRANSFER_SHEDDER,
     TRANSFERS,
@@ -25,9 +26,6 @@ from pulsar_conformance.reference.shedding import (
 
 BALANCING = "loadBalancerEnabled"
 """An undocumented setting of releases that switches off all load balancing."""
-
-EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
-"""Setting for namespaces that are never shed, see ModularLoadManagerImpl.doLoadShedding."""
 
 STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "ThresholdShedder": threshold.sheds,

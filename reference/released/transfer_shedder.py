@@ -15,7 +15,7 @@ from pulsar_conformance.reference.numbers import Fraction, Minutes, exact, plain
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map
-from pulsar_conformance.reference.released.loads import Leader, percent, with_ports
+from pulsar_conformance.reference.released.loads import SYSTEM, Leader, percent, with_ports
 from pulsar_conformance.reference.shedding import (
     DELAY,
     EXCLUDED,
@@ -300,7 +300,7 @@ class ReleasedTransfer:
             for bundle in self.known.owned(broker)
             if case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples")
             and (self._carried(bundle) or self._takes_unused)
-            and namespace_of(bundle) not in (*excluded, "pulsar/system")
+            and namespace_of(bundle) not in (*excluded, SYSTEM)
             and not self.known.is_own(bundle)
             and (settings.flag(WITH_POLICIES) or not has_policies(case, namespace_of(bundle)))
         ]
