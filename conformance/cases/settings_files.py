@@ -154,9 +154,11 @@ def _entries(
 
 
 def _refuse_program(file: Path, text: str) -> None:
-    """Raise `BadSetting` for Terraform files, and for scripts with settings in a here-document."""
+    """Raise `BadSetting` for Terraform files, and for scripts whose commands write settings."""
+    lines = text.splitlines()
+    program = file.suffix in (*TERRAFORM_FILES, *SCRIPTS)
+    first = first_known_name(lines) if program else None
     if file.suffix in TERRAFORM_FILES:
-        first = first_known_name(text.splitlines())
         place = f"{file}:{first[0] + 1}: {first[1]} is in" if first else f"{file}: it is"
         raise BadSetting(
             f"{place} a Terraform file, which is not read; save the values it gives to the Helm "
@@ -168,8 +170,6 @@ def _refuse_program(file: Path, text: str) -> None:
             "read; save the text of the here-document in a file of its own, as .yaml for Helm "
             "values"
         )
-    lines = text.splitlines()
-    first = first_known_name(lines) if file.suffix in SCRIPTS else None
     if first and not re.match(rf"\s*(export\s+)?({PREFIX})?{first[1]}\s*=", lines[first[0]]):
         raise BadSetting(
             f"{file}:{first[0] + 1}: {first[1]} is in a command of a script, which is not run; "

@@ -61,9 +61,8 @@ from pulsar_conformance.conformance.explain.running import check_case, unknown_h
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
-from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.judged import has_setting, nearest_profile, version_of_released
+from pulsar_conformance.specs.judged import knows_name, nearest_profile, version_of_released
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
@@ -252,12 +251,8 @@ def _extensible_settings(
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
     for note in (*_remarks(read), *read.changed({**own, **given}).notes()):
         print_note(note)
-    for name in given:
-        if (
-            release
-            and name in broker_settings()
-            and not has_setting(broker_settings()[name], release)
-        ):
+    for name in given if release else ():
+        if not knows_name(str(release), name):
             print_note(f"--setting {name}: Pulsar {release} has no such setting")
     return {**read.values, **given}
 

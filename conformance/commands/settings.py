@@ -236,11 +236,13 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
 
     if found.version:
-        runs = found.running()
-        release, lacks = _compared_with(found), not runs.culprit
-        told, ways = differences_from(found.version, release, found.values, lacks=lacks)
-        if runs.manager != MODULAR:
-            told, ways = unlike_strategy(found.version, runs.shedding), {}
+        runs, release = found.running(), _compared_with(found)
+        lacks, modular = not runs.culprit, runs.manager == MODULAR
+        told, ways = (
+            differences_from(found.version, release, found.values, lacks=lacks)
+            if modular
+            else (unlike_strategy(found.version, runs.shedding), {})
+        )
         shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
         told += [way_clause(name, way) for name, way in shown.items()]
         if rest := len(ways) - len(shown):
@@ -290,7 +292,7 @@ def _changes(found: SettingsRead, later: tuple[str, ...], to: str | None) -> Ite
         now = replace(found, version=found.version or _compared_with(found))
         yield from _changes_of_classes(now, upgraded)
         yield from _changes_of_effects(now, upgraded)
-        yield from _changes_of_settings(now, later, new)
+        yield from _changes_of_settings(now, upgraded, later)
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -330,27 +332,23 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
             yield f"{name}: Pulsar {upgraded.version} has this setting"
 
 
-def _changes_of_settings(now: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:
+def _changes_of_settings(
+    now: SettingsRead, upgraded: SettingsRead, later: tuple[str, ...]
+) -> Iterator[str]:
     """Yield the defaults, the names and the deprecations that change."""
     from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, default_in_version
+    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
-    known, later_on = _compared_with(now), replace(now, version=new)
-    runs, will = now.running(), later_on.running()
-    classes = {
-        PLACEMENT: runs.placement == will.placement,
-        STRATEGY: runs.shedding == will.shedding,
-    }
-    same = {name for name, stays in classes.items() if stays}
+    known, runs, will = _compared_with(now), now.running(), upgraded.running()
+    same = {PLACEMENT: runs.placement == will.placement, STRATEGY: runs.shedding == will.shedding}
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
-        before, after = _default_of(now, name), default_in_version(setting, new)
+        before, after = _default_of(now, name), _default_of(upgraded, name)
         if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:
-            if name not in same and (
-                _matters(now, name, after) or _matters(later_on, name, before)
-            ):
+            matters = _matters(now, name, after) or _matters(upgraded, name, before)
+            if matters and not same.get(name):
                 yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
         elif name in {*now.values} - renamed and setting.deprecated in later:
             yield f"{name}: it becomes deprecated"
