@@ -148,7 +148,7 @@ class Simulation:
         self._refused: list[str] = []
         self._kept = 0
         way = world.ways.get(DESTINATION)
-        self.returns = way != ASKED if way else deciding.returns
+        self._returns = way != ASKED if way else deciding.returns
         for one in world.bundles:
             if not one.recorded:
                 self.leader.establish(one.name, self._rates(one, 0))
@@ -256,7 +256,7 @@ class Simulation:
             elif bundle not in bundles:
                 bundles.append(bundle)
         moves = self._place_bundles(cycle, bundles, brokers, SHEDDING, named)
-        if self.deciding.placing == ITSELF and not self.returns:
+        if self.deciding.placing == ITSELF and not self._returns:
             moves, placed = [one for one in moves if one.target != one.source], len(moves)
             self._kept = placed - len(moves)
         for move in moves:
