@@ -33,6 +33,8 @@ class BrokerSetting:
     strategies: tuple[str, ...] = ()
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The strategies and load managers that use it, if not all do, each by the first release."""
+    sheds_by: str = ""
+    """The only strategy of the modular manager that sheds by it, if placement uses it as well."""
     placement: str = ""
     algorithm: str = ""
     switch: str = ""

@@ -30,6 +30,8 @@ PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBun
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
+WEIGHT, NEUTRAL = "ResourceWeight", 1
+"""The end of the names of weights, and the weight with which a resource counts as without one."""
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
@@ -271,12 +273,14 @@ def manager_by_settings(settings: Mapping[str, Any]) -> str:
     return _short(named) if kind is None or missing or _is_plug_in(named) else kind
 
 
-def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tuple[str, str]]:
+def without_effect(
+    values: Mapping[str, Any], version: str = "", *, defaults: bool = False
+) -> Iterator[tuple[str, str]]:
     """Yield the names of settings without effect, each with the reason.
 
-    Those with their default are left out, except for a weight of heap memory, whose name suggests
-    an effect, and a shedding strategy that the load manager replaces. Without a version, the oldest
-    known release is assumed.
+    Unless `defaults` is true, those with their default are left out, except for a weight of heap
+    memory, whose name suggests an effect, and a shedding strategy that the load manager replaces.
+    Without a version, the oldest known release is assumed.
     """
     release = nearest_release(version) if version else known_releases()[0]
     runs = what_runs(values, version)
@@ -285,11 +289,12 @@ def without_effect(values: Mapping[str, Any], version: str = "") -> Iterator[tup
         if setting is None:
             continue
         default = default_in_version(setting, version or release)
-        if setting.name == HEAP and value and _ignores_heap(runs, version):
-            yield name, f"{value}: {HEAP_IGNORED}"
+        if setting.name == HEAP and _ignores_heap(runs, version):
+            if value or defaults:
+                yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, value, runs, version):
             yield name, wrong
-        elif value != default:
+        elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
             if why:
                 yield name, why

@@ -58,8 +58,8 @@ class MadeCase:
     """The folder, file or URL with the brokers' data."""
     ways: Mapping[str, str]
     """Ways of the version that runs which differ from the profile's."""
-    owners: Mapping[str, str]
-    """For a question about topics, the broker of each bundle of their namespace."""
+    owned: Mapping[str, Sequence[str]]
+    """For a question about topics, the ranges of their namespace that each broker owns."""
     simple: tuple[str, ...] = ()
     """The brokers whose reports are those of the simple load manager."""
     running: Running | None = None
@@ -132,8 +132,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         ("groups", "a JSON object that maps namespaces to their anti-affinity groups", ""),
     ):
         printed = f", as pulsar-admin {prints} prints them" if prints else ""
+        also = "" if name == "domains" else " and for load data of the extensible load manager"
         parser.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help=f"for --place, {what}{printed}"
+            f"--{name}", type=Path, metavar="FILE", help=f"for --place{also}, {what}{printed}"
         )
 
 
@@ -218,9 +219,9 @@ def made(
     notes += _unowned(args, snapshot)
     notes += _notes(snapshot, versions, profile, changed if read else None)
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
-    owners: Mapping[str, str] = {}
+    owned: Mapping[str, Sequence[str]] = {}
     if args.topics:
-        trial, owners, told = topics_question(args.topics, snapshot)
+        trial, owned, told = topics_question(args.topics, snapshot)
         notes += told
     elif args.place:
         trial, more = placement_question(
@@ -241,7 +242,7 @@ def made(
         tuple(notes),
         source.place,
         judged.ways if judged else {},
-        owners,
+        owned,
         tuple(snapshot.simple),
         running,
         tuple(snapshot.without_traffic),

@@ -80,6 +80,13 @@ class Constraints:
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
+    def named_for(self, namespace: str) -> str:
+        """Return the isolation policy and the anti-affinity group of a namespace, as text."""
+        policy, group = self.policy_of(namespace), self.groups.get(namespace)
+        named = [f"the isolation policy {policy.name}"] if policy else []
+        named += [f"the anti-affinity group {group}"] if group else []
+        return " and ".join(named)
+
     def isolation(self, namespace: str, ids: Mapping[str, str]) -> list[Json]:
         """Return the policies, in the format of a case, that decide which brokers a namespace may
         use.

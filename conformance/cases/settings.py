@@ -183,9 +183,13 @@ class SettingsRead:
         """Return the unused settings, and those that other settings disable."""
         return [*self.unused, *self.disabled()]
 
-    def disabled(self) -> list[Unused]:
-        """Return the settings in `values` that have no effect because of others."""
-        why = {**dict(self._without_package()), **dict(without_effect(self.named(), self.version))}
+    def disabled(self, *, defaults: bool = False) -> list[Unused]:
+        """Return the settings in `values` that have no effect because of others.
+
+        Those with their default are left out, unless `defaults` is true.
+        """
+        off = without_effect(self.named(), self.version, defaults=defaults)
+        why = {**dict(self._without_package()), **dict(off)}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 
     def _without_package(self) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from pulsar_conformance.conformance.bundles.operations import LOCATE
@@ -97,8 +98,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def topics_question(
     file: Path, snapshot: Snapshot
-) -> tuple[Trial, Mapping[str, str], Sequence[str]]:
-    """Return a `bundles.locate` question for the topics in a file, each bundle's broker, and notes.
+) -> tuple[Trial, Mapping[str, Sequence[str]], Sequence[str]]:
+    """Return a `bundles.locate` question for topics in a file, each broker's bundles, and notes.
 
     Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
     """
@@ -109,14 +110,16 @@ def topics_question(
             f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
             "of one namespace"
         )
-    owners = {
-        bundle.rpartition("/")[2]: broker
+    owned = {
+        broker: [
+            bundle.rpartition("/")[2]
+            for bundle in one.get("bundles", ())
+            if namespace_of(bundle) == spaces[0]
+        ]
         for broker, one in snapshot.brokers.items()
-        for bundle in one.get("bundles", ())
-        if namespace_of(bundle) == spaces[0]
     }
-    case = {"boundaries": _boundaries(spaces[0], list(owners)), "topics": topics}
-    return Trial.of(LOCATE.id, case), owners, notes
+    case = {"boundaries": _boundaries(spaces[0], [*chain(*owned.values())]), "topics": topics}
+    return Trial.of(LOCATE.id, case), owned, notes
 
 
 def _boundaries(namespace: str, ranges: Sequence[str]) -> list[str]:

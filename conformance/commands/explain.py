@@ -33,6 +33,7 @@ from pulsar_conformance.conformance.cases.making import (
     made,
     other_files,
 )
+from pulsar_conformance.conformance.cases.placing import read_constraints
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
@@ -48,7 +49,11 @@ from pulsar_conformance.conformance.cases.settings import (
 from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.common.image_tags import image_tags
 from pulsar_conformance.conformance.engine.plan import chosen_readings
-from pulsar_conformance.conformance.explain.balance import balance_lines, load_data
+from pulsar_conformance.conformance.explain.balance import (
+    balance_lines,
+    load_data,
+    with_policies,
+)
 from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
@@ -204,13 +209,16 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     folder = Path(args.case) if args.case else None
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
-        check_constraints(args)
+        if args.domains:
+            check_constraints(args)
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         release = _release_of_files(args)
         settings = _extensible_settings(args, what_if, release)
         _check_extensible(args, settings, release)
         for note in data.notes:
             print_note(note)
+        if args.isolation or args.groups:
+            data = with_policies(data, read_constraints(args.isolation, None, args.groups))
         yield from balance_lines(data, settings, release)
         return True
     args.setting = []
@@ -228,11 +236,11 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     wanted = ExplainOptions(args.profile, readings, what_if, focus, args.all, found.without_traffic)
     provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
     answered = yield from case_lines(provided, wanted)
-    if found.owners:
+    if found.owned:
         question = found.trial.questions[0]
         answer = model.answer(*question)
         if "bundles" in answer:
-            yield from broker_lines(question.case, answer, found.owners)
+            yield from broker_lines(question.case, answer, found.owned)
     return answered
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters.arguments import add_dynamic, add_profile
 from pulsar_conformance.conformance.commands.look_up import setting_lines
 from pulsar_conformance.specs.errors import UserError, print_note
-from pulsar_conformance.specs.text import counted, paragraph, written_value
+from pulsar_conformance.specs.text import counted, paragraph
 
-PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
 """Ways that decide about the effect of settings."""
 OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
 
 if TYPE_CHECKING:
-    from pulsar_conformance.conformance.cases.settings import SettingsRead
+    from pulsar_conformance.conformance.cases.settings import SettingsRead, Unused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,46 +94,38 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
     return int(any(told))
 
 
-def _compared_with(found: SettingsRead) -> str:
-    """Return the release whose defaults apply: the one that reads the file, or else the newest."""
-    from pulsar_conformance.specs.broker import known_releases
-
-    return found.released or known_releases()[-1]
-
-
-def _default_of(found: SettingsRead, name: str) -> Any:
-    """Return the default in the version that reads the file; None if it lacks the setting."""
-    from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import default_in_version
-
-    if name not in broker_settings():
-        return None
-    return default_in_version(broker_settings()[name], found.version or _compared_with(found))
-
-
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
     """Return the value and the release's default of each setting that has an effect."""
-    without = {one.name for one in found.disabled()}
+    from pulsar_conformance.conformance.compare.upgrade import default_for
+
+    without = {one.name for one in found.disabled(defaults=True)}
     return {
-        name: (value, _default_of(found, name))
+        name: (value, default_for(found, name))
         for name, value in found.values.items()
         if name not in without
     }
 
 
+def _indifferent(found: SettingsRead) -> list[Unused]:
+    """Return the settings without effect whose values are their defaults, or ask for none."""
+    named = {one.name for one in found.disabled()}
+    return [one for one in found.disabled(defaults=True) if one.name not in named]
+
+
 def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     """Return the release's defaults of the settings that are missing from the file."""
+    from pulsar_conformance.conformance.compare.upgrade import default_for, release_compared
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, has_setting
 
-    release = _compared_with(found)
+    release = release_compared(found)
     version, runs = found.version or release, found.running()
     left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
     left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
     classes = {PLACEMENT: runs.placement, STRATEGY: runs.shedding}
     instead = {name: one for name, one in classes.items() if name == runs.culprit and runs.instead}
     return {
-        name: instead.get(name, _default_of(found, name))
+        name: instead.get(name, default_for(found, name))
         for name, setting in broker_settings().items()
         if has_setting(setting, version)
         and name not in left_out
@@ -161,9 +151,16 @@ def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
     from pulsar_conformance.conformance.cases.settings import DYNAMIC
+    from pulsar_conformance.conformance.compare.upgrade import (
+        changes_with,
+        later_releases,
+        release_compared,
+        short_value,
+        target_of,
+    )
     from pulsar_conformance.specs.judged import assumption
 
-    release = _compared_with(found)
+    release = release_compared(found)
     if found.older:
         yield (
             f"{found.version} is older than {release}, the oldest release whose settings are "
@@ -184,10 +181,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield "taken for another value", misread
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
-    later = _later_releases(found, to)
-    changes = list(_changes(found, later, to))
-    new = _last(later, to) if later else ""
-    if (to or changes) and new and (note := assumption(new)):
+    later = later_releases(found, to)
+    new = target_of(later, to)
+    changes = list(changes_with(found, later, new))
+    if (to or changes) and (note := assumption(new) if new else ""):
         yield note, []
     if changes:
         which = "" if to else ", the next known release"
@@ -195,18 +192,21 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     elif to:
         yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
     if to and later:
-        hint = f"pulsar-conformance changes {_compared_with(found)} {later[-1]}"
+        hint = f"pulsar-conformance changes {release_compared(found)} {later[-1]}"
         yield f"decisions and new settings that change: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
-        f"{found.spelled.get(name, name)} = {_short(value)} ({found.places[name]}"
-        + ("" if value == default else f"; the default is {_short(default)}")
+        f"{found.spelled.get(name, name)} = {short_value(value)} ({found.places[name]}"
+        + ("" if value == default else f"; the default is {short_value(default)}")
         + (f"; {remark}" if (remark := _remark(found, name)) else "")
         + ")"
         for name, (value, default) in in_force
     ]
     yield f"in force, with the defaults of Pulsar {release}", rows
-    defaults = [f"{name} = {_short(value)}" for name, value in _defaults(found).items()]
+    if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
+        title, count = "set to values that make no difference", counted(len(idle), "setting")
+        yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
+    defaults = [f"{name} = {short_value(value)}" for name, value in _defaults(found).items()]
     count = counted(len(defaults), "setting")
     title = f"not set, so that the default of Pulsar {release} applies"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
@@ -216,10 +216,11 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
 
 def _release_notes(found: SettingsRead) -> Iterator[str]:
     """Yield which release is assumed if that of the file is not known."""
+    from pulsar_conformance.conformance.compare.upgrade import release_compared
     from pulsar_conformance.specs.judged import assumption
 
     if not found.version:
-        newest = _compared_with(found)
+        newest = release_compared(found)
         yield f"no release is given: Pulsar {newest} is assumed; to change that, add --release"
     elif note := assumption(found.version):
         yield note
@@ -233,10 +234,11 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     modular load manager are left out if another one runs.
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
+    from pulsar_conformance.conformance.compare.upgrade import release_compared
     from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
 
     if found.version:
-        runs, release = found.running(), _compared_with(found)
+        runs, release = found.running(), release_compared(found)
         lacks, modular = not runs.culprit, runs.manager == MODULAR
         told, ways = (
             differences_from(found.version, release, found.values, lacks=lacks)
@@ -252,125 +254,56 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
 
 
 def _remark(found: SettingsRead, name: str) -> str:
-    """Return a remark on a value that Pulsar accepts and the documents exclude, or that counts only
-    later; usually empty.
+    """Return a remark on a value that Pulsar accepts and the documents exclude, that counts only
+    later or for a part of its purpose, or that needs another one; usually empty.
     """
+    from pulsar_conformance.conformance.cases.effects import (
+        ALGORITHM,
+        BOTH,
+        EXTENSIBLE,
+        MODULAR,
+        PACKAGE,
+    )
     from pulsar_conformance.conformance.cases.setting_types import out_of_range
-
-    outside = out_of_range(name, found.values[name])
-    said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
-    return "; ".join([*said, *found.late(name)])
-
-
-def _later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
-    """Return the known releases after the one that reads the file, up to `to`.
-
-    If `to` is None, that is the next release only. Errors: `UserError` if `to` is not later.
-    """
-    from pulsar_conformance.specs.broker import known_releases, nearest_release
-
-    now, known = _compared_with(found), known_releases()
-    later = known[known.index(now) + 1 :]
-    if to is None:
-        return later[:1]
-    last = nearest_release(to)
-    if last not in later:
-        raise UserError(f"--to {to}: name a release after {now}; choose from {', '.join(known)}")
-    return later[: later.index(last) + 1]
-
-
-def _last(later: tuple[str, ...], to: str | None) -> str:
-    """Return the version to compare with: `to`, or else the last, and not a milestone of it."""
-    return to if to and to.count(".") > 1 else later[-1].partition("-")[0]
-
-
-def _changes(found: SettingsRead, later: tuple[str, ...], to: str | None) -> Iterator[str]:
-    """Yield what changes from the file's release to `to`, or else to the last of `later`."""
-    if later:
-        new = _last(later, to)
-        upgraded = replace(found, version=new)
-        now = replace(found, version=found.version or _compared_with(found))
-        yield from _changes_of_classes(now, upgraded)
-        yield from _changes_of_effects(now, upgraded)
-        yield from _changes_of_settings(now, upgraded, later)
-
-
-def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield which load manager and strategies run instead of those of today."""
-    from pulsar_conformance.conformance.cases.effects import MODULAR, STOPPED
-
-    before, after = now.running(), upgraded.running()
-    why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
-    if after.manager == STOPPED != before.manager:
-        yield f"the broker no longer starts: {after.problem}"
-    elif after.manager != before.manager and before.manager != STOPPED:
-        yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
-    elif after.manager != before.manager:
-        yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
-    elif before.culprit or after.culprit:
-        pairs = [(before.shedding, after.shedding)]
-        pairs += [(before.placement, after.placement)] if after.manager == MODULAR else []
-        for old, new in pairs:
-            if old != new:
-                yield f"{_short(new)} runs instead of {_short(old)}{why}"
-
-
-def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield the settings that begin or cease to have an effect."""
-    from pulsar_conformance.specs.judged import knows_name
-
-    before = {one.name: one.why for one in now.without_effect()}
-    after = {one.name: one.why for one in upgraded.without_effect()}
-    culprits = {now.running().culprit, upgraded.running().culprit}
-    for name in (name for name in now.values if name not in culprits):
-        if name in before.keys() - after.keys():
-            yield f"{name}: it takes effect; until then, {before[name]}"
-        elif name in after.keys() - before.keys():
-            yield f"{name}: it loses its effect: {after[name]}"
-    for name in (one.name for one in now.unused if one.name not in now.values):
-        if not knows_name(now.version, name) and knows_name(upgraded.version, name):
-            yield f"{name}: Pulsar {upgraded.version} has this setting"
-
-
-def _changes_of_settings(
-    now: SettingsRead, upgraded: SettingsRead, later: tuple[str, ...]
-) -> Iterator[str]:
-    """Yield the defaults, the names and the deprecations that change."""
+    from pulsar_conformance.conformance.compare.upgrade import short_value
+    from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
-    known, runs, will = _compared_with(now), now.running(), upgraded.running()
-    same = {PLACEMENT: runs.placement == will.placement, STRATEGY: runs.shedding == will.shedding}
-    renamed = {one.replaces for one in broker_settings().values() if one.since in later}
-    for name, setting in broker_settings().items():
-        before, after = _default_of(now, name), _default_of(upgraded, name)
-        if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
-            yield f"{setting.replaces}: its name becomes {name}; the former name still works"
-        elif name not in now.values and setting.is_in(known) and before != after:
-            matters = _matters(now, name, after) or _matters(upgraded, name, before)
-            if matters and not same.get(name):
-                yield f"{name}: the default becomes {_short(after)}, from {_short(before)}"
-        elif name in {*now.values} - renamed and setting.deprecated in later:
-            yield f"{name}: it becomes deprecated"
-
-
-def _matters(found: SettingsRead, name: str, value: Any) -> bool:
-    """True if a value that is not the default of a missing setting has an effect."""
-    from pulsar_conformance.conformance.cases.effects import HEAP
-
-    values = {**found.values, name: 1.0 if name == HEAP else value}
-    given = replace(found, values=values, places={**found.places, name: name})
-    return all(one.name != name for one in given.without_effect())
-
-
-def _short(value: Any) -> str:
-    """Format a value as in broker.conf, without Pulsar's package names."""
-    return written_value(value).removeprefix(PACKAGE).replace(",", ", ")
+    outside = out_of_range(name, found.values[name])
+    said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
+    runs = found.running()
+    shedding = runs.shedding.rpartition(".")[2]
+    modular, known = runs.manager == MODULAR, broker_settings().get(name)
+    own = modular and runs.shedding.startswith(PACKAGE)
+    if own and known and known.sheds_by not in ("", shedding):
+        said.append(f"it counts for placement, and not for shedding by {shedding}")
+    if modular and name == STRATEGY and runs.shedding == PACKAGE + BOTH != runs.placement:
+        placed = f"{PLACEMENT} is {short_value(runs.placement)}"
+        said.append(f"{shedding} also places what it unloads, but {placed}")
+    if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:
+        said.append(f"{ONE_CUT}, so one that it would cut more often stays whole")
+    return "; ".join([*said, *found.late(name)])
 
 
 def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
+    from pulsar_conformance.conformance.compare.upgrade import (
+        changes_with,
+        later_releases,
+        release_compared,
+        target_of,
+    )
+
+    later = later_releases(found, to)
+    rows = {
+        "notKnown": found.unknown(),
+        "cannotBeRead": found.unreadable,
+        "takenForAnotherValue": found.misread,
+        "withoutEffect": found.without_effect(),
+        "withoutDifference": _indifferent(found),
+    }
     return {
-        "release": _compared_with(found),
+        "release": release_compared(found),
         "inForce": {
             name: {
                 "value": value,
@@ -380,19 +313,8 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
             }
             for name, (value, default) in _in_force(found).items()
         },
-        "notKnown": [
-            {"name": one.name, "place": one.place, "why": one.why} for one in found.unknown()
-        ],
-        "cannotBeRead": [
-            {"name": one.name, "place": one.place, "why": one.why} for one in found.unreadable
-        ],
-        "takenForAnotherValue": [
-            {"name": one.name, "place": one.place, "why": one.why} for one in found.misread
-        ],
-        "withoutEffect": [
-            {"name": one.name, "place": one.place, "why": one.why} for one in found.without_effect()
-        ],
+        **{kind: [vars(one) for one in entries] for kind, entries in rows.items()},
         "defaults": dict(_defaults(found)),
         "others": found.others,
-        "nextRelease": list(_changes(found, _later_releases(found, to), to)),
+        "nextRelease": list(changes_with(found, later, target_of(later, to))),
     }

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
+from pulsar_conformance.conformance.cases.placing import Constraints
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.load_data import (
     ALMOST_NONE,
     STAYS,
@@ -161,6 +163,7 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
         transfers=bool(settings[TRANSFERS]),
         debug=bool(settings[DEBUG]),
         excluded=frozenset(filter(None, excluded)),
+        with_policies=bool(settings[WITH_POLICIES]),
         by_busiest=has_revision(version, UNDERLOAD),
         moves_idle=not has_revision(version, IDLE),
     )
@@ -240,13 +243,33 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
             yield from ("", *paragraph(f"then from {one.state.busy}{to}, since {reason}"))
         yield from _pair_lines(one.state, one.rows)
     if pairs:
-        with_policies = bool(settings[WITH_POLICIES])
-        fate = "go only where these permit it" if with_policies else "stay"
-        yield from paragraph(
-            "policies are not known here: bundles of namespaces with an isolation policy or an "
-            f"anti-affinity group {fate}, since {WITH_POLICIES} is {str(with_policies).lower()}",
-            2,
+        for text in _policy_remarks(state):
+            yield from paragraph(text, 2)
+
+
+def _policy_remarks(state: LoadState) -> Iterator[str]:
+    """Yield what is not known of policies, and where bundles may go of namespaces with any."""
+    free, bound = state.rules.with_policies, state.data.bound
+    of_namespaces = "of namespaces with an isolation policy or an anti-affinity group"
+    fate = "go only where these permit it" if free else "stay"
+    why = f"since {WITH_POLICIES} is {str(free).lower()}"
+    if bound is None:
+        yield (
+            f"policies are not known here (--isolation, --groups): bundles {of_namespaces} {fate}, "
+            f"{why}"
         )
+    elif bound and not free:
+        yield f"bundles {of_namespaces} {fate}, {why}"
+    elif bound:
+        named = _listed([f"{namespace} ({policies})" for namespace, policies in bound.items()])
+        yield f"bundles of {named} {fate}, {why}; explain REPORTS --place BUNDLE applies policies"
+
+
+def with_policies(data: LoadData, constraints: Constraints) -> LoadData:
+    """Return load data with the policies of each namespace that has top bundles."""
+    bundles = (name for top in data.top.values() for name in top)
+    bound = {name: constraints.named_for(name) for name in map(namespace_of, bundles)}
+    return replace(data, bound={name: text for name, text in bound.items() if text})
 
 
 def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:

@@ -27,13 +27,14 @@ def spread_lines(
 
 
 def broker_lines(
-    case: Mapping[str, Any], answer: Mapping[str, Any], owners: Mapping[str, str]
+    case: Mapping[str, Any], answer: Mapping[str, Any], owned: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield the number of topics on each broker, and the probability of so uneven a spread.
 
-    `owners` has the broker of each bundle, by the bundle's range.
+    `owned` has the ranges of the bundles that each broker owns.
     """
-    shares: dict[str, float] = {}
+    owners = {bundle: broker for broker, bundles in owned.items() for bundle in bundles}
+    shares: dict[str, float] = dict.fromkeys(owned, 0.0)
     for bundle, share in _shares(case).items():
         broker = owners.get(bundle, NO_BROKER)
         shares[broker] = shares.get(broker, 0) + share
@@ -57,7 +58,8 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
     yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
     if len(placed) <= MAX_TOPICS:
         most = max(found.values())
-        share = 1 - probability_of_at_most(most - 1, len(placed), list(shares.values()))
+        taken = [share for share in shares.values() if share]
+        share = 1 - probability_of_at_most(most - 1, len(placed), taken)
         yield from paragraph(
             f"If {counted(len(placed), 'name')} were hashed at random, the probability of {most} "
             f"or more {where} would be {share:.1%}.".replace("%", " %"),

@@ -43,6 +43,8 @@ class LoadData:
     """The brokers whose data do not count in the mean and the standard deviation."""
     notes: tuple[str, ...] = ()
     """Notes on files that are not used."""
+    bound: Mapping[str, str] | None = None
+    """The policies of each namespace that has any, as text; None if they are not known."""
 
     @cached_property
     def current(self) -> list[float]:
@@ -84,6 +86,8 @@ class TransferRules:
     """
     moves_idle: bool
     """True if bundles without traffic are unloaded too (until apache/pulsar#23626)."""
+    with_policies: bool = False
+    """True if bundles of namespaces with policies may go where these permit it."""
 
     @property
     def share(self) -> float:
@@ -239,7 +243,7 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
     for name, rate in top.items():
         if rate is None:
             continue
-        kept = "listed after one that does not fit" if over else _kept(name, rate, left, rules)
+        kept = "listed after one that does not fit" if over else _kept(state, name, rate, left)
         if kept:
             yield BundleRow(STAYS, name, rate, kept)
             continue
@@ -258,13 +262,22 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
         gone, left = gone + rate - (returned if rules.debug else 0.0), left - 1
 
 
-def _kept(bundle: str, rate: float, left: int, rules: TransferRules) -> str:
+def _kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
     """Return why a bundle stays whether or not it fits; empty if nothing keeps it."""
+    rules = state.rules
     if namespace_of(bundle) in rules.excluded:
         return f"its namespace is in {EXCLUDED}"
+    if policies := _policies_that_keep(state, bundle):
+        return f"its namespace has {policies}"
     if left <= 1:
         return "the last of the top bundles"
     return "no traffic" if rate == 0 and not rules.moves_idle else ""
+
+
+def _policies_that_keep(state: LoadState, bundle: str) -> str:
+    """Return the policies of a bundle's namespace if they keep it where it is; otherwise empty."""
+    bound = {} if state.rules.with_policies else state.data.bound or {}
+    return bound.get(namespace_of(bundle), "")
 
 
 def _exchanged(
@@ -279,6 +292,8 @@ def _exchanged(
     found = []
     for name, rate in back:
         if rate is None or (rate == 0 and not state.rules.moves_idle):
+            continue
+        if _policies_that_keep(state, name):
             continue
         if high + rate < whole and low - rate < whole:
             high, low = high + rate, low - rate

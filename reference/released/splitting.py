@@ -16,6 +16,7 @@ from pulsar_conformance.reference.numbers import Fraction, messages, throughput
 from pulsar_conformance.reference.ranges import hash_of, hex_of
 from pulsar_conformance.reference.released.growth import FEWEST
 from pulsar_conformance.reference.released.release import ReleasedWays
+from pulsar_conformance.reference.shedding import names_extensible
 from pulsar_conformance.reference.splitting import (
     FLOW_MARGIN,
     POSITIONS,
@@ -31,6 +32,8 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 
 FLOW = "flow_or_qps_equally_divide"
 FLOW_PLACE = "FlowOrQpsEquallyDivideBundleSplitAlgorithm.getSplitBoundary"
+STRATEGY_PLACE = "DefaultNamespaceBundleSplitStrategyImpl.findBundlesToSplit"
+ONE_CUT = "a broker of the extensible load manager splits a bundle only in two"
 MEBIBYTE = 1024 * 1024
 
 
@@ -98,7 +101,12 @@ def split_answer(
         positions = ", ".join(map(hex_of, twice))
         why = f"{positions} given twice: the request is never answered ({place})"
         return _answer("failed", why)
-    return _parts(split, algorithm, split.inside(boundaries), release, steps)
+    cuts = split.inside(boundaries)
+    if by != "admin" and len(cuts) > 1 and names_extensible(settings.given):
+        where = ", ".join(map(hex_of, cuts))
+        why = f"it would be cut {len(cuts)} times, at {where}; {ONE_CUT} ({STRATEGY_PLACE})"
+        return _whole(split, algorithm, why, steps)
+    return _parts(split, algorithm, cuts, release, steps)
 
 
 def _is_default(asked: str | None, by: str, settings: Settings) -> bool:

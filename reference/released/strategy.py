@@ -34,11 +34,14 @@ class CycleMemory:
     high_hits: Counter[str] = field(default_factory=Counter)
     transfer: TransferMemory | None = None
 
-    def observe(self, now: Mapping[str, float], kept: float) -> None:
-        """Update the smoothed usage with each broker's current usage."""
+    def observe(self, now: Mapping[str, float], kept: float, first: float | None = None) -> None:
+        """Update the smoothed usage with each broker's current usage.
+
+        `first` is the usage of a broker before its first one; None if that one is not smoothed.
+        """
         total = 0.0
         for broker, usage in now.items():
-            before = self.usage.get(broker)
+            before = self.usage.get(broker, first)
             mixed = usage if before is None else before * kept + (1 - kept) * usage
             self.usage[broker] = mixed
             total += mixed

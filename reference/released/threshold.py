@@ -73,7 +73,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
     known = view.known
     threshold, kept = known.number(SHEDDER_THRESHOLD) / 100.0, known.number(HISTORY_SHARE)
     least = known.number(LEAST) * MEBIBYTE
-    memory.observe(now, kept)
+    memory.observe(now, kept, 0.0 if known.way("first-usage") == "from-zero" else None)
     average = memory.average
     chosen: dict[str, Sequence[str]] = {}
     need: dict[str, float] = {}

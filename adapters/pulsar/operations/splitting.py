@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.namespaces import (
     range_of,
     topic_name,
 )
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import done
 
@@ -22,6 +22,7 @@ ALGORITHMS = (
     *(RANGE, "topic_count_equally_divide", "specified_positions_divide"),
     "flow_or_qps_equally_divide",
 )
+MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SPLITTER = "org.apache.pulsar.common.naming.NamespaceBundleSplitAlgorithm"
 NAMESPACES = "org.apache.pulsar.broker.namespace.NamespaceService"
@@ -39,6 +40,8 @@ def algorithms(release: Release) -> list[str]:
 def split(release: Release, case: Case) -> Answer:
     """Return the bundles that the owner acquired, or the original bundle if there are none."""
     settings, algorithm, positions = _asked(case)
+    if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
+        raise Unsupported("brokers of the extensible load manager split by a strategy of their own")
     namespace = _namespace(case)
     parts: list[str] = []
     namespaces: Java

@@ -25,7 +25,7 @@ def test_a_broker_names_which_of_its_settings_are_dynamic(capsys):
         cluster.runtime[THRESHOLD] = "70"
         assert main(["settings", cluster.url]) == 0
         out = " ".join(capsys.readouterr().out.split())
-        assert f"{THRESHOLD} = 70 ({cluster.url}, dynamic; the default is 85)" in out
+        assert f"{THRESHOLD} = 70 ({cluster.url}, dynamic; the default is 85;" in out
         assert f"{SHEDDING} = true ({cluster.url})" in out
         assert main(["settings", cluster.url, "--dynamic", "d.json"]) == 2
         assert "configuration already includes dynamic settings" in capsys.readouterr().err
@@ -39,7 +39,7 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     dynamic.write_text(json.dumps({THRESHOLD: "70", "loadBalancerEnabled": "false"}))
     assert main(["settings", str(conf), "--dynamic", str(dynamic)]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert f"{THRESHOLD} = 70 ({dynamic}, dynamic; the default is 85)" in out
+    assert f"{THRESHOLD} = 70 ({dynamic}, dynamic; the default is 85;" in out
     assert f"{SHEDDING} = false ({conf}:2; the default is true)" in out
     assert f"{THRESHOLD} ({conf}:1): {dynamic}, dynamic overrides it" in out
     assert "loadBalancerEnabled" in out.partition("it is not dynamic")[0].rpartition("without")[2]

@@ -126,7 +126,7 @@ def test_versions_that_count_heap_memory_are_told(capsys, tmp_path, version, say
     main(["settings", str(conf), "--release", version])
     out = " ".join(capsys.readouterr().out.split())
     assert f"Does heap memory count in the usage of a broker? {says}" in out
-    now, changes = out.split("changes with Pulsar 4.0.7")
+    now, changes = out.split("changes with Pulsar 3.0.7")
     assert "no longer counts heap memory" not in now
     loses = "loses its effect: 0.5: the modular load manager no longer counts heap memory"
     assert (loses in changes) is (
@@ -247,3 +247,57 @@ def test_the_release_whose_defaults_are_shown_is_named(capsys, tmp_path):
     main(["settings", str(conf)])
     told = "no release is given: Pulsar 5.0.0-M1 is assumed; to change that, add --release"
     assert told in capsys.readouterr().out
+
+
+def in_force(capsys, tmp_path, release, *lines, extra=()):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    main(["settings", str(conf), "--release", release, *extra])
+    return " ".join(capsys.readouterr().out.split())
+
+
+# In 3.3.6, OverloadShedder.findBundlesForUnloading takes getMaxResourceUsage, without weights.
+def test_a_default_that_nothing_uses_is_not_in_force(capsys, tmp_path):
+    lines = (f"{STRATEGY}={PACKAGE}OverloadShedder", f"{DIRECT}=0")
+    out = in_force(capsys, tmp_path, "3.3.6", *lines)
+    assert f"{DIRECT} = 0" not in out
+    assert "set to values that make no difference: 1 setting (--all lists them)" in out
+    out = in_force(capsys, tmp_path, "3.3.6", *lines, extra=("--all",))
+    assert f"{DIRECT} (" in out
+    assert ": only ThresholdShedder" in out
+    assert f"{DIRECT} = 0" in in_force(capsys, tmp_path, "4.0.7", *lines)
+
+
+# Besides OverloadShedder, LeastLongTermMessageRate and ModularLoadManagerImpl use the threshold,
+# to choose a broker for a bundle.
+@pytest.mark.parametrize("release", ["2.10.5", "3.0.7", "4.2.4"])
+def test_the_overload_threshold_counts_for_placement_under_other_strategies(
+    capsys, tmp_path, release
+):
+    line = "loadBalancerBrokerOverloadedThresholdPercentage=70"
+    remark = "it counts for placement, and not for shedding by ThresholdShedder"
+    assert remark in in_force(capsys, tmp_path, release, line)
+    other = f"{STRATEGY}={PACKAGE}OverloadShedder"
+    assert "counts for placement" not in in_force(capsys, tmp_path, release, line, other)
+    plug_in = f"{STRATEGY}=com.acme.Shedder"
+    assert "counts for placement" not in in_force(capsys, tmp_path, release, line, plug_in)
+
+
+def test_avg_shedder_without_its_placement_is_remarked_on(capsys, tmp_path):
+    line = f"{STRATEGY}={PACKAGE}AvgShedder"
+    out = in_force(capsys, tmp_path, "4.0.7", line)
+    assert "AvgShedder also places what it unloads, but loadBalancerLoadPlacementStrategy is" in out
+    both = f"loadBalancerLoadPlacementStrategy={PACKAGE}AvgShedder"
+    assert "also places" not in in_force(capsys, tmp_path, "4.0.7", line, both)
+
+
+# DefaultNamespaceBundleSplitStrategyImpl fails a split whose number of boundaries is not 1.
+def test_a_split_at_several_places_is_remarked_on_under_the_extensible_manager(capsys, tmp_path):
+    line = "defaultNamespaceBundleSplitAlgorithm=flow_or_qps_equally_divide"
+    manager = (
+        "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions."
+        "ExtensibleLoadManagerImpl"
+    )
+    remark = "a broker of the extensible load manager splits a bundle only in two"
+    assert remark in in_force(capsys, tmp_path, "3.2.0", line, manager)
+    assert remark not in in_force(capsys, tmp_path, "3.2.0", line)

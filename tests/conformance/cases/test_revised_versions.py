@@ -257,3 +257,50 @@ def test_differences_of_the_modular_manager_are_not_told_of_another(capsys, tmp_
     conf.write_text(f"loadManagerClassName={package}impl.SimpleLoadManagerImpl\n", "utf-8")
     main(["settings", str(conf), "--release", "3.0.1"])
     assert "differs from 3.0" not in capsys.readouterr().out
+
+
+# ThresholdShedder.updateAvgResourceUsage of 2.8.2 and 2.9.1 starts at getOrDefault(broker, 0.0):
+# 85, 84 and 2 % count as 8.5, 8.4 and 0.2 %, of which none is 10 points over the mean of 5.7.
+@pytest.mark.parametrize(
+    ("version", "sheds"), [("2.8.2", False), ("2.9.1", False), ("2.10.5", True)]
+)
+def test_threshold_shedder_smoothed_the_first_usage_before_2_10(version, sheds):
+    shedder = "ThresholdShedder"
+    case = {
+        "strategy": shedder,
+        "settings": {"loadBalancerLoadSheddingStrategy": shedder},
+        **brokers(*[[(500, 5)] * 10] * 3),
+    }
+    for (name, broker), usage in zip(case["brokers"].items(), (85, 84, 2), strict=True):
+        case["brokers"][name] = {**broker, "cpu": {"usage": usage, "limit": 100}}
+    unloads = model(version).answer("shed.select", case)["unload"]
+    assert {one["broker"] for one in unloads} == ({"b0", "b1"} if sheds else set())
+
+
+# The hashes of ten topics with 200 messages/s each: a part may have 250, so that each gets its own.
+@pytest.mark.parametrize("release", ["3.0.7", "4.0.7", "4.2.4", "5.0.0-M1"])
+@pytest.mark.parametrize(
+    ("manager", "by", "parts"),
+    [
+        ("impl.ModularLoadManagerImpl", "broker", 10),
+        ("extensions.ExtensibleLoadManagerImpl", "broker", 1),
+        ("extensions.ExtensibleLoadManagerImpl", "admin", 10),
+    ],
+)
+def test_a_broker_of_the_extensible_manager_splits_at_one_place(release, manager, by, parts):
+    topics = [f"persistent://pinger/v2.0.0/t{n}" for n in (44, 40, 54, 50, 9, 1, 5, 8, 51, 55)]
+    flow = "flow_or_qps_equally_divide"
+    case = {
+        "bundle": "0xaaaaaaa8_0xc71c71c4",
+        "algorithm": flow,
+        "by": by,
+        "settings": {
+            "loadBalancerNamespaceBundleMaxMsgRate": 250,
+            "defaultNamespaceBundleSplitAlgorithm": flow,
+            "loadManagerClassName": f"org.apache.pulsar.broker.loadbalance.{manager}",
+        },
+        "topics": topics,
+        "positions": [],
+        "topicLoads": {name: {"msgRateIn": 100, "msgRateOut": 100} for name in topics},
+    }
+    assert len(model(release).answer("bundles.split", case)["bundles"]) == parts

@@ -371,7 +371,7 @@ def test_an_upgrade_over_several_releases_adds_up_their_changes(tmp_path, capsys
     assert "its name becomes loadBalancerBandwidthInResourceWeight" in out
     assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
     assert main([*both, "3.0"]) == 2
-    assert "name a release after 3.0.7; choose from 3.0.7, 4.0.7" in capsys.readouterr().err
+    assert "name a version after 3.0.7; known releases are 3.0.7, 4.0.7" in capsys.readouterr().err
 
 
 def test_an_explanation_is_written_as_markdown(tmp_path, capsys):

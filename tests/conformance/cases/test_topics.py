@@ -39,7 +39,7 @@ def test_topics_are_counted_on_bundles_and_brokers(located):
 
 def test_one_broker_with_all_bundles_has_all_topics(located):
     out, _ = located({"b1": HALVES, "b2": ()}, PARTITIONS)
-    assert "topics on each broker b1 20 topics" in out
+    assert "topics on each broker b1 20 topics b2 0 topics" in out
 
 
 def test_bundles_that_nobody_owns_are_named(located):
@@ -96,7 +96,7 @@ def test_a_name_with_a_cluster_is_looked_up_in_the_namespace_of_the_cluster(loca
     (tmp_path / "reports" / "b2.json").write_text(json.dumps(report))
     out, _ = located({"b1": HALVES}, [topic])
     assert f"{topic} hash" in out
-    assert "topics on each broker b2 1 topic" in out
+    assert "topics on each broker b1 0 topics b2 1 topic" in out
 
 
 def test_a_full_name_without_a_namespace_is_refused(located):

@@ -154,3 +154,55 @@ def test_tags_of_milestones_are_milestones(capsys, tmp_path, tag):
     said = " ".join(" ".join(capsys.readouterr()).split())
     assert "Pulsar 5.0.0-M1 by its image" in said
     assert f"{SHEDDING} = ThresholdShedder" in said
+
+
+WEIGHT = "loadBalancerDirectMemoryResourceWeight"
+
+
+# The default of 3.3.6 and of 4.0.7 is 0, which OverloadShedder follows from 4.0 on (PIP-358): its
+# getMaxResourceUsage of 3.3.6 has no weights.
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "its default, 0.0, takes effect; until then, only ThresholdShedder"),
+        ({WEIGHT: "0"}, "it takes effect; until then, only ThresholdShedder"),
+        ({WEIGHT: "0.2"}, "it takes effect; until then, only ThresholdShedder"),
+    ],
+)
+def test_a_weight_of_0_begins_to_count_even_if_it_is_the_default(changes, given, says):
+    settings = {SHEDDING: f"{PACKAGE}impl.OverloadShedder", **given}
+    _, told = changes(settings, "3.3.6", "4.0.7")
+    assert f"{WEIGHT}: {says}" in told
+    _, told = changes({**settings, WEIGHT: "1"}, "3.3.6", "4.0.7")
+    assert WEIGHT not in told  # A weight of 1 changes nothing.
+
+
+@pytest.mark.parametrize("weight", ["0", "1", "0.5"])
+def test_no_version_gives_the_weight_of_heap_memory_an_effect_again(changes, weight):
+    for strategy in ("OverloadShedder", "ThresholdShedder"):
+        settings = {
+            SHEDDING: f"{PACKAGE}impl.{strategy}",
+            "loadBalancerMemoryResourceWeight": weight,
+        }
+        for release in ("3.0.7", "3.3.6"):
+            _, told = changes(settings, release, "4.0.7")
+            assert "takes effect" not in told.partition(f"{WEIGHT}:")[0]
+            assert "loadBalancerMemoryResourceWeight" not in told
+
+
+# ServiceConfiguration: OverloadShedder in 2.8.2 and 2.9.1, ThresholdShedder in 2.10.5.
+@pytest.mark.parametrize(("release", "to"), [("2.8.2", "2.10.5"), ("2.9.1", "3.0.7")])
+def test_upgrades_between_releases_before_3_0_are_compared(changes, release, to):
+    title, told = changes({"loadBalancerEnabled": "true"}, release, to)
+    assert title == f"changes with Pulsar {to}"
+    assert f"{SHEDDING}: the default becomes ThresholdShedder, from OverloadShedder" in told
+    _, told = changes({SHEDDING: f"{PACKAGE}impl.OverloadShedder"}, release, to)
+    assert "the default becomes ThresholdShedder" not in told
+
+
+@pytest.mark.parametrize(("release", "to"), [("3.0.7", "3.0.7"), ("3.0.7", "2.10.5")])
+def test_an_upgrade_leads_to_a_later_version(capsys, tmp_path, release, to):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerEnabled=true\n")
+    assert main(["settings", str(conf), "--release", release, "--to", to]) == 2
+    assert f"--to {to}: name a version after {release}" in capsys.readouterr().err

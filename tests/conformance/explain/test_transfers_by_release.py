@@ -261,7 +261,49 @@ def test_a_value_that_a_broker_cannot_read_is_refused(decided, tmp_path, capsys)
 )
 def test_bundles_under_policies_are_named_where_something_goes(decided, given, fate):
     out, _ = decided(IDLE_FIRST, "--release", "4.2.4", *given)
-    assert "policies are not known here: bundles of namespaces with an isolation policy" in out
+    assert "policies are not known here (--isolation, --groups): bundles of namespaces" in out
     assert f"or an anti-affinity group {fate}" in out
     out, _ = decided({"a": (0.3, 60 * MB), "b": (0.29, 60 * MB)}, "--release", "4.2.4", *given)
     assert "policies are not known" not in out
+
+
+# TransferShedder.isTransferable: a bundle of a namespace with an isolation policy or an
+# anti-affinity group is not transferred while shedding with policies is switched off.
+@pytest.mark.parametrize("kind", ["isolation", "groups"])
+def test_policies_that_are_given_keep_their_bundles(decided, tmp_path, kind):
+    policy = {
+        "namespaces": ["t/a"],
+        "primary": [".*"],
+        "secondary": [],
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": "1", "usage_threshold": "80"},
+        },
+    }
+    contents = {"isolation": {"own": policy}, "groups": {"t/a": "own"}}
+    file = tmp_path / "constraints.json"
+    file.write_text(json.dumps(contents[kind]))
+    loads, top = {"a": (0.9, 90 * MB), "b": (0.1, 10 * MB)}, {"a": [10, 20, 5], "b": [5, 5]}
+    wanted = ("--release", "4.2.4", f"--{kind}", str(file))
+    out, _ = decided(loads, *wanted, top=top)
+    named = {"isolation": "the isolation policy own", "groups": "the anti-affinity group own"}[kind]
+    assert "answer: unload nothing, since none of the top bundles of" in out
+    assert f"stays {bundle_of('a', 0)} 10 MB/s its namespace has {named}" in out
+    assert "policies are not known" not in out
+    free = ("--setting", "loadBalancerSheddingBundlesWithPoliciesEnabled=true")
+    out, _ = decided(loads, *wanted, *free, top=top)
+    assert f"goes {bundle_of('a', 0)}" in out
+    assert f"bundles of t/a ({named}) go only where these permit it" in out
+    file.write_text(
+        json.dumps({"isolation": {"own": {**policy, "namespaces": ["t/c"]}}}.get(kind, {}))
+    )
+    out, _ = decided(loads, *wanted, top=top)
+    assert f"goes {bundle_of('a', 0)}" in out
+
+
+def test_failure_domains_need_a_bundle_to_place(decided, tmp_path, capsys):
+    decided(IDLE_FIRST)
+    file = tmp_path / "domains.json"
+    file.write_text("{}")
+    assert main(["explain", str(tmp_path / "load"), "--domains", str(file)]) == 2
+    assert "--domains needs --place BUNDLE" in capsys.readouterr().err

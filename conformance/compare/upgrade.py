@@ -1,0 +1,159 @@
+"""Changes that an upgrade makes to a broker's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pulsar_conformance.conformance.cases.effects import MODULAR, NEUTRAL, STOPPED, WEIGHT
+from pulsar_conformance.conformance.cases.settings import SettingsRead
+from pulsar_conformance.specs.broker import (
+    broker_settings,
+    is_older,
+    known_releases,
+    nearest_release,
+)
+from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.judged import (
+    PACKAGE,
+    PLACEMENT,
+    STRATEGY,
+    default_in_version,
+    knows_name,
+)
+from pulsar_conformance.specs.revisions import numbers_of
+from pulsar_conformance.specs.text import written_value
+
+
+def release_compared(found: SettingsRead) -> str:
+    """Return the release whose defaults apply: the one that reads the file, or else the newest."""
+    return found.released or known_releases()[-1]
+
+
+def default_for(found: SettingsRead, name: str) -> Any:
+    """Return the default in the version that reads the file; None if it lacks the setting."""
+    if name not in broker_settings():
+        return None
+    return default_in_version(broker_settings()[name], found.version or release_compared(found))
+
+
+def short_value(value: Any) -> str:
+    """Format a value as in broker.conf, without Pulsar's package names."""
+    return written_value(value).removeprefix(PACKAGE).replace(",", ", ")
+
+
+def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
+    """Return the known releases after the one that reads the file, up to `to`.
+
+    If `to` is None, that is the next release only. Errors: `UserError` if `to` is not later.
+    """
+    now, known = release_compared(found), known_releases()
+    later = known if found.older else known[known.index(now) + 1 :]
+    if to is None:
+        return later[:1]
+    last, version = nearest_release(to), found.version or now
+    if last not in later and numbers_of(to) <= numbers_of(version):
+        told = f"--to {to}: name a version after {version}"
+        raise UserError(f"{told}; known releases are {', '.join(known)}")
+    return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
+
+
+def target_of(later: tuple[str, ...], to: str | None) -> str:
+    """Return the version to compare with: `to`, or else the last, and not a milestone of it; empty
+    if there is none.
+    """
+    if to and (to.count(".") > 1 or not later):
+        return to
+    return later[-1].partition("-")[0] if later else ""
+
+
+def changes_with(found: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:
+    """Yield what changes from the file's version to a new one; `later` are the releases between."""
+    if new:
+        upgraded = replace(found, version=new)
+        now = replace(found, version=found.version or release_compared(found))
+        yield from _changes_of_classes(now, upgraded)
+        yield from _changes_of_effects(now, upgraded)
+        yield from _changes_of_settings(now, upgraded, later)
+
+
+def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield which load manager and strategies run instead of those of today."""
+    before, after = now.running(), upgraded.running()
+    why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
+    if after.manager == STOPPED != before.manager:
+        yield f"the broker no longer starts: {after.problem}"
+    elif after.manager != before.manager and before.manager != STOPPED:
+        yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
+    elif after.manager != before.manager:
+        yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
+    elif before.culprit or after.culprit:
+        pairs = [(before.shedding, after.shedding)]
+        pairs += [(before.placement, after.placement)] if after.manager == MODULAR else []
+        for old, new in pairs:
+            if old != new:
+                yield f"{short_value(new)} runs instead of {short_value(old)}{why}"
+
+
+def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield the settings that begin or cease to have an effect."""
+    before, after = _off(now), _off(upgraded)
+    culprits = {now.running().culprit, upgraded.running().culprit}
+    for name in (name for name in now.values if name not in culprits):
+        if _is_idle(now, upgraded, name):
+            continue
+        if name in before.keys() - after.keys():
+            yield f"{name}: it takes effect; until then, {before[name]}"
+        elif name in after.keys() - before.keys():
+            yield f"{name}: it loses its effect: {after[name]}"
+    for name in (one.name for one in now.unused if one.name not in now.values):
+        if not knows_name(now.version, name) and knows_name(upgraded.version, name):
+            yield f"{name}: Pulsar {upgraded.version} has this setting"
+
+
+def _off(found: SettingsRead) -> Mapping[str, str]:
+    """Return the settings without effect, by name, each with the reason."""
+    return {one.name: one.why for one in (*found.unused, *found.disabled(defaults=True))}
+
+
+def _is_idle(now: SettingsRead, upgraded: SettingsRead, name: str) -> bool:
+    """True if a setting's value is such that its effect changes nothing.
+
+    This is so for weights of 1, and for the default in both versions of all other settings: if a
+    strategy begins to use one of these, the strategy itself is listed.
+    """
+    value = now.values[name]
+    if name.endswith(WEIGHT):
+        return bool(value == NEUTRAL)
+    return bool(value == default_for(now, name) == default_for(upgraded, name))
+
+
+def _changes_of_settings(
+    now: SettingsRead, upgraded: SettingsRead, later: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield the defaults, the names and the deprecations that change."""
+    known, runs, will = release_compared(now), now.running(), upgraded.running()
+    same = {PLACEMENT: runs.placement == will.placement, STRATEGY: runs.shedding == will.shedding}
+    renamed = {one.replaces for one in broker_settings().values() if one.since in later}
+    for name, setting in broker_settings().items():
+        before, after = default_for(now, name), default_for(upgraded, name)
+        if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
+            yield f"{setting.replaces}: its name becomes {name}; the former name still works"
+        elif name not in now.values and setting.is_in(known) and before != after:
+            matters = not (_why_off(now, name, after) and _why_off(upgraded, name, before))
+            if matters and not same.get(name):
+                new, old = short_value(after), short_value(before)
+                yield f"{name}: the default becomes {new}, from {old}"
+        elif name not in now.values and name.endswith(WEIGHT) and after not in (None, NEUTRAL):
+            off, still = (_why_off(one, name, after) for one in (now, upgraded))
+            if off and not still:
+                yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
+        elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
+            yield f"{name}: it becomes deprecated"
+
+
+def _why_off(found: SettingsRead, name: str, value: Any) -> str:
+    """Return why a value of a missing setting has no effect; empty if it has one."""
+    given = replace(found, values={**found.values, name: value}, places={**found.places, name: ""})
+    return _off(given).get(name, "")
