@@ -169,17 +169,24 @@ def _load(random: Random) -> Json:
     return load
 
 
-def _changed(load: Json, measure: str, percent: float, resource: str) -> Json:
-    """Return a load with one measure changed by a percentage (usage: by points)."""
+DIRECTIONS, EACH_WAY = ("In", "Out"), (("In",), ("Out",))
+
+
+def _changed(
+    load: Json, measure: str, percent: float, resource: str, ways: tuple[str, ...] = DIRECTIONS
+) -> Json:
+    """Return a load with one measure changed by a percentage (usage: by points).
+
+    Only the rates in `ways` change, together by a percentage of the rates in both directions.
+    """
     if measure == "usage":
-        return {
-            **load,
-            resource: {"usage": max(0, load[resource]["usage"] + percent), "limit": 100},
-        }
+        used = max(0, load[resource]["usage"] + percent)
+        return {**load, resource: {"usage": used, "limit": 100}}
     part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
-    factor = max(0, 100 + percent)
-    found = {name: load[name] * factor / 100 for name in load if name.startswith(part)}
-    return {**load, **{name: round(one) for name, one in found.items()}}
+    every = {name: one for name, one in load.items() if name.startswith(part)}
+    some = {name: one for name, one in every.items() if name.endswith(ways)} or every
+    factor = max(0, 1 + percent / 100 * sum(every.values()) / sum(some.values()))
+    return {**load, **{name: round(one * factor) for name, one in some.items()}}
 
 
 @st.composite
@@ -193,7 +200,8 @@ def due_reports(
     change = percent * draw(st.sampled_from(changes)) * draw(st.sampled_from((1, -1)))
     resource, load = random.choice(BUSY), _load(random)
     load[resource]["usage"] += 40
-    before, now = load, _changed(load, measure, change, resource)
+    ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
+    before, now = load, _changed(load, measure, change, resource, ways)
     if change > percent and measure != "usage" and draw(st.booleans()):
         before = _changed(load, measure, -100, resource)
     seconds = _seconds(random, draw(st.sampled_from(moments.split())), millis / 1000, minutes * 60)
@@ -220,7 +228,7 @@ def first_reports(draw: st.DrawFn) -> Trial:
     """Draw a broker that has not written load data yet, loaded or idle."""
     random, idle = draw(randoms), draw(st.booleans())
     now = {"numBundles": 0} if idle else _load(random)
-    seconds = draw(st.sampled_from((5, 60, 3600)))
+    seconds = draw(st.sampled_from((0, 2, 5, 60, 3600)))
     return Trial.of(DUE.id, due_case({}, None, now, seconds, random.choice(MANAGERS)))
 
 
@@ -325,19 +333,32 @@ TOP = Operation(
 
 @st.composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
-    """Draw bundles of one or several brokers, with loads far apart or equal."""
+    """Draw bundles of one or several brokers, with loads far apart or equal.
+
+    In some cases, all traffic has the same direction, or the maximum is left to its default.
+    """
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
     brokers = draw(st.integers(1, 3))
     count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
     names_ = [f"shop/eu/0x{index:07x}0_0x{index:07x}8" for index in range(count)]
     loads = [4 ** random.randrange(1, 7) for _ in names_]
-    stats = {name: _carrying(load) for name, load in zip(names_, loads, strict=True)}
-    return Trial.of(TOP.id, top_case({MAX_BUNDLES: each}, stats, manager, brokers))
+    ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
+    stats = {name: _carrying(load, ways) for name, load in zip(names_, loads, strict=True)}
+    settings = {} if each == DEFAULT_MOST and draw(st.booleans()) else {MAX_BUNDLES: each}
+    return Trial.of(TOP.id, top_case(settings, stats, manager, brokers))
 
 
-def _carrying(load: int) -> Json:
-    return {name: load * (100_000 if "Throughput" in name else 100) for name in RATE_FIELDS}
+DEFAULT_MOST = 10
+"""The documented default of the maximum number of bundles."""
+
+
+def _carrying(load: int, ways: tuple[str, ...]) -> Json:
+    """Return rates in these directions, and 0 in the others."""
+    return {
+        name: load * (100_000 if "Throughput" in name else 100) if name.endswith(ways) else 0
+        for name in RATE_FIELDS
+    }
 
 
 @TOP.check("REPORT-18", draws=measured_bundles())

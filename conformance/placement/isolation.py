@@ -63,7 +63,9 @@ def changed_policies(
     new = {**old, "namespaces": now}
     old = None if kind == "created" else {**old, "namespaces": before}
     if draw(st.sampled_from(primary)):
-        new["primary"] = [*new["primary"], "b7[.]svc"]
+        listed = new["primary"]
+        shorter = len(listed) > 1 and random.random() < 0.5
+        new["primary"] = listed[:-1] if shorter else [*listed, "b7[.]svc"]
     if random.random() < 0.5:
         new |= {"secondary": random.choice(([], ["b8[.]svc"])), "minLimit": 2, "usageThreshold": 50}
     namespaces = random.sample(NAMESPACES, random.randint(6, len(NAMESPACES)))
@@ -153,6 +155,15 @@ WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
 """Regexes that match only part of a broker's host, or a host with a port."""
 
 OWN, OTHER = ("finance/payments", "finance/risk")
+OWN_REGEXES = (
+    [OWN],
+    ["finance/pay.*"],
+    ["bank/.*", OWN],
+)
+"""Lists of regexes that match `OWN` and not `OTHER`."""
+
+ABSENT = f"absent-[0-9]{DOTTED}"
+"""A regex that matches no broker."""
 
 BY_LOAD = 0.75
 """Share of the cases in which the load decides among the permitted brokers, instead of chance."""
@@ -172,8 +183,15 @@ def isolated_brokers(
     `up` names the groups of the policy of which brokers are up.
     """
     random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
-    policy = isolation_policy([OWN], [primary], [secondary], draw(st.sampled_from(least)))
+    policy = isolation_policy(
+        random.choice(OWN_REGEXES),
+        random.choice(([primary], [ABSENT, primary])),
+        [secondary],
+        draw(st.sampled_from(least)),
+    )
     policies = [policy]
+    if not own and draw(st.booleans()):
+        policies.append(isolation_policy([OTHER], [f"broker-([5-7]|1[0-4]){DOTTED}"], []))
     if shared:
         policies.insert(random.randrange(2), isolation_policy([OTHER], [primary], []))
     if traps:

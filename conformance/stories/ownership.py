@@ -168,12 +168,11 @@ def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
                 yield scene, named if kind == "namespace" else space_of(named)
 
 
-def _owned(scene: Scene, space: str) -> list[str]:
-    return courses.owners_of(scene.then.owners, scene.after, space)
-
-
 def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
-    """Demand that topics of other namespaces keep their owners."""
+    """Demand that topics of other namespaces keep their owners, and that their bundles stay."""
+    others = [one for one in scene.now.unloaded if one.namespace != space]
+    by_hand = [one.bundle for one in others if one.reason == "admin"]
+    expect.nothing(by_hand, f"{scene}: bundles of other namespaces are not unloaded")
     for topic, owner in scene.then.owners.items():
         if space_of(topic) != space:
             now = scene.now.owner(topic)
@@ -225,7 +224,8 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
     """When a namespace is unloaded, all owners of its topics release them for reassignment."""
     for scene, space in _requests(answer, "namespace"):
-        owners = [one for one in _owned(scene, space) if one in scene.before.brokers]
+        held = courses.owners_of(scene.then.owners, scene.after, space)
+        owners = [one for one in held if one in scene.before.brokers]
         if expect.reached(bool(owners)):
             _released_and_assigned(scene, space, owners, expect)
 
