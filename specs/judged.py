@@ -61,7 +61,7 @@ class JudgedVersion:
         found = [
             f"{name} is {str(value).removeprefix(PACKAGE)} by default"
             for name, value in self.defaults.items()
-            if settings.get(name) is None
+            if settings.get(name) is None and not _is_replaced(name, value, settings)
         ]
         if self._lacks_strategy(settings):
             lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
@@ -134,6 +134,12 @@ def way_clause(name: str, taken: str) -> str:
     return f"{way.question} {way.alternatives[taken].means}"
 
 
+def _is_replaced(name: str, value: object, settings: Mapping[str, Any]) -> bool:
+    """True if a default is a placement strategy that does not fit the shedding strategy set."""
+    strategy = settings.get(STRATEGY)
+    return name == PLACEMENT and strategy is not None and _short(strategy) != _short(value)
+
+
 def _short(name: object) -> str:
     """Return the name of a class without its package."""
     return str(name).rpartition(".")[2]
@@ -161,6 +167,14 @@ def _not_yet(version: str) -> tuple[str, ...]:
 def comes_later(name: str, version: str) -> bool:
     """True if a class of the load balancing was added after a version, or after its line."""
     return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
+
+
+def schedules_cycles_once(version: str) -> bool:
+    """True if the modular manager of a version schedules shedding cycles once, as a leader.
+
+    Later ones read the interval in each cycle (apache/pulsar#16408). False without a version.
+    """
+    return bool(version) and precedes(version, ("2.10.2", "2.11.0"))
 
 
 def is_paired(version: str) -> bool:
@@ -214,8 +228,38 @@ def assumption(version: str) -> str:
         return ""
     if same and (not _is_milestone(known) or _is_milestone(version)):
         return ""
-    more = ", except where they are said to differ" if judged else ""
-    return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{more}"
+    return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{_but(version)}"
+
+
+def caveat(version: str) -> str:
+    """Return a clause on a version that was not examined itself; otherwise empty.
+
+    Errors: as `nearest_release`.
+    """
+    if version.count(".") < 2 or _is_milestone(version) or assumption(version):
+        return assumption(version)
+    like = _examined_like(version)
+    if numbers_of(like) == numbers_of(version):
+        return ""
+    return f"Pulsar {version} was not examined: the behaviour of {like} is assumed{_but(version)}"
+
+
+def _but(version: str) -> str:
+    return ", except where they are said to differ" if judged_version(version) else ""
+
+
+def _examined_like(version: str) -> str:
+    """Return the examined version whose behaviour is assumed for a version.
+
+    It is the newest of its line that is not newer, or else the oldest.
+    """
+    wanted = numbers_of(version)
+    whole = [one for one in every_release() if not _is_milestone(one)]
+    known = {numbers_of(one): one for one in (*whole, *(one.version for one in _judged().values()))}
+    line = [one for one in known if one[:2] == wanted[:2]]
+    if not line:
+        return _release_of(nearest_profile(version))
+    return known[max((one for one in line if one <= wanted), default=min(line))]
 
 
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:

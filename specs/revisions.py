@@ -19,13 +19,15 @@ class Revision:
     """A change of behaviour.
 
     `first` are the first versions with it, one for each release line that got it after its first
-    version. `ways` has the alternatives of a way before and after; what no way covers is told by
-    `before` and `after`. It concerns one strategy alone if `strategy` is not empty; without ways,
-    no profile then decides like a version on the other side.
+    version; `gone` are the first ones without it again, if it was taken back. `ways` has the
+    alternatives of a way before and after; what no way covers is told by `before` and `after`. It
+    concerns one strategy alone if `strategy` is not empty; without ways, no profile then decides
+    like a version on the other side.
     """
 
     pull: int
     first: tuple[str, ...]
+    gone: tuple[str, ...] = ()
     ways: Mapping[str, Sequence[str]] = field(default_factory=dict)
     strategy: str = ""
     before: str = ""
@@ -33,7 +35,10 @@ class Revision:
 
     def is_in(self, version: str) -> bool:
         """True if a version has the change."""
-        return not precedes(version, self.first)
+        return not precedes(version, self.first) and not self._is_gone(version)
+
+    def _is_gone(self, version: str) -> bool:
+        return bool(self.gone) and not precedes(version, self.gone)
 
     def clause(self, has: bool) -> str:
         """Return what a version with or without the change does; empty if only ways tell."""
@@ -45,7 +50,7 @@ class Revision:
 def revisions() -> tuple[Revision, ...]:
     """Return all known revisions. Errors: `SpecError`."""
     return tuple(
-        Revision(**{**entry, "first": tuple(entry["first"])})
+        Revision(**{**entry, "first": tuple(entry["first"]), "gone": tuple(entry.get("gone", ()))})
         for entry in broker_data()["revisions"]
     )
 

@@ -37,7 +37,7 @@ from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.judged import (
-    assumption,
+    caveat,
     judged_version,
     nearest_profile,
     version_of_released,
@@ -354,12 +354,12 @@ def _settings(
 def _notes(
     snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
 ) -> Iterator[str]:
-    """Yield notes for the user: versions, assumptions, and settings without effect."""
+    """Yield notes for the user: versions, caveats, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
         yield f"the brokers run {', '.join(versions)}; name one by --release"
     if versions and profile:
         yield f"Pulsar {versions[0]} is explained by {profile}"
-        yield from filter(None, [assumption(versions[0])])
+        yield from filter(None, [caveat(versions[0])])
     if read is not None:
         yield from read.notes()

@@ -33,11 +33,13 @@ from pulsar_conformance.specs.broker import (
     renamed,
 )
 from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.judged import schedules_cycles_once
 from pulsar_conformance.specs.setting_names import spellings, why_unknown
 from pulsar_conformance.specs.text import counted
 
 BOOLEANS = ("", "true", "false")
 
+SHEDDING_INTERVAL = "loadBalancerSheddingIntervalMinutes"
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
 
@@ -48,6 +50,9 @@ DYNAMIC = ", dynamic"
 
 AT_START = "a running broker keeps its strategy until it restarts"
 """Remark on a dynamic shedding strategy, as in the annotation of its field."""
+
+WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
+"""Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
 
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
@@ -153,8 +158,12 @@ class SettingsRead:
 
     def late(self, name: str) -> list[str]:
         """Return a remark on a dynamic setting that counts only after a restart."""
-        dynamic = name == STRATEGY and self.places.get(name, "").endswith(DYNAMIC)
-        return [AT_START] if dynamic else []
+        if not self.places.get(name, "").endswith(DYNAMIC):
+            return []
+        if name == SHEDDING_INTERVAL:
+            once = schedules_cycles_once(self.version) or self.running().manager == EXTENSIBLE
+            return [WHEN_LEADER] if once else []
+        return [AT_START] if name == STRATEGY else []
 
     def unknown(self) -> list[Unused]:
         """Return what is not read, without the settings that have a value from elsewhere."""
@@ -207,8 +216,9 @@ class SettingsRead:
         A setting whose value is given elsewhere is known.
         """
         yield from filter(None, [self.assumed])
-        for late in self.late(STRATEGY):
-            yield f"{STRATEGY}: {late}; the answer is about the time after that"
+        for name in (STRATEGY, SHEDDING_INTERVAL):
+            for late in self.late(name):
+                yield f"{name}: {late}; the answer is about the time after that"
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)

@@ -69,29 +69,39 @@ def run(args: argparse.Namespace) -> int:
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.cases.live import read_running_broker
-    from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
     from pulsar_conformance.conformance.common.image_tags import release_by_image
+    from pulsar_conformance.specs.broker import known_releases
 
+    newest = known_releases()[-1]
     if file.startswith(("http://", "https://")):
         if args.dynamic:
             raise UserError(
                 f"{file}: its configuration already includes dynamic settings; drop --dynamic"
             )
         found = read_running_broker(file, args.release)
+        assumed = not found.version
+        found = found if found.version else read_running_broker(file, newest)
     else:
         release, notes = (args.release, []) if args.release else release_by_image(Path(file))
         for note in notes:
             print_note(note)
-        found = read_settings(Path(file), release, as_broker=True)
-        if args.dynamic:
-            over = read_dynamic(args.dynamic, release, as_broker=True)
-            found = found.with_dynamic(over)
+        found, assumed = _read_file(file, args, release or newest), not release
     if args.json:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
-        print("\n".join(_explanation(found, args)))
+        print("\n".join(_explanation(found, args, assumed=assumed)))
     told = (found.without_effect(), found.unreadable, found.misread, found.unknown())
     return int(any(told))
+
+
+def _read_file(file: str, args: argparse.Namespace, release: str | None) -> SettingsRead:
+    """Return the settings of a file and of --dynamic, as a version reads them."""
+    from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
+
+    found = read_settings(Path(file), release, as_broker=True)
+    if args.dynamic:
+        found = found.with_dynamic(read_dynamic(args.dynamic, release, as_broker=True))
+    return found
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
@@ -139,10 +149,11 @@ Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
 
 
-def _explanation(found: SettingsRead, args: argparse.Namespace) -> Iterator[str]:
+def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool) -> Iterator[str]:
     """Yield the sections as text or as Markdown lists."""
     markdown: bool = args.markdown
-    for number, (title, rows) in enumerate(_sections(found, args.to, args.all)):
+    notes = [(note, []) for note in _release_notes(found, assumed=assumed)]
+    for number, (title, rows) in enumerate([*notes, *_sections(found, args.to, args.all)]):
         yield from ("",) if number else ()
         yield from [f"## {title}", ""] if markdown else paragraph(title)
         for row in rows:
@@ -158,7 +169,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         short_value,
         target_of,
     )
-    from pulsar_conformance.specs.judged import assumption
+    from pulsar_conformance.specs.judged import caveat
 
     release = release_compared(found)
     if found.older:
@@ -167,7 +178,6 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             "known; it may lack some of these",
             [],
         )
-    yield from ((note, []) for note in _release_notes(found))
     yield from _own_differences(found, every)
     unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
     if unknown:
@@ -184,7 +194,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new))
-    if (to or changes) and (note := assumption(new) if new else ""):
+    if (to or changes) and (note := caveat(new) if new else ""):
         yield note, []
     if changes:
         which = "" if to else ", the next known release"
@@ -214,15 +224,14 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
 
 
-def _release_notes(found: SettingsRead) -> Iterator[str]:
-    """Yield which release is assumed if that of the file is not known."""
-    from pulsar_conformance.conformance.compare.upgrade import release_compared
-    from pulsar_conformance.specs.judged import assumption
+def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
+    """Yield which release is assumed if that of the file is not known, or is not examined."""
+    from pulsar_conformance.specs.judged import caveat
 
-    if not found.version:
-        newest = release_compared(found)
-        yield f"no release is given: Pulsar {newest} is assumed; to change that, add --release"
-    elif note := assumption(found.version):
+    if assumed:
+        version = found.version
+        yield f"no release is given: Pulsar {version} is assumed; to change that, add --release"
+    elif note := caveat(found.version):
         yield note
 
 

@@ -108,6 +108,8 @@ class Operation(Generic[Case, Answer]):
     """True if a case is a sequence of steps, whose answers depend on earlier steps."""
     under_transfer_shedder: Callable[[Json], Json] = field(default=lambda case: case)
     """Function that returns a case for the extensible load manager, which runs TransferShedder."""
+    of_modular_strategies: frozenset[str] = frozenset()
+    """The rules that demand what only the modular manager's shedding strategies do."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
     """The fields of a case that override a setting unless they are null, by the setting's name."""
 

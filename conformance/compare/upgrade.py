@@ -120,13 +120,14 @@ def _off(found: SettingsRead) -> Mapping[str, str]:
 def _is_idle(now: SettingsRead, upgraded: SettingsRead, name: str) -> bool:
     """True if a setting's value is such that its effect changes nothing.
 
-    This is so for weights of 1, and for the default in both versions of all other settings: if a
-    strategy begins to use one of these, the strategy itself is listed.
+    This is so for weights of 1, and for the default in both versions of all other settings if
+    another strategy begins to use it, which is listed itself.
     """
     value = now.values[name]
     if name.endswith(WEIGHT):
         return bool(value == NEUTRAL)
-    return bool(value == default_for(now, name) == default_for(upgraded, name))
+    unchanged = value == default_for(now, name) == default_for(upgraded, name)
+    return bool(unchanged) and now.running() != upgraded.running()
 
 
 def _changes_of_settings(
@@ -145,12 +146,19 @@ def _changes_of_settings(
             if matters and not same.get(name):
                 new, old = short_value(after), short_value(before)
                 yield f"{name}: the default becomes {new}, from {old}"
-        elif name not in now.values and name.endswith(WEIGHT) and after not in (None, NEUTRAL):
+        elif name not in now.values and _counts(name, after, same_classes=runs == will):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still:
                 yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
+
+
+def _counts(name: str, default: Any, *, same_classes: bool) -> bool:
+    """True if a decision may change when a missing setting with this default begins to count."""
+    if name.endswith(WEIGHT):
+        return default not in (None, NEUTRAL)
+    return default is not None and same_classes
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:

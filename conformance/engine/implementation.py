@@ -14,6 +14,7 @@ from pulsar_conformance.adapters.errors import ProtocolBreach
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.adapters.validation import Untouched
+from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
     ISOLATED_CRASH,
@@ -137,13 +138,13 @@ class Implementation:
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:
-            known = (one for one in missing if one in self.hello.absent)
-            if (one := next(known, None)) is not None:
-                return f"{one} is not offered: {self.hello.absent[one]}"
-            return f"it does not offer {', '.join(missing)}"
-        if rule.managers and self.hello.manager not in rule.managers:
-            kinds = " or ".join(rule.managers)
-            return f"the rule is about the {kinds} load manager, not the {self.hello.manager} one"
+            absent = self.hello.absent
+            why = (f"{one} is not offered: {absent[one]}" for one in missing if one in absent)
+            return next(why, f"it does not offer {', '.join(missing)}")
+        shed = any(rule.id in OPERATIONS[one].of_modular_strategies for one in rule.operations)
+        managers = rule.managers or (("modular", "simple") if shed else ())
+        if managers and (own := self.hello.manager) not in managers:
+            return f"the rule is about the {' or '.join(managers)} load manager, not the {own} one"
         placement, general = self.hello.placement, rule.any_operation or rule.any_strategy
         if placement and PLACE.id in rule.operations and not general:
             return f"the rule is about the documented placement strategy, and {placement} is asked"
@@ -396,5 +397,4 @@ def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
     if pinned.items() <= plan.readings.items():
         return found
     found.close()
-    readings = {**pinned, **plan.readings}
-    return Implementation(adapter, profile, readings, plan.limits, patient=True)
+    return Implementation(adapter, profile, {**pinned, **plan.readings}, plan.limits, patient=True)

@@ -347,4 +347,5 @@ REPLAY = Operation(
     removable=frozenset({"brokers"}),
     sequential=True,
     under_transfer_shedder=under_transfer_shedder,
+    of_modular_strategies=frozenset({"SHED-09", "SHED-10"}),
 )

@@ -87,3 +87,45 @@ def test_a_case_has_the_dynamic_settings(tmp_path, capsys, conf):
     expected = {THRESHOLD: 70, **({SHEDDING: True} if conf else {})}
     assert json.loads(said.out)["case"]["settings"] == expected
     assert (f"{THRESHOLD}: {tmp_path}/dynamic.json, dynamic overrides it" in said.err) is conf
+
+
+# PulsarService of 2.10.1 and UnloadScheduler.start of 3.0.7 and 4.2.4 take the interval once;
+# LoadSheddingTask of 2.10.2 and later reads it in each cycle.
+@pytest.mark.parametrize(
+    ("release", "manager", "kept"),
+    [
+        ("2.10.1", "impl.ModularLoadManagerImpl", True),
+        ("2.10.2", "impl.ModularLoadManagerImpl", False),
+        ("4.2.4", "impl.ModularLoadManagerImpl", False),
+        ("3.0.7", "extensions.ExtensibleLoadManagerImpl", True),
+        ("4.2.4", "extensions.ExtensibleLoadManagerImpl", True),
+    ],
+)
+def test_a_dynamic_interval_that_waits_for_the_next_leader_is_named(
+    capsys, tmp_path, release, manager, kept
+):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text(f"loadManagerClassName=org.apache.pulsar.broker.loadbalance.{manager}\n")
+    dynamic.write_text('{"loadBalancerSheddingIntervalMinutes": "5"}')
+    main(["settings", str(conf), "--dynamic", str(dynamic), "--release", release])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "loadBalancerSheddingIntervalMinutes = 5" in out
+    remark = "a leader keeps the interval that was set when it became the leader"
+    assert (remark in out) is kept
+
+
+# PulsarService of 4.0.7 starts neither the report updater nor the quota task then; the extensible
+# manager reports all the same.
+@pytest.mark.parametrize(("manager", "off"), [("modular", True), ("extensible", False)])
+def test_reports_are_not_written_while_balancing_is_off(capsys, tmp_path, manager, off):
+    conf = tmp_path / "broker.conf"
+    name = "loadBalancerReportUpdateThresholdPercentage"
+    extensible = (
+        "loadManagerClassName=org.apache.pulsar.broker.loadbalance.extensions."
+        "ExtensibleLoadManagerImpl\n"
+    )
+    lines = f"loadBalancerEnabled=false\n{name}=20\n"
+    conf.write_text(lines + (extensible if manager == "extensible" else ""))
+    main(["settings", str(conf), "--release", "4.0.7"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert (f"{name} ({conf}:2): loadBalancerEnabled is false" in out) is off

@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.broker import broker_data, known_releases
 from pulsar_conformance.specs.judged import (
+    caveat,
     is_paired,
     judged_version,
     nearest_profile,
@@ -55,7 +56,7 @@ def test_each_revision_names_alternatives_that_exist():
     ways = load().ways
     for one in revisions():
         assert one.first
-        assert one.ways or (one.before and one.after)
+        assert one.ways or (one.before and one.after) or (one.gone and one.after)
         for name, both in one.ways.items():
             assert {*both} <= {*ways[name].alternatives}
     assert len(revisions()) == len(broker_data()["revisions"])
@@ -304,3 +305,46 @@ def test_a_broker_of_the_extensible_manager_splits_at_one_place(release, manager
         "topicLoads": {name: {"msgRateIn": 100, "msgRateOut": 100} for name in topics},
     }
     assert len(model(release).answer("bundles.split", case)["bundles"]) == parts
+
+
+# BundleSplitterTask of 2.8.2, 2.9.1 and 2.10.1 compares the number of bundles alone; from 2.10.2
+# and 2.11.0 on, it adds those that it has chosen (apache/pulsar#16552).
+@pytest.mark.parametrize(
+    ("version", "room"),
+    [
+        *((one, "uncounted") for one in ("2.8.2", "2.9.1", "2.10.1")),
+        *((one, "counted") for one in ("2.10.2", "2.10.5", "2.11.0", "3.0.7", "4.2.4")),
+    ],
+)
+def test_bundles_chosen_in_a_round_did_not_count_before_2_10_2(version, room):
+    assert ways_of_version(version)["room"] == room
+
+
+# LocalBrokerData.getMaxResourceUsageWithWeightWithinLimit is in the sources of 2.10.2, and not in
+# those of 2.10.1, 2.10.3, 2.10.4, 2.10.5, 2.11.0 and 3.0.7.
+@pytest.mark.parametrize(
+    ("version", "has"),
+    [("2.10.2", True), *((one, False) for one in ("2.10.1", "2.10.3", "2.11.0"))],
+)
+def test_a_change_that_was_taken_back_is_told_of_the_versions_that_have_it(version, has):
+    judged = judged_version(version)
+    told = " ".join(judged.differences({})) if judged else ""
+    assert ("over 100 %" in told) is has
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        *((one, "") for one in ("2.4.2", "2.8.2", "2.10.5", "3.0.7", "3.3.6", "4.0.8", "4.2.4")),
+        ("4.2", ""),
+        ("5.0.0-M1", ""),
+        ("2.10.1", "was not examined: the behaviour of 2.10.5 is assumed, except where"),
+        ("3.1.4", "was not examined: the behaviour of 3.1.2 is assumed, except where"),
+        ("4.2.5", "was not examined: the behaviour of 4.2.4 is assumed"),
+        ("4.1.0", "is newer than 4.0.7, whose behaviour is assumed"),
+        ("5.0.1", "is newer than 5.0.0-M1, whose behaviour is assumed, except where"),
+    ],
+)
+def test_a_version_that_was_not_examined_is_explained_with_a_caveat(version, says):
+    assert says in caveat(version)
+    assert bool(caveat(version)) is bool(says)

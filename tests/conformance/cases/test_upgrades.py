@@ -98,8 +98,9 @@ def test_the_placement_of_the_simple_manager_counts_only_while_it_is_compared(
         "".join(f"{name}={value}\n" for name, value in {**AVERAGE, **simple}.items()), "utf-8"
     )
     main(["settings", str(conf), "--release", release])
-    told = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
-    assert ("loadBalancerPlacementStrategy" in told) is not used
+    sections = capsys.readouterr().out.split("\n\n")
+    without = next((one for one in sections if one.startswith("without effect")), "")
+    assert ("loadBalancerPlacementStrategy" in without) is not used
 
 
 # In 5.0, a placement by default follows a shedding strategy that is set (the broker.conf of 5.0).
@@ -186,7 +187,6 @@ def test_no_version_gives_the_weight_of_heap_memory_an_effect_again(changes, wei
         }
         for release in ("3.0.7", "3.3.6"):
             _, told = changes(settings, release, "4.0.7")
-            assert "takes effect" not in told.partition(f"{WEIGHT}:")[0]
             assert "loadBalancerMemoryResourceWeight" not in told
 
 
@@ -206,3 +206,17 @@ def test_an_upgrade_leads_to_a_later_version(capsys, tmp_path, release, to):
     conf.write_text("loadBalancerEnabled=true\n")
     assert main(["settings", str(conf), "--release", release, "--to", to]) == 2
     assert f"--to {to}: name a version after {release}" in capsys.readouterr().err
+
+
+# ModularLoadManagerImpl writes the data of the busiest bundles alone from 4.0 on (PIP-354); in
+# 3.2.2, only the extensible manager reads the setting.
+@pytest.mark.parametrize("given", [{}, {"loadBalancerMaxNumberOfBundlesInBundleLoadReport": "10"}])
+def test_a_default_that_the_same_manager_begins_to_read_is_a_change(changes, given):
+    name = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+    settings = {"loadBalancerEnabled": "true", **given}
+    _, told = changes(settings, "3.2.2", "4.0.7")
+    assert f"{name}: it" in told
+    assert "takes effect; until then, it belongs to the extensible load manager" in told
+    assert name not in changes(settings, "4.0.7", "4.2.4")[1]
+    manager = f"{PACKAGE}extensions.ExtensibleLoadManagerImpl"
+    assert name not in changes({**settings, "loadManagerClassName": manager}, "3.2.2", "4.0.7")[1]
