@@ -67,11 +67,15 @@ BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
     """Return a value with names replaced."""
+    if isinstance(value, str):
+        return names.get(value, value)
     if isinstance(value, dict):
-        return {names.get(key, key): with_names(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [with_names(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
+        return {
+            # Most values are numbers, for which no call is made.
+            names.get(key, key): item if isinstance(item, float | int) else with_names(item, names)
+            for key, item in value.items()
+        }
+    return [with_names(item, names) for item in value] if isinstance(value, list) else value
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
@@ -138,7 +142,10 @@ def texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from chain(value, *map(texts, value.values()))
+        yield from value
+        for item in value.values():
+            if not isinstance(item, float | int):  # Most are numbers, for which no call is made.
+                yield from texts(item)
     elif isinstance(value, list):
         yield from chain.from_iterable(map(texts, value))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import Any
 
@@ -30,7 +30,14 @@ from pulsar_conformance.conformance.any_answer.renaming import (
     with_new_names,
 )
 from pulsar_conformance.conformance.bundles.operations import CREATE, SPLIT, SPLIT_CANDIDATES
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical, copied
+from pulsar_conformance.conformance.common.trial import (
+    Json,
+    Question,
+    SameObject,
+    Trial,
+    canonical,
+    copied,
+)
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, NIC, READ, SUM, USAGE
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE, SPREAD
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
@@ -105,8 +112,7 @@ class Transformation:
         for bundle in unknown:
             namespace, _, part = bundle.rpartition("/")
             names[bundle] = f"{names.get(namespace, namespace)}/{part}"
-        changed: Json = with_names(answer, names)
-        return changed
+        return dict(with_names(answer, names))
 
 
 def _decimal(value: Any, field: str = "", within: bool = False) -> Any:
@@ -305,7 +311,6 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
 are hashed.
 """
 
-
 PLAIN = (
     (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(broker_names, "broker-{}".format)),
     (
@@ -347,27 +352,37 @@ def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
     """Return changes of a trial after which its rule still applies, with their weights."""
     if len(trial.operations) > 1:
         return [], []
-    every = TRANSFORMATIONS.get(trial.operation, ())
-    known = [one for one in every if one.name not in NOT_VARIED]
-    known += VARIATIONS.get(trial.operation, ())
+    known = [*TRANSFORMATIONS.get(trial.operation, ()), *VARIATIONS.get(trial.operation, ())]
+    known = [one for one in known if one.name not in NOT_VARIED]
     return known, [ADDITION_WEIGHT if one.adds else 1 for one in known]
 
 
 def copies_of(question: Question, count: int, random: Random) -> list[Question]:
     """Return up to `count` distinct transformed copies of a question."""
     known = TRANSFORMATIONS[question.operation]
-    chosen = random.sample(known, min(count, len(known)))
-    copies = (transformation.copy(question) for transformation in chosen)
+    copies = [one.copy(question) for one in random.sample(known, min(count, len(known)))]
     return [copy for copy in copies if not _equal(copy.case, question.case)]
 
 
 def transformation_between(question: Question, other: Question) -> Transformation | None:
-    """Return the transformation that turns one question into another, or None."""
-    if question.operation != other.operation or _equal(question.case, other.case):
+    """Return the transformation that turns one question into another, or None.
+
+    Recent results are cached: each implementation is asked the same cases, and a reduction edits a
+    trial hundreds of times.
+    """
+    if question.operation != other.operation:
         return None
-    known, text = TRANSFORMATIONS.get(question.operation, ()), canonical(other.case)
+    return _between(question.operation, SameObject(question.case), SameObject(other.case))
+
+
+@lru_cache(maxsize=4096)
+def _between(operation: str, first: SameObject, second: SameObject) -> Transformation | None:
+    case, other = first.value, second.value
+    if _equal(case, other):
+        return None
+    known, text = TRANSFORMATIONS.get(operation, ()), canonical(other)
     likely = (one for one in known if canonical(one.first_name)[:-1] in text)
-    return next((one for one in likely if _equal(one.apply(question.case), other.case)), None)
+    return next((one for one in likely if _equal(one.apply(case), other)), None)
 
 
 def _equal(case: Json, other: Json) -> bool:
@@ -378,16 +393,8 @@ def _equal(case: Json, other: Json) -> bool:
 def transformations_of(trial: Trial) -> list[Transformation]:
     """Return, for each question but the first, the transformation that makes it from the first.
 
-    The result is empty if one of these questions is not a transformed copy. The result for the
-    latest trial is cached, because a reduction edits a trial hundreds of times.
+    The result is empty if one of these questions is not a transformed copy.
     """
-    global _LATEST
-    latest = _LATEST
-    if latest is None or latest[0] is not trial:
-        first, *others = trial.questions
-        made = [transformation_between(first, other) for other in others]
-        _LATEST = latest = trial, [] if None in made else [one for one in made if one]
-    return latest[1]
-
-
-_LATEST: tuple[Trial, list[Transformation]] | None = None
+    first, *others = trial.questions
+    made = [transformation_between(first, other) for other in others]
+    return [] if None in made else [one for one in made if one]

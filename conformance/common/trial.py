@@ -133,7 +133,23 @@ def singular(name: str) -> str:
 
 def canonical(value: Any) -> str:
     """Format JSON so that equal values give equal text; the order of object keys matters."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SameObject:
+    """A key of a cache that is equal only to a key of the very same object, such as a case."""
+
+    value: Any
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameObject) and self.value is other.value
 
 
 Case = TypeVar("Case")

@@ -242,13 +242,18 @@ def shared_faults(
     }
     unviolated = {name: applied for name, applied in unviolated.items() if not applied.costly}
     found: dict[str, list[AnsweredTrial]] = {name: [] for name in unviolated}
+    judging: dict[tuple[str, ...], list[str]] = {}
+    """The rules that judge a trial, by the operations of its questions."""
     for source, one, answers in _answers_unlike_model(asked, judged):
-        for name, applied in list(unviolated.items()):
-            judges = source != name and checks()[name].judges(one.trial)
-            if judges and applied.outcome(one.trial, answers).violated:
+        operations = tuple(question.operation for question in one.trial.questions)
+        if operations not in judging:
+            judging[operations] = [name for name in found if checks()[name].judges(one.trial)]
+        for name in judging[operations]:
+            applied = unviolated.get(name) if name != source else None
+            if applied is not None and applied.outcome(one.trial, answers).violated:
                 found[name].append((one, answers))
-            if len(found[name]) == MAX_SHARED_FAULTS:
-                del unviolated[name]
+                if len(found[name]) == MAX_SHARED_FAULTS:
+                    del unviolated[name]
         if not unviolated:
             break
     return {name: faults for name, faults in found.items() if faults}
