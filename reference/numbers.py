@@ -88,7 +88,7 @@ def jsonable(number: Fraction) -> int | float:
     return int(number.numerator) if number.denominator == 1 else float(number)
 
 
-def counted(number: Fraction | int, noun: str) -> str:
+def quantity(number: Fraction | int, noun: str) -> str:
     """Format a number with its noun: 1 cycle, 2 cycles, 0.5 minutes."""
     plural = "" if number == 1 else "es" if noun.endswith("h") else "s"
     return f"{plain(exact(number))} {noun}{plural}"

@@ -16,9 +16,9 @@ from pulsar_conformance.reference.numbers import (
     Minutes,
     Percent,
     Rate,
-    counted,
     exact,
     plain,
+    quantity,
     throughput,
     total,
 )
@@ -167,7 +167,7 @@ class TransferPlan:
             return "the load is even enough"
         needed = self.cycle.settings.number(HITS)
         if self.hits <= needed:
-            hits = counted(self.hits, "cycle")
+            hits = quantity(self.hits, "cycle")
             return f"found in {hits} in a row; more than {plain(needed)} needed"
         return ""
 
@@ -213,7 +213,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
             age = _age(cycle, name)
             passed = (one.ago - ago) * MINUTE - age
             if age <= longest and passed < delay:
-                since = f"{plain(max(passed, ZERO))} of {counted(delay, 'second')}"
+                since = f"{plain(max(passed, ZERO))} of {quantity(delay, 'second')}"
                 return f"the load data of {name} are from {since} after its unload"
     missing = cycle.case.get("withoutData", ())
     return f"no load data of {', '.join(missing)}" if missing else ""
@@ -290,12 +290,12 @@ def preface(cycle: Cycle) -> Iterator[Step]:
     balance = plan.balance
     for name in cycle.brokers:
         if name not in balance.load:
-            age = counted(_age(cycle, name), "second")
+            age = quantity(_age(cycle, name), "second")
             yield Step("ignored", f"{name}: its data are {age} old")
     if balance.load:
         yield from _conditions(balance)
     needed = plain(cycle.settings.number(HITS))
-    yield Step("hits", f"{counted(plan.hits, 'cycle')} in a row, more than {needed} needed")
+    yield Step("hits", f"{quantity(plan.hits, 'cycle')} in a row, more than {needed} needed")
     if plan.obstacle:
         yield Step("decision", f"nothing is moved: {plan.obstacle}")
 

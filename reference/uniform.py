@@ -18,9 +18,9 @@ from pulsar_conformance.reference.numbers import (
     Fraction,
     Percent,
     Rate,
-    counted,
     messages,
     plain,
+    quantity,
     throughput,
 )
 from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, placed_by
@@ -352,7 +352,7 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
     yield Step("pair", f"{busy} and {idle}: {apart} points apart")
     for name, both in AVERAGE_HITS.items():
         most, needed = (plain(cycle.settings.number(one)) for one in both)
-        hits = counted(pair.hits(both[0]), "cycle")
+        hits = quantity(pair.hits(both[0]), "cycle")
         over = f"over the {name} threshold of {most}"
         yield Step("hits", f"{over} in {hits} in a row, {needed} needed")
 
@@ -380,7 +380,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
         else:
             yield Step("stays", f"{bundle} = {written(rate)}, more than the {written(left)} left")
     for bundle in filter(cycle.blocked, broker.bundles):
-        yield Step("stays", f"{bundle}, unloaded within the last {counted(cycle.grace, 'minute')}")
+        yield Step("stays", f"{bundle}, unloaded within the last {quantity(cycle.grace, 'minute')}")
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:

@@ -27,10 +27,10 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import (
     Fraction,
     Rate,
-    counted,
     exact,
     jsonable,
     plain,
+    quantity,
 )
 
 PLACES = 4
@@ -100,7 +100,7 @@ def bundle(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for frame, known in frames.items():
-            taken = counted(len(samples), "sample")
+            taken = quantity(len(samples), "sample")
             yield Step(frame, f"{taken} in a window of {known.window}")
             for step in _rates_steps(samples, known, chosen):
                 yield step.within()
@@ -157,7 +157,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for frame, rates in sums.items():
-            owned = counted(len(case["owned"]), "bundle")
+            owned = quantity(len(case["owned"]), "bundle")
             yield Step(frame, f"the sum over {owned}: {_written(rates)}")
             for name in case["owned"]:
                 measured = average_of(bundles.get(name), frame)
