@@ -88,7 +88,7 @@ class RuleItem(pytest.Item):
         text = format_failure(self.rule, verdict, self.run.name) if verdict.failure else None
         name, enough = self.run.name, session.plan.enough
         allure_results.attach(self, session.plan, self.rule, verdict, name, text)
-        self.explain = partial(allure_results.explain, self, self.rule, verdict, name, text)
+        self.explain = partial(allure_results.explain, self, verdict, name, text)
         if verdict.verdict == "known_deviation":
             pytest.xfail(f"known deviation: {verdict.why}")
         if verdict.verdict == "not_applicable":

@@ -69,6 +69,11 @@ class Growth:
         """A bundle's rates, under the reading `split-rate-window`."""
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
+    def assumed(self, bundle: str) -> bool:
+        """True if a bundle's rates are assumed, since the average that counts has no samples."""
+        known = average_of(self.case["bundles"].get(bundle), "longTermData")
+        return self.readings["split-rate-window"] == "long-term" and known is None
+
     def measured(self, bundle: str, limit: str) -> Fraction:
         """Return the quantity that a threshold limits."""
         return MEASURES[limit](self, bundle)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+CYCLE = re.compile(r"cycle \d+")
+"""Heading of one of several consecutive cycles."""
+
 BUNDLE = re.compile(r"\S*0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 
@@ -51,15 +54,33 @@ class Derivation:
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     """Merge consecutive brokers with equal steps into one block, "b3 to b10 as b2".
 
-    Steps are equal if they differ only in the names of the broker and its bundles.
+    Steps are equal if they differ only in the names of the broker and its bundles. Of consecutive
+    cycles, each has only the steps that the cycle before does not have.
     """
+    before: tuple[Step, ...] = ()
     for _, alike in groupby(_blocks(steps), key=_likeness):
         first, *others = alike
-        yield from first
+        yield from _since(before, first)
+        before = first
         if others:
             names = [block[0].label.strip() for block in others]
             label = first[0].label.replace(first[0].label.strip(), _span(names))
             yield Step(label, f"as {first[0].label.strip()}")
+
+
+def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
+    """Yield the steps of a cycle that differ from those of the cycle before, or the whole block."""
+    heading, *steps = block
+    yield heading
+    known: set[tuple[Step, ...]] = set()
+    if before and all(CYCLE.fullmatch(one.label) for one in (before[0], heading)):
+        known = set(_blocks(before[1:]))
+    each = list(_blocks(steps))
+    new = [one for one in each if one not in known]
+    for one in new:
+        yield from one
+    if len(new) < len(each):
+        yield Step("the rest" if new else "everything", "as in the cycle before").within()
 
 
 def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:

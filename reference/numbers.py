@@ -88,6 +88,12 @@ def jsonable(number: Fraction) -> int | float:
     return int(number.numerator) if number.denominator == 1 else float(number)
 
 
+def quantity(number: Fraction | int, noun: str) -> str:
+    """Format a number with its noun: 1 cycle, 2 cycles, 0.5 minutes."""
+    plural = "" if number == 1 else "es" if noun.endswith("h") else "s"
+    return f"{plain(exact(number))} {noun}{plural}"
+
+
 def throughput(number: Rate) -> str:
     """Format bytes per second with a suitable unit: 30 MB/s, 12.5 KB/s."""
     for unit, size in (("GB/s", 10**9), ("MB/s", 10**6), ("KB/s", 10**3)):

@@ -16,7 +16,7 @@ from pulsar_conformance.reference.candidates import (
 )
 from pulsar_conformance.reference.context import UNLIMITED, Readings
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, messages, plain, throughput
+from pulsar_conformance.reference.numbers import Fraction, messages, plain, quantity, throughput
 from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of, namespace_of
 from pulsar_conformance.reference.splitting import (
     BY_RATES,
@@ -36,11 +36,19 @@ def split_steps(
 ) -> Iterator[Step]:
     """Yield the algorithm, its positions and the parts as steps."""
     yield Step("algorithm", algorithm)
-    yield Step("bundle", f"{split.bundle.name}, {split.bundle.width} hashes")
+    by_name = algorithm == RANGE and readings["range-halves"] == "by-name"
+    yield Step("bundle", f"{split.bundle.name}, {_size(split.bundle, by_name)}")
     yield from CUTS[algorithm](split, readings)
     for part in parts:
-        topics = sum(value in part for value in split.hashes)
-        yield Step("part", f"{part.name}, {part.width} hashes, {topics} topics")
+        topics = quantity(sum(value in part for value in split.hashes), "topic")
+        yield Step("part", f"{part.name}, {_size(part, by_name)}, {topics}")
+
+
+def _size(part: HashRange, by_name: bool) -> str:
+    """Format the number of hashes, by the name alone if the last hash does not count for it."""
+    if by_name and part.last:
+        return f"{quantity(part.width - 1, 'hash')} by its name, and the last, {hex_of(part.upper)}"
+    return quantity(part.width, "hash")
 
 
 def _middle(split: Split, readings: Readings) -> Iterator[Step]:
@@ -155,7 +163,7 @@ def _full(growth: Growth, bundle: str) -> str:
     chosen = sum(namespace_of(other) == namespace for other in growth.split)
     more = f" and {chosen} more from this round" if chosen else ""
     most = plain(growth.settings.number(MAX_BUNDLES))
-    return f"{namespace} has {bundles} bundles{more}, at most {most}"
+    return f"{namespace} has {quantity(bundles, 'bundle')}{more}, at most {most}"
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
@@ -168,4 +176,6 @@ def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
 
 
 def _format_measure(growth: Growth, bundle: str, name: str) -> str:
-    return WRITTEN[name](growth.measured(bundle, name))
+    rates = name in (MAX_MESSAGES, MAX_MEGABYTES)
+    assumed = ", assumed as it was never measured" if rates and growth.assumed(bundle) else ""
+    return f"{WRITTEN[name](growth.measured(bundle, name))}{assumed}"

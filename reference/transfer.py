@@ -18,6 +18,7 @@ from pulsar_conformance.reference.numbers import (
     Rate,
     exact,
     plain,
+    quantity,
     throughput,
     total,
 )
@@ -166,7 +167,8 @@ class TransferPlan:
             return "the load is even enough"
         needed = self.cycle.settings.number(HITS)
         if self.hits <= needed:
-            return f"found in {self.hits} cycles in a row; more than {plain(needed)} are needed"
+            hits = quantity(self.hits, "cycle")
+            return f"found in {hits} in a row; more than {plain(needed)} needed"
         return ""
 
     @cached_property
@@ -211,7 +213,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
             age = _age(cycle, name)
             passed = (one.ago - ago) * MINUTE - age
             if age <= longest and passed < delay:
-                since = f"{plain(max(passed, ZERO))} of {plain(delay)} seconds"
+                since = f"{plain(max(passed, ZERO))} of {quantity(delay, 'second')}"
                 return f"the load data of {name} are from {since} after its unload"
     missing = cycle.case.get("withoutData", ())
     return f"no load data of {', '.join(missing)}" if missing else ""
@@ -288,11 +290,12 @@ def preface(cycle: Cycle) -> Iterator[Step]:
     balance = plan.balance
     for name in cycle.brokers:
         if name not in balance.load:
-            yield Step("ignored", f"{name}: its data are {plain(_age(cycle, name))} seconds old")
+            age = quantity(_age(cycle, name), "second")
+            yield Step("ignored", f"{name}: its data are {age} old")
     if balance.load:
         yield from _conditions(balance)
     needed = plain(cycle.settings.number(HITS))
-    yield Step("hits", f"{plan.hits} cycles in a row, of more than {needed}")
+    yield Step("hits", f"{quantity(plan.hits, 'cycle')} in a row, more than {needed} needed")
     if plan.obstacle:
         yield Step("decision", f"nothing is moved: {plan.obstacle}")
 

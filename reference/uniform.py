@@ -20,6 +20,7 @@ from pulsar_conformance.reference.numbers import (
     Rate,
     messages,
     plain,
+    quantity,
     throughput,
 )
 from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, placed_by
@@ -37,10 +38,8 @@ MAX_SHARE = "maxUnloadPercentage"
 MIN_MESSAGES = "minUnloadMessage"
 MIN_BYTES = "minUnloadMessageThroughput"
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
-AVERAGE_SETTINGS = (
-    *(AVERAGE_LOW, AVERAGE_HIGH, AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS),
-    *(MAX_SHARE, MIN_MESSAGES, MIN_BYTES),
-)
+AVERAGE_HITS = {"low": (AVERAGE_LOW, AVERAGE_LOW_HITS), "high": (AVERAGE_HIGH, AVERAGE_HIGH_HITS)}
+AVERAGE_SETTINGS = (*sum(AVERAGE_HITS.values(), ()), MAX_SHARE, MIN_MESSAGES, MIN_BYTES)
 """The settings of AvgShedder; UniformLoadShedder also uses the last three. [AVERAGE]"""
 
 RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
@@ -290,8 +289,8 @@ class ExtremePair:
     def triggers(self) -> bool:
         """True if a threshold was exceeded in enough consecutive cycles. [AVERAGE-01 … 04]"""
         settings = self.cycle.settings
-        pairs = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
-        return any(0 < self.hits(one) >= settings.number(times) for one, times in pairs)
+        each = AVERAGE_HITS.values()
+        return any(0 < self.hits(one) >= settings.number(times) for one, times in each)
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
@@ -351,9 +350,11 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
     usage = pair.usage
     apart = f"{plain(usage[busy])} - {plain(usage[idle])} = {plain(usage[busy] - usage[idle])}"
     yield Step("pair", f"{busy} and {idle}: {apart} points apart")
-    for threshold, times in ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS)):
-        most, needed = (plain(cycle.settings.number(one)) for one in (threshold, times))
-        yield Step("hits", f"over {most} in {pair.hits(threshold)} cycles in a row, of {needed}")
+    for name, both in AVERAGE_HITS.items():
+        most, needed = (plain(cycle.settings.number(one)) for one in both)
+        hits = quantity(pair.hits(both[0]), "cycle")
+        over = f"over the {name} threshold of {most}"
+        yield Step("hits", f"{over} in {hits} in a row, {needed} needed")
 
 
 def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
@@ -379,7 +380,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
         else:
             yield Step("stays", f"{bundle} = {written(rate)}, more than the {written(left)} left")
     for bundle in filter(cycle.blocked, broker.bundles):
-        yield Step("stays", f"{bundle}, unloaded within the last {plain(cycle.grace)} minutes")
+        yield Step("stays", f"{bundle}, unloaded within the last {quantity(cycle.grace, 'minute')}")
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
@@ -389,10 +390,10 @@ def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
     share = cycle.settings.number(MAX_SHARE)
     for measure, name in MIN_BY_MEASURE:
         written, most, least = AMOUNT_WRITTEN[measure], *(getattr(x, measure) for x in (busy, idle))
-        amount = f"({written(most)} - {written(least)}) x {plain(share)}"
-        amount += f" = {written((most - least) * share)}"
-        worth = (measure, (most - least) * share) == chosen
-        bound = written(cycle.settings.number(name))
+        need, apart = (most - least) * share, f"({written(most)} - {written(least)})"
+        amount = f"{apart} x {plain(share)} ({MAX_SHARE}) = {written(need)}"
+        worth = (measure, need) == chosen
+        bound = f"{written(cycle.settings.number(name))} ({name})"
         yield Step("to shed", f"{amount}{'' if worth else f', not more than {bound}'}")
         if worth:
             return

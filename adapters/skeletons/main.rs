@@ -34,7 +34,8 @@ fn create(asked: &Json) -> Result<Json, String> {
 /// Bundles to unload in one cycle: add ("shed.select", select) to OPERATIONS. The case's "brokers"
 /// have the usage and the bundles of each broker, its "bundles" the traffic of each bundle: one
 /// that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each way (DATA-04,
-/// DATA-05). The command
+/// DATA-05). Its "strategy" is a full class name, its last part ("OverloadShedder"), or null: then
+/// the setting loadBalancerLoadSheddingStrategy, or its default, names it. The command
 ///     pulsar-conformance schema shed.select --example
 /// prints such a case, and the answer to it:
 ///     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}

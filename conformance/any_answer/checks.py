@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.any_answer.transformations import (
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.check import CHECKS, check_exchanges
+from pulsar_conformance.conformance.common.events import AN_ANSWER
 from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, readable
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
@@ -296,7 +297,7 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
         expect.reached()
         reason = OPERATIONS[exchange.operation].why_unanswered(exchange.answer)
         if reason is not None:
-            raise LeftUnanswered("an answer", reason)
+            raise LeftUnanswered(AN_ANSWER, reason)
 
 
 @check_exchanges("ANSWER-06", draws=with_transformed_copies)

@@ -62,6 +62,8 @@ def _rule_arguments(parser: argparse.ArgumentParser) -> None:
 def _rule(args: argparse.Namespace) -> Iterator[str]:
     """Yield a rule's statement, sources and conditions."""
     known = specs.load()
+    if set(args.id) & set("*?["):
+        raise UserError(f"{args.id} is a pattern; see pulsar-conformance rules '{args.id}'")
     if args.id not in known.rules:
         raise UnknownName(args.id, "rule", known.rules)
     rule = known.rules[args.id]

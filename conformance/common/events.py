@@ -8,6 +8,12 @@ from typing import Any, Literal
 
 from pulsar_conformance.specs.text import counted
 
+AN_ANSWER = "an answer"
+"""The allowed answer that is shown for a case without an answer."""
+
+ANSWERING = "ANSWER-05"
+"""ID of the rule that requires an answer to every legal case."""
+
 VerdictWord = Literal[
     "error",
     "fail",
@@ -39,7 +45,10 @@ class Failure:
     readings: tuple[str, ...] = ()
     """The readings that the failure depends on, each `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Alternatives of readings, as `name=value`, each of which alone would let the answer pass."""
+    """Alternatives of readings, as `name=value`, each of which alone would let the answer pass.
+
+    Those that other answers of the run exclude are left out.
+    """
     answers: tuple[str, ...] = ()
     """All answers, each with a label, if there are several; otherwise the answer if it is short."""
     settings: tuple[str, ...] = ()
@@ -72,6 +81,22 @@ class Verdict:
     def warns(self) -> bool:
         """True if the rule failed but is only a recommendation, not a `must`."""
         return self.verdict == "fail" and self.level != "must"
+
+    @property
+    def unanswered(self) -> bool:
+        """True if the failure is a case without an answer, which the rule is not about."""
+        known = self.failure is not None and self.failure.allowed == AN_ANSWER
+        return known and self.rule != ANSWERING
+
+    def headline(self, name: str) -> str:
+        """Return who broke the rule; or, for a case without an answer, who failed on or refused it.
+
+        `name` is the implementation's own name.
+        """
+        if self.failure is None or not self.unanswered:
+            return f"{self.rule} violated by {name}"
+        how = "refused" if self.failure.answered.startswith("refused") else "failed on"
+        return f"{name} {how} a case, which counts against {self.rule}"
 
     def exit_status(self, enough: bool) -> int:
         """Return the exit status that the verdict demands: 0, 1 for a failed run, 2 for an error.

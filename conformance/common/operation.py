@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.common.check import (
     SeveralQuestions,
     register,
 )
+from pulsar_conformance.conformance.common.events import AN_ANSWER
 from pulsar_conformance.conformance.common.expect import LeftUnanswered
 from pulsar_conformance.conformance.common.trial import Asked, Exchange, Json
 from pulsar_conformance.reference import Readings, Settings
@@ -153,7 +154,7 @@ class Operation(Generic[Case, Answer]):
         """
         reason = self.why_unanswered(exchange.answer)
         if reason is not None:
-            raise LeftUnanswered("an answer", reason)
+            raise LeftUnanswered(AN_ANSWER, reason)
         return Asked(cast(Case, exchange.view), cast(Answer, exchange.answered))
 
 

@@ -22,6 +22,8 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import documented_readings, evidence_of
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reference.shedding import short_name
+from pulsar_conformance.reports.table import LACKING
 from pulsar_conformance.specs.text import table
 
 
@@ -85,10 +87,7 @@ def _finding(
     if evidence is None:
         return Finding(reading, says, "undecided", _why_unasked(reading))
     if not evidence:
-        asked = aimed_at(reading, implementation.profile, seed)
-        illegal = "every case that would decide this is illegal"
-        why = "it does not offer the operation" if asked else illegal
-        return Finding(reading, says, "undecided", why)
+        return Finding(reading, says, "undecided", _why_unanswered(implementation, reading, seed))
     every = {**domains, reading: specs.load().open_values(implementation.profile, reading)}
     for one in evidence:
         if not one.allows(every):
@@ -99,6 +98,21 @@ def _finding(
     if len(left) > 1:
         return Finding(reading, says, "undecided", " or ".join(left))
     return Finding(reading, says, *left)
+
+
+def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> str:
+    """Return why no case that would decide a reading was answered: what is not offered."""
+    trials = aimed_at(reading, implementation.profile, seed)
+    if not trials:
+        return "every case that would decide this is illegal"
+    reasons = [
+        next(filter(None, map(implementation.why_unsupported, one.questions)), None)
+        for one in trials
+    ]
+    lacking = dict.fromkeys(short_name(one.removeprefix(LACKING)) for one in reasons if one)
+    if None in reasons or not lacking:
+        return "it answers none of the cases that would decide this"
+    return f"{LACKING}{' or '.join(lacking)}"
 
 
 def _why_unasked(reading: str) -> str:

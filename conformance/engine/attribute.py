@@ -15,6 +15,7 @@ from graphlib import TopologicalSorter
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import presupposed
+from pulsar_conformance.conformance.common.events import AN_ANSWER, ANSWERING
 from pulsar_conformance.conformance.common.trial import Json, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial, AnsweredTrialsByRule
 from pulsar_conformance.conformance.engine.evaluate import Fault, Outcome, why_unanswered
@@ -24,9 +25,6 @@ from pulsar_conformance.conformance.engine.judge import (
     OutcomesByRule,
 )
 from pulsar_conformance.specs.text import counted
-
-ANSWERING = "ANSWER-05"
-"""ID of the rule that requires an answer to every legal case."""
 
 
 @dataclass(frozen=True)
@@ -239,4 +237,4 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
 
 def without_answer(reason: str) -> Outcome:
     """Return the outcome of an unanswered case."""
-    return Outcome("violated", "an answer", reason, unanswered=True)
+    return Outcome("violated", AN_ANSWER, reason, unanswered=True)

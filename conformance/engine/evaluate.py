@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
+from pulsar_conformance.conformance.common.events import AN_ANSWER
 from pulsar_conformance.conformance.common.expect import (
     Expect,
     LeftUnanswered,
@@ -151,7 +152,7 @@ def _demand_answers(exchanges: Sequence[Exchange]) -> None:
     for one in exchanges:
         reason = why_unanswered(Question(one.operation, one.case), one.answer)
         if reason is not None:
-            raise LeftUnanswered("an answer", reason)
+            raise LeftUnanswered(AN_ANSWER, reason)
 
 
 def why_unanswered(question: Question, answer: Json) -> str | None:

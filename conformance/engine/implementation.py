@@ -177,7 +177,7 @@ class Implementation:
         found: list[list[Json]] = [[{}] * len(trial.questions) for trial in trials]
         for row, trial in enumerate(trials):
             for column, question in enumerate(trial.questions):
-                why = self._why_unsupported(question)
+                why = self.why_unsupported(question)
                 if why:
                     found[row][column] = {"unsupported": why}
                 else:
@@ -204,7 +204,7 @@ class Implementation:
             self._history = None
             for operation, group in groupby(questions, key=itemgetter(0)):
                 together = list(group)
-                reasons = [self._why_unsupported(question) for question in together]
+                reasons = [self.why_unsupported(question) for question in together]
                 pairs = zip(together, reasons, strict=True)
                 asked = [question.case for question, why in pairs if not why]
                 answers = iter(self._in_batches(operation, asked))
@@ -359,7 +359,7 @@ class Implementation:
             self.close()
         return True
 
-    def _why_unsupported(self, question: Question) -> str | None:
+    def why_unsupported(self, question: Question) -> str | None:
         """Return why the hello message excludes a question, or None if it can be asked."""
         operation, case = question
         if operation not in self.hello.operations:

@@ -84,6 +84,10 @@ class ResolvedReadings:
                 return f"it follows {name}={self.chosen[name]}, not {value}"
         return None
 
+    def excludes(self, name: str, value: str) -> bool:
+        """True if the answers have excluded an alternative of a reading."""
+        return self.how[name] in ("found", "undecided") and value not in self.domains[name]
+
     def choosing(self, choices: Choices) -> ResolvedReadings:
         """Return a copy in which these alternatives are in force."""
         ahead = {

@@ -12,8 +12,9 @@ from itertools import compress
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.reduction import Failing
+from pulsar_conformance.conformance.common.events import ANSWERING
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial
-from pulsar_conformance.conformance.engine.attribute import ANSWERING, own_faults, without_answer
+from pulsar_conformance.conformance.engine.attribute import own_faults, without_answer
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep

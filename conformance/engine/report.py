@@ -175,7 +175,9 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         answered=f"{fault.outcome.answered}{recurrence}",
         again=reproduce_command(judged, plan, "--replay", file, pinned=pinned),
         readings=tuple(f"{name}={value} ({how[name]})" for name, value in consulted.items()),
-        passes_under=passes_under,
+        passes_under=tuple(
+            one for one in passes_under if not judged.resolved.excludes(*one.split("="))
+        ),
         answers=tuple(_answers(shown)),
         settings=tuple(settings_in_force(profile, readings, fault.trial)),
     )

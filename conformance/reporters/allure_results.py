@@ -136,19 +136,19 @@ def attach(
     allure.attach(case, "case", allure.attachment_type.JSON)
 
 
-def explain(item: pytest.Item, rule: Rule, verdict: Verdict, name: str, text: str | None) -> None:
+def explain(item: pytest.Item, verdict: Verdict, name: str, text: str | None) -> None:
     """Set the message of the Allure result to the verdict, instead of the suite's exception."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":
         return
     result = listener.allure_logger.get_test(None)
-    message = message_of(rule, verdict, name)
+    message = message_of(verdict, name)
     result.statusDetails = StatusDetails(message=message, trace=text or verdict.why)
 
 
-def message_of(rule: Rule, verdict: Verdict, name: str) -> str:
+def message_of(verdict: Verdict, name: str) -> str:
     """Format the verdict; for a failure, also the allowed answer."""
-    broken = f"{rule.id} violated by {name}"
+    broken = verdict.headline(name)
     if verdict.warns:
         lines = [f"warning: {broken}, but it is not a must"]
     elif verdict.verdict == "fail":
@@ -188,7 +188,7 @@ def _description(rule: Rule, verdict: Verdict, name: str) -> str:
         f"**{_word(verdict).capitalize()}** by {name}. {reached} {verdict.why}".rstrip(),
     ]
     if verdict.warns:  # Allure shows no message for tests that pass.
-        paragraphs.append(message_of(rule, verdict, name).replace("\n", "  \n"))
+        paragraphs.append(message_of(verdict, name).replace("\n", "  \n"))
     if verdict.failure:
         paragraphs.append(f"Again: `{verdict.failure.again}`")
     return "\n\n".join(paragraphs)

@@ -79,7 +79,7 @@ COMPLETED = (
 """Exit statuses of a session that was completed."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
-PRINTED = ("found", "mixed", "pinned")
+PRINTED = ("found", "mixed", "pinned", "declared")
 """Ways of knowing a reading, of those that are printed below the tables of verdicts."""
 
 
@@ -245,7 +245,7 @@ class Reporter:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield, for each implementation, the readings that were found from answers or pinned."""
+        """Yield, for each implementation, the readings that were found, pinned or declared."""
         for one in self._known():
             known = one["known"]
             words = [
@@ -305,6 +305,11 @@ class Reporter:
 
 LABEL = 15
 
+COUNTED_AGAINST = (
+    "Every legal case needs an answer. A case without one counts against a rule that is judged by "
+    "such cases, whatever that rule demands:"
+)
+
 LABELLED = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
 """Indentation of a line of a derivation, with the label if it has one."""
 
@@ -318,7 +323,9 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
     `name` is the implementation's own name.
     """
     warning = ", a warning as the rule is not a must" if verdict.warns else ""
-    lines = [f"{rule.id} violated by {name}{warning}", *_block(f"{rule.title}.", 2)]
+    lines = [f"{verdict.headline(name)}{warning}"]
+    lines += _block(COUNTED_AGAINST, 2) if verdict.unanswered else []
+    lines += _block(f"{rule.title}.", 2)
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in specs.load().sources_of(rule, verdict.profile)]
     if verdict.failure is not None:

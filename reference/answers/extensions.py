@@ -8,7 +8,7 @@ from pulsar_conformance.reference.channel import Channel
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.isolation import PolicyChange
-from pulsar_conformance.reference.numbers import exact, plain
+from pulsar_conformance.reference.numbers import exact, plain, quantity
 from pulsar_conformance.reference.written import ReportDue, TopBundles
 
 
@@ -39,7 +39,7 @@ def top_bundles(context: Context, case: Case) -> Derivation:
     report = TopBundles(case, context.settings(case))
 
     def explain() -> Iterator[Step]:
-        yield Step("at most", f"{report.most} of {len(case['stats'])} bundles")
+        yield Step("at most", f"{report.most} of {quantity(len(case['stats']), 'bundle')}")
         yield Step("reported", ", ".join(report.reported) or "none")
 
     return Derivation({"bundles": report.reported}, explain)

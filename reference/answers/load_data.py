@@ -24,7 +24,14 @@ from pulsar_conformance.reference.cluster import (
 )
 from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import Fraction, Rate, exact, jsonable, plain
+from pulsar_conformance.reference.numbers import (
+    Fraction,
+    Rate,
+    exact,
+    jsonable,
+    plain,
+    quantity,
+)
 
 PLACES = 4
 """Decimal places of printed percentages, enough to show each difference that a check detects."""
@@ -93,7 +100,7 @@ def bundle(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for frame, known in frames.items():
-            taken = f"{len(samples)} sample{'s' if len(samples) != 1 else ''}"
+            taken = quantity(len(samples), "sample")
             yield Step(frame, f"{taken} in a window of {known.window}")
             for step in _rates_steps(samples, known, chosen):
                 yield step.within()
@@ -150,7 +157,8 @@ def broker(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for frame, rates in sums.items():
-            yield Step(frame, f"the sum over {len(case['owned'])} bundles: {_written(rates)}")
+            owned = quantity(len(case["owned"]), "bundle")
+            yield Step(frame, f"the sum over {owned}: {_written(rates)}")
             for name in case["owned"]:
                 measured = average_of(bundles.get(name), frame)
                 how = "" if measured else ", never measured"

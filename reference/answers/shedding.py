@@ -9,7 +9,7 @@ from importlib import import_module
 from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
-from pulsar_conformance.reference.numbers import plain
+from pulsar_conformance.reference.numbers import quantity
 from pulsar_conformance.reference.sequences import CycleSequence
 from pulsar_conformance.reference.shedding import (
     ENABLED,
@@ -77,7 +77,7 @@ def decide_in_turn(
 
 def _row_steps(row: CycleSequence, decisions: Sequence[Derivation]) -> Iterator[Step]:
     for index, decision in enumerate(decisions):
-        later = f"{plain(row.minutes(index - 1, index))} minutes later" if index else ""
+        later = f"{quantity(row.minutes(index - 1, index), 'minute')} later" if index else ""
         yield Step(f"cycle {index + 1}", later)
         for step in decision.explain():
             yield step.within()

@@ -87,7 +87,10 @@ def _percent(share: Fraction) -> str:
 
 def format_load(value: Json) -> str:
     """Format a load, bytes first."""
-    return "never measured" if value.get("numSamples") == 0 else format_assumed_load(value)
+    if value.get("numSamples") != 0:
+        return format_assumed_load(value)
+    given = {name: value[name] for name in RATES if value.get(name)}
+    return f"never measured ({format_assumed_load(given)} given)" if given else "never measured"
 
 
 def format_assumed_load(value: Json) -> str:
@@ -96,12 +99,18 @@ def format_assumed_load(value: Json) -> str:
     others = [
         format_field(name, one)
         if isinstance(one, str)
-        else f"{format_field(name, one)} {TITLES.get(name, name)}"
+        else f"{format_field(name, one)} {_noun(name, one)}"
         for name, one in value.items()
         if name not in (*RATES, *SESSIONS)
     ]
     sessions = [format_ways(value, SESSIONS) + " sessions"] if set(SESSIONS) & set(value) else []
     return ", ".join([one for one in carried if one] + others + sessions)
+
+
+def _noun(name: str, value: Any) -> str:
+    """Return a field's heading, in the singular after 1."""
+    title = TITLES.get(name, name)
+    return title.removesuffix("s") if value == 1 else title
 
 
 def format_ways(value: Json, names: Sequence[str]) -> str:

@@ -27,6 +27,9 @@ LONG = 60
 
 FIRST = 10
 
+MINUTES, SINCE = "minutes", "minutes since the cycle before"
+"""Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
+
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
 """Values shown for resources that a broker does not report, by heading."""
 
@@ -79,16 +82,35 @@ def case_tables(case: Json) -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield each cycle's tables, without values unchanged since the previous cycle."""
+    """Yield each cycle's tables; parts that are as in the cycle before are only named."""
     before: list[Table] = []
-    for place, cycle in enumerate(cycles, 1):
-        found = list(case_tables(cycle))
+    runs = groupby(enumerate(cycles, 1), key=lambda one: (one[0] == 1, one[1]))
+    for (first, cycle), run in runs:
+        places = [place for place, _ in run]
+        which = f"cycle {places[0]}"
+        if places[1:]:
+            which = f"cycles {places[0]} to {places[-1]}, each"
+        parts = [_of_field(cycle, name, one) for name, one in cycle.items() if _has_table(one)]
+        found = [table for table in parts if table.rows]
+        rows = [
+            (SINCE if name == MINUTES else TITLES.get(name, name), format_field(name, value))
+            for name, value in cycle.items()
+            if not _has_table(value) and not (first and name == MINUTES)
+        ]
+        same = [_several(table.headings[0]) for table in found if table in before]
+        if same:
+            rows.append((", ".join(same), "as in the cycle before"))
+        if rows:
+            yield Table((which, ""), tuple(rows))
         for table in found:
-            if table not in before or table.headings[0] == "case":
-                first, *others = table.headings
-                of = f"cycle {place}" if first == "case" else f"cycle {place}: {first}"
-                yield Table((of, *others), table.rows)
+            if table not in before:
+                heading, *others = table.headings
+                yield Table((f"{which}: {heading}", *others), table.rows)
         before = found
+
+
+def _several(heading: str) -> str:
+    return f"{heading}s" if heading in ("broker", "bundle") else heading
 
 
 def _has_table(value: Any) -> bool:

@@ -21,6 +21,7 @@ EXPLAINED_ONCE = ("declining", "declined", "why")
 
 SHOWN = (
     "bundle-four-by-default",
+    "bundle-of-each-topic",
     "split-range-in-halves",
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",

@@ -54,8 +54,8 @@ def test_average_shedder_is_explained_by_hits_amount_and_destination():
     """(10000 - 1000) x 0.5 = 4500: the bundle of 4000 goes, that of 6000 does not."""
     told = moved("AvgShedder", {"maxUnloadPercentage": 0.5}, [6000, 4000], cycles=2)
     assert "pair: b1 and b2: 70 - 20 = 50 points apart" in told
-    assert "hits: over 40 in 2 cycles in a row, of 2" in told
-    assert "to shed: (10000 msg/s - 1000 msg/s) x 0.5 = 4500 msg/s" in told
+    assert "hits: over the high threshold of 40 in 2 cycles in a row, 2 needed" in told
+    assert "to shed: (10000 msg/s - 1000 msg/s) x 0.5 (maxUnloadPercentage) = 4500 msg/s" in told
     assert "destination: b2, the least used broker" in told
 
 

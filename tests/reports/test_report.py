@@ -194,16 +194,30 @@ def test_what_the_documents_do_not_demand_is_a_warning():
     rule = specs.load().rules["OVERLOAD-05"]
     failure = Failure("case.json", "2 brokers", (), "one bundle", "two bundles", "again")
     verdict = Verdict(rule.id, "mine", "documented-3.0", rule.level, "fail", failure=failure)
-    first, *rest = allure_results.message_of(rule, verdict, "mine 1").splitlines()
+    first, *rest = allure_results.message_of(verdict, "mine 1").splitlines()
     assert first == "warning: OVERLOAD-05 violated by mine 1, but it is not a must"
     assert rest == ["allowed: one bundle", "answered: two bundles"]
     assert verdict.exit_status(enough=True) == 0
 
 
+@pytest.mark.parametrize(
+    ("rule", "answered", "first"),
+    [
+        ("SHED-02", "failed: KeyError", "mine 1 failed on a case, which counts against SHED-02"),
+        ("SHED-02", "refused: no", "mine 1 refused a case, which counts against SHED-02"),
+        ("ANSWER-05", "failed: KeyError", "ANSWER-05 violated by mine 1"),
+    ],
+)
+def test_a_case_without_an_answer_is_not_called_a_breach_of_a_rule(rule, answered, first):
+    failure = Failure("case.json", "2 brokers", (), "an answer", answered, "again")
+    verdict = Verdict(rule, "mine", "documented-3.0", "must", "fail", failure=failure)
+    assert allure_results.message_of(verdict, "mine 1").splitlines()[0] == first
+
+
 def test_what_was_not_exercised_says_so():
     rule = specs.load().rules["OVERLOAD-01"]
     verdict = Verdict(rule.id, "mine", "documented-3.0", "must", "unexercised", "no such case")
-    assert allure_results.message_of(rule, verdict, "mine 1") == "unexercised: no such case"
+    assert allure_results.message_of(verdict, "mine 1") == "unexercised: no such case"
 
 
 def test_no_message_is_an_exception_of_the_suites_own(results):

@@ -110,6 +110,10 @@ def test_the_schemas_are_listed(said):
         (("rules", "shed-*"), "did you mean SHED-*"),
         (("rules", "--judge-by", "documented-3"), "documented-3 is not a profile"),
         (("rule", "OVERLOAD-2"), "did you mean OVERLOAD-12, OVERLOAD-02"),
+        (
+            ("rule", "SHED-*"),
+            "SHED-* is a pattern; see pulsar-conformance rules 'SHED-*'",
+        ),
         (("rule", "overload-02"), "did you mean OVERLOAD-02"),
         (("readings", "overload-amont"), "did you mean overload-amount"),
         (("settings", "loadbalancersheddingenabled"), "did you mean loadBalancerSheddingEnabled"),

@@ -286,6 +286,6 @@ def test_what_is_not_offered_is_undecided(connected):
     connection = connected(Silent({}))
     connection.hello = replace(connection.hello, strategies=("UniformLoadShedder",))
     found = found_of(connection)
-    assert found["overload-trigger"].why == "it does not offer the operation"
+    assert found["overload-trigger"].why == "it does not offer OverloadShedder"
     assert found["uniform-trigger"].found == "both"
     assert not found["overload-trigger"].fails

@@ -185,6 +185,8 @@ def test_a_broken_rule_is_no_sign_of_a_reading(breaks, monkeypatch):
     found = find_readings(before, {"grace-of": answers})
     assert found.how["grace-of"] == ("undecided" if breaks else "found")
     assert found.domains["grace-of"] == (("bundle", "topic") if breaks else ("topic",))
+    assert found.excludes("grace-of", "bundle") is not breaks
+    assert not found.excludes("grace-of", "topic")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -205,6 +207,7 @@ def test_what_is_declared_is_held_to(judged):
     assert "OVERLOAD-01" in broken
     assert "overload-trigger=reaches (declared)" in broken["OVERLOAD-01"].readings
     assert broken["OVERLOAD-01"].passes_under == ("overload-trigger=exceeds",)
+    assert not run.readings.excludes(name, "exceeds")  # no answer decides what is declared
 
 
 def test_what_is_pinned_is_held_to(judged):
