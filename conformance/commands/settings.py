@@ -152,7 +152,7 @@ Section = tuple[str, list[str]]
 def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool) -> Iterator[str]:
     """Yield the sections as text or as Markdown lists."""
     markdown: bool = args.markdown
-    notes = [(note, []) for note in _release_notes(found, assumed=assumed)]
+    notes: list[Section] = [(note, []) for note in _release_notes(found, assumed=assumed)]
     for number, (title, rows) in enumerate([*notes, *_sections(found, args.to, args.all)]):
         yield from ("",) if number else ()
         yield from [f"## {title}", ""] if markdown else paragraph(title)
