@@ -99,3 +99,8 @@ def throughput(number: Rate) -> str:
 def messages(number: Rate) -> str:
     """Format messages per second: 50 msg/s."""
     return f"{plain(number)} msg/s"
+
+
+def ago_text(minutes: Fraction) -> str:
+    """Format a time before now, such as `1 minute ago`."""
+    return f"{plain(minutes)} {'minute' if minutes == 1 else 'minutes'} ago"

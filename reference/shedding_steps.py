@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain
+from pulsar_conformance.reference.numbers import Fraction, Rate, ago_text, exact, plain
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]
@@ -58,4 +58,4 @@ def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "
-    return f"unloaded {part}{plain(known[last])} minutes ago, grace {plain(cycle.grace)}"
+    return f"unloaded {part}{ago_text(known[last])}, grace {plain(cycle.grace)}"

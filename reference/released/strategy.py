@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, exact, messages, plain, throughput
+from pulsar_conformance.reference.numbers import (
+    Fraction,
+    ago_text,
+    exact,
+    messages,
+    plain,
+    throughput,
+)
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.loads import SYSTEM, Leader
 from pulsar_conformance.reference.shedding import GRACE
@@ -143,7 +150,7 @@ def _last_unload(view: ClusterView, bundle: str) -> str:
     if ago is None:
         return "unloaded within the grace period"
     grace = plain(exact(view.known.number(GRACE)))
-    return f"unloaded {plain(exact(ago))} minutes ago, grace {grace}"
+    return f"unloaded {ago_text(exact(ago))}, grace {grace}"
 
 
 def _why(view: ClusterView, bundle: str) -> str:
