@@ -13,7 +13,7 @@ JAVA = 17
 """Minimum version of Java for Spark and for released Pulsar."""
 
 SPARK = 4
-SPARK_EXTRA = "pip install 'pyspark[connect]>=4.1,<4.4' 'pandas>=2.2,<3'"
+SPARK_EXTRA = "pip install '.[spark]'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:

@@ -37,7 +37,10 @@ def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
     """Yield the steps for a broker that sheds nothing."""
     yield Step("decision", f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
-        yield Step("stays", f"{_carrying(cycle, bundle)}, {broker.name} keeps all", detail=True)
+        moved = cycle.moved_with(bundle)
+        also = f"; {_last_unload(cycle, bundle, moved)}" if moved else ""
+        kept = f"{_carrying(cycle, bundle)}, {broker.name} keeps all{also}"
+        yield Step("stays", kept, detail=True)
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:

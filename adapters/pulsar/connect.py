@@ -125,7 +125,7 @@ class ReleasedConnection(ProcessConnection):
 def check_prerequisites() -> None:
     """Check for everything that is needed besides the jars. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
-        raise BadTarget("released Pulsar needs JPype: pip install jpype1")
+        raise BadTarget("released Pulsar needs JPype: pip install '.[pulsar]'")
     if problem := java_problem():
         raise BadTarget(f"released Pulsar {problem}")
 

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     notes = [*(read.notes() if read else ()), *found.notes]
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
-        print_note(note, "import: ")
+        print_note(note)
     if args.cluster:
         records = [(at, {**entry, "cluster": args.cluster}) for at, entry in records]
     recording = Recording(folder, args.cluster or found.cluster or "imported")

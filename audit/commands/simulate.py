@@ -33,6 +33,7 @@ from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, re
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
+    profile_of_adapter,
     settings_without_effect,
     simulate_worlds,
     split_strategy,
@@ -44,7 +45,7 @@ from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import print_note, status_of
-from pulsar_conformance.specs.text import columns, paragraph
+from pulsar_conformance.specs.text import columns
 
 CYCLES, MAX_CYCLES = 200, 100_000
 
@@ -180,7 +181,8 @@ def _run(args: argparse.Namespace) -> int:
         for world in worlds
         for note in settings_without_effect(variant, world)
     )
-    for note in dict.fromkeys((*late, *unused)):
+    known = (note for world in worlds for note in world.notes)
+    for note in dict.fromkeys((*known, *late, *unused)):
         print_note(note)
     readings = chosen_readings(args.reading)
     courses = [
@@ -267,8 +269,6 @@ def _output_lines(
     if args.json:
         yield as_text([course_as_json(one, args.moves) for one in courses]).rstrip()
         return
-    for note in dict.fromkeys(note for world in worlds for note in world.notes):
-        yield from paragraph(note)
     if len(worlds) > 1 and len(courses) > len(worlds):
         yield from league_lines([measures_of(course) for course in courses])
     yield from simulation_lines(courses)
@@ -282,9 +282,10 @@ def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
     check_name(args.adapter)
     given = given_settings(args.setting)
     strategy, settings = split_strategy(f"--strategy {args.strategy}", args.strategy, given)
+    by_reports = start.profile and (profile_of_adapter(args.adapter) or start.profile)
     usual = Variant(
         args.adapter,
-        args.profile or start.profile or DEFAULT_PROFILE,
+        args.profile or by_reports or DEFAULT_PROFILE,
         strategy or start.strategy,
         settings,
         args.place,

@@ -32,7 +32,7 @@ from pulsar_conformance.audit.pipeline.reading import records_step
 from pulsar_conformance.audit.pipeline.running import BEGUN, build_tables, stale_tables
 from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
-from pulsar_conformance.audit.pipeline.workers import thread_pool
+from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
@@ -129,10 +129,12 @@ def build_audit_tables(
     other: AuditPlan | None,
     *,
     quiet: bool = False,
+    only_built: bool = False,
     writable: bool = True,
 ) -> dict[str, DataFrame]:
-    """Build the missing and stale tables of an audit; return all its tables. Errors:
-    `AuditError`.
+    """Build the missing and stale tables of an audit; return all its tables.
+
+    With `only_built`, tables that were up to date are not reported. Errors: `AuditError`.
     """
     _silence_accumulators(spark)
     path = escape_existing(path)
@@ -157,7 +159,7 @@ def build_audit_tables(
         at_once, alike = spark_tuning.parallel_tables(found.length)
         if not writable:
             _check_complete(store, every)
-        tell = _no_progress if quiet else _report_progress
+        tell = _no_progress if quiet else _report_built() if only_built else _report_progress
         build_tables(
             store,
             every,
@@ -242,7 +244,9 @@ def answer_question(
 ) -> list[str]:
     """Return the lines that answer a question about a bundle or broker. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
-        made = build_audit_tables(spark, path, output, plan, None, writable=writable)
+        made = build_audit_tables(
+            spark, path, output, plan, None, only_built=True, writable=writable
+        )
         return list(answer_inquiry(made, plan, asked))
 
 
@@ -337,6 +341,19 @@ def _report_progress(table: str, mark: Mark | None) -> None:
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
         print(f"{table:<27}{took}{_rebuilt_part(mark)}", file=sys.stderr, flush=True)
+
+
+def _report_built() -> Tell:
+    """Return a function that reports completed tables, except those that were up to date."""
+    begun = set[str]()
+
+    def tell(table: str, mark: Mark | None) -> None:
+        if mark is None:
+            begun.add(table)
+        elif table in begun:
+            _report_progress(table, mark)
+
+    return tell
 
 
 def _rebuilt_part(mark: Mark) -> str:

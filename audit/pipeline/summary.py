@@ -49,6 +49,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
         "from": plan.since and plan.since.isoformat(),
         "to": plan.until and plan.until.isoformat(),
         "lines": {**lines, "quarantined": _by_name(found["quarantined"], "reason", "count")},
+        **found["clusters"][0],
         **known,
         "cycles_judged": found["judged"][0]["cycles"],
         "unloads": {
@@ -112,10 +113,10 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
         "unloads": _judged_unloads(went, verdicts),
         "causes": each.groupBy("cause").agg(count, F.count_if("open").alias("open")),
         "judged": at_cycles.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
-        "known": first.agg(
-            F.countDistinct("cluster").alias("clusters"),
-            F.countDistinct("cluster", "cycle").alias("cycles"),
-        ),
+        "known": first.agg(F.countDistinct("cluster", "cycle").alias("cycles")),
+        "clusters": first.select("cluster")
+        .union(went.select("cluster"))
+        .agg(F.countDistinct("cluster").alias("clusters")),
         "unchosen": _unchosen_unloads(tables["decisions"]).agg(count),
         "splits": tables["actions"].where("kind = 'split'").agg(count),
         "leaders": changes.agg(count),

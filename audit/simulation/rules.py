@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.course import BundleMove, SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import (
     grace_cycles,
     overload_percentage,
@@ -68,7 +68,14 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
             target = cycle.usage.get(move.target or "")
             if source is not None and target is not None and target > source:
                 percents = f"{target:g} %, from {move.source} at {source:g} %"
-                yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}"
+                back = any(_exchanged(move, one) for one in cycle.sheds)
+                swap = f", in exchange for bundles of {move.target}" if back else ""
+                yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}{swap}"
+
+
+def _exchanged(move: BundleMove, other: BundleMove) -> bool:
+    """True if a bundle goes the other way between the same two brokers."""
+    return (move.source, move.target) == (other.target, other.source)
 
 
 def _returns_within_period(course: SimulatedCourse) -> Faults:

@@ -39,6 +39,9 @@ STRATEGY, PROFILE = "strategy", "profile"
 NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of words that are not settings."""
 
+PULSAR = "pulsar:"
+"""Prefix of the names of adapters of released Pulsar."""
+
 SETTING = re.compile(r"[A-Za-z]\w*=")
 MAX_VALUES = 100
 
@@ -68,12 +71,17 @@ class Variant:
     @property
     def released(self) -> str | None:
         """The released profile with the defaults of undocumented settings, or None."""
-        kind, _, rest = self.adapter.partition(":")
-        if kind == "pulsar":
-            version = rest.partition(",")[0]
-            return nearest_profile(version) if version[:1].isdigit() else None
+        if self.adapter.startswith(PULSAR):
+            return profile_of_adapter(self.adapter)
         known = specs.load().profile(self.profile)
         return self.profile if known.released else None
+
+
+def profile_of_adapter(adapter: str) -> str | None:
+    """Return the profile of the version of Pulsar that an adapter names, or None."""
+    version = adapter.removeprefix(PULSAR).partition(",")[0]
+    known = adapter.startswith(PULSAR) and version[:1].isdigit()
+    return nearest_profile(version) if known else None
 
 
 def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator[str]:
@@ -138,10 +146,13 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
     )
     adapter = adapters[0] if adapters else usual.adapter
     check_name(adapter)
+    followed = usual.profile
+    if adapters and specs.load().profile(followed).released:
+        followed = profile_of_adapter(adapter) or followed
     return replace(
         usual,
         adapter=adapter,
-        profile=specs.load().profile(named.get(PROFILE, usual.profile)).id,
+        profile=specs.load().profile(named.get(PROFILE, followed)).id,
         strategy=strategy or usual.strategy,
         settings={**usual.settings, **settings},
     )

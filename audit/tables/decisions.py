@@ -44,6 +44,7 @@ DECIDED: Mapping[str, str] = {
     "claimed": "boolean",
     "why": "string",
     "held": "boolean",
+    "moved": "double",
 }
 """Columns about a bundle, with their types."""
 
@@ -140,6 +141,7 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.col("bundle").isNotNull().alias("owned"),
         narrows.alias("narrows"),
         "chosen",
+        "moved",
         explanations.reason_column(by, formatting.MEASURED[readings["shed-measure"]]).alias("why"),
     )
 

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 import yaml
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
 from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
+from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
@@ -214,9 +215,8 @@ def _pattern(place: str, text: str) -> re.Pattern[str]:
             warnings.simplefilter("error", FutureWarning)
             return re.compile(written, re.ASCII)
     except (re.error, FutureWarning) as error:
-        raise BadSnapshot(f"{place}: {text} cannot be read as a regular expression: {error}") from (
-            None
-        )
+        problem = f"{text} cannot be read as a regular expression: {error}"
+        raise BadSnapshot(f"{place}: {problem}") from None
 
 
 def domains_of(place: str, data: Any) -> dict[str, list[str]]:
@@ -270,16 +270,16 @@ def placement_question(
     if not BUNDLE.fullmatch(bundle):
         raise BadSnapshot(f"--place {bundle}: write tenant/namespace/0x…_0x…")
     namespace = namespace_of(bundle)
-    settings = dict(snapshot.settings)
+    _check_ranges(bundle, snapshot, constraints)
+    settings = {DOMAINS: False, **snapshot.settings}
     notes = list(_notes(bundle, snapshot, constraints, source))
     unused = {*constraints.groups} - {*map(namespace_of, snapshot.owned), namespace}
     if constraints.groups and unused == {*constraints.groups}:
         notes.append(
             f"the groups name no namespace of the brokers: {', '.join(sorted(unused)[:3])}"
         )
-    if constraints.domains and DOMAINS not in {**settings, **what_if}:
+    if constraints.domains and DOMAINS not in {**snapshot.settings, **what_if}:
         notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
-    settings.setdefault(DOMAINS, False)
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:
@@ -304,6 +304,14 @@ def placement_question(
         },
     }
     return Trial.of(ASSIGN.id, case), notes
+
+
+def _check_ranges(bundle: str, snapshot: Snapshot, constraints: Constraints) -> None:
+    """Raise `BadSnapshot` if a broker owns another bundle whose range overlaps this one's."""
+    for name, one in snapshot.brokers.items():
+        for other in (*one.get("bundles", ()), *constraints.ahead.get(name, ())):
+            if other != bundle and any(overlap_problems([bundle, other], "")):
+                raise BadSnapshot(f"--place {bundle}: it overlaps {other}, which {name} owns")
 
 
 def _broker_without(bundle: str, snapshot: Snapshot, name: str) -> Json:

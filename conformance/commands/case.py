@@ -11,7 +11,12 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
 from pulsar_conformance.conformance.cases.saved import content_of, derived_from
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
-from pulsar_conformance.conformance.explain.running import check_case, with_release_defaults
+from pulsar_conformance.conformance.explain.running import (
+    check_case,
+    unknown_history_notes,
+    unknown_unloads_notes,
+    with_release_defaults,
+)
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.errors import print_note
@@ -65,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model, taken = with_release_defaults(found.trial, asked)
     derived_from(found.place, found.trial, model)
-    notes = [*found.notes]
+    notes = [*found.notes, *unknown_history_notes(found.trial, model)]
+    notes += unknown_unloads_notes(found.trial, model)
     notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]
     for note in notes:
         print_note(note)

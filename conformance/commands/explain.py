@@ -62,7 +62,12 @@ from pulsar_conformance.conformance.explain.derivations import (
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
-from pulsar_conformance.conformance.explain.running import check_case, unknown_history_notes
+from pulsar_conformance.conformance.explain.running import (
+    check_case,
+    sheds_any,
+    unknown_history_notes,
+    unknown_unloads_notes,
+)
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
@@ -232,6 +237,9 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         print_note(note)
+    if sheds_any(changed, model):
+        for note in unknown_unloads_notes(changed, model):
+            print_note(note)
     readings = chosen_readings(args.reading)
     wanted = ExplainOptions(args.profile, readings, what_if, focus, args.all, found.without_traffic)
     provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)

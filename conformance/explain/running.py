@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.effects import (
     BALANCING,
     EXTENSIBLE,
+    EXTENSIBLE_CLASS,
     MANAGER,
     STRATEGY,
     TRANSFER,
@@ -27,6 +28,7 @@ from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.reference.placement import AVERAGE_SHEDDER
+from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_HITS
 from pulsar_conformance.specs.broker import Value, broker_settings, nearest_release
@@ -179,6 +181,10 @@ def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -
         settings = {**model.defaults, **(case.get("settings") or {})}
         if case.get("strategy"):
             settings[STRATEGY] = case["strategy"]
+        chosen = str(given.get(STRATEGY)).rpartition(".")[2]
+        if chosen == TRANSFER and manager_by_settings(settings) == "modular":
+            settings[MANAGER] = EXTENSIBLE_CLASS
+            yield f"--setting {STRATEGY} is explained as if the {EXTENSIBLE} load manager ran"
         for name, why in without_effect(with_full_names(settings), version):
             if name in given:
                 yield f"--setting {name} has no effect: {why}"
@@ -224,7 +230,9 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield a note if a running leader would remember what the case does not give: usages of
     earlier cycles, or how often AvgShedder found the same brokers apart.
     """
-    for _, case in trial.questions:
+    for operation, case in trial.questions:
+        if not operation.startswith("shed."):
+            continue
         settings = {**model.defaults, **case.get("settings", {})}
         named = str(case.get("strategy") or settings.get(STRATEGY)).rpartition(".")[2]
         kept = settings.get(HISTORY_SHARE)
@@ -240,6 +248,25 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
                 "how often the leader found the same brokers apart before is unknown, so this "
                 f"cycle counts as the first; to see what goes at the end of the count, add {ask}"
             )
+
+
+def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note if a leader would keep bundles that it unloaded shortly before."""
+    for operation, case in trial.questions:
+        minutes = {**model.defaults, **case.get("settings", {})}.get(GRACE)
+        if operation == SHED.id and minutes and not case.get("recentlyUnloaded"):
+            yield (
+                "recentlyUnloaded is taken as empty; a leader sheds no bundle that it unloaded "
+                f"within the last {minutes:g} minutes ({GRACE})"
+            )
+
+
+def sheds_any(trial: Trial, model: Model) -> bool:
+    """True if the model unloads any bundle, so that recent unloads could change its answer."""
+    model, _ = with_release_defaults(trial, model)
+    if _missing_setting(trial, model) or bad_trial(trial, model.defaults):
+        return False
+    return any(model.answer(*question).get("unload") for question in trial.questions)
 
 
 def _usage(broker: Mapping[str, Any]) -> float:

@@ -123,7 +123,7 @@ def _transferred(
     cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
 ) -> Derivation:
     """Return the unloads of the extensible load manager's UnloadScheduler."""
-    from pulsar_conformance.reference.released import transfer_shedder
+    from pulsar_conformance.reference.released import transfer_shedder, transfer_steps
 
     state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()
     known = Leader(cycle.case, cycle.settings, release)
@@ -140,7 +140,7 @@ def _transferred(
         {"broker": one.source, "bundle": one.bundle, **({"to": one.target} if named else {})}
         for one in sorted(found, key=lambda one: transfer_shedder.place_in_answer(known, one))
     ]
-    return Derivation({"unload": answer}, partial(transfer_shedder.steps, decision, found))
+    return Derivation({"unload": answer}, partial(transfer_steps.transfer_steps, decision, found))
 
 
 SHEDDERS: Mapping[str, frozenset[str]] = {

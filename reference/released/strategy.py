@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, messages, throughput
+from pulsar_conformance.reference.numbers import (
+    Fraction,
+    exact,
+    messages,
+    plain,
+    quantity,
+    throughput,
+)
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.loads import SYSTEM, Leader
+from pulsar_conformance.reference.shedding import GRACE
 
 if TYPE_CHECKING:
     from pulsar_conformance.reference.released.transfer_shedder import TransferMemory
@@ -18,17 +26,27 @@ if TYPE_CHECKING:
 WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "msgRate": messages}
 
 
+class Mix(NamedTuple):
+    """One smoothing of a broker's usage, all as fractions."""
+
+    before: float
+    now: float
+    after: float
+
+
 @dataclass
 class CycleMemory:
     """State kept between cycles: the smoothed usage of each broker, for ThresholdShedder.
 
-    `tables` holds the capacities of the leader's hash maps. `low_hits` and `high_hits` count
-    consecutive cycles in which AvgShedder found a broker far from its counterpart. `transfer` is
-    the state of TransferShedder and is created with its model.
+    `mixed` has each smoothing of the usage since it was last emptied, by broker. `tables` holds
+    the capacities of the leader's hash maps. `low_hits` and `high_hits` count consecutive cycles in
+    which AvgShedder found a broker far from its counterpart. `transfer` is the state of
+    TransferShedder and is created with its model.
     """
 
     usage: dict[str, float] = field(default_factory=dict)
     average: float = 0.0
+    mixed: dict[str, list[Mix]] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)
     low_hits: Counter[str] = field(default_factory=Counter)
     high_hits: Counter[str] = field(default_factory=Counter)
@@ -43,6 +61,8 @@ class CycleMemory:
         for broker, usage in now.items():
             before = self.usage.get(broker, first)
             mixed = usage if before is None else before * kept + (1 - kept) * usage
+            if before is not None:
+                self.mixed.setdefault(broker, []).append(Mix(before, usage, mixed))
             self.usage[broker] = mixed
             total += mixed
         self.average = total / len(now) if now else 0.0
@@ -120,12 +140,24 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
     """Yield the steps for a broker that sheds nothing."""
     yield Step("decision", f"{why}: it keeps all")
     for bundle in view.known.owned(broker):
-        yield Step("stays", f"{bundle}, {broker} keeps all", detail=True)
+        also = f"; {_last_unload(view, bundle)}" if bundle in view.recent else ""
+        yield Step("stays", f"{bundle}, {broker} keeps all{also}", detail=True)
+
+
+def _last_unload(view: ClusterView, bundle: str) -> str:
+    """Return how long ago a bundle was unloaded that the grace period still protects."""
+    ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
+    if ago is None:
+        return "unloaded within the grace period"
+    grace = plain(exact(view.known.number(GRACE)))
+    return f"unloaded {quantity(exact(ago), 'minute')} ago, grace {grace}"
 
 
 def _why(view: ClusterView, bundle: str) -> str:
     if bundle in view.recent:
-        return "unloaded within the grace period"
+        return _last_unload(view, bundle)
     if namespace_of(bundle) == SYSTEM:
         return f"in {SYSTEM} ({view.known.release.place('spared-namespaces')})"
-    return f"a broker's own ({view.known.release.place('spared-namespaces')})"
+    return (
+        f"of the heartbeat namespace of a broker ({view.known.release.place('spared-namespaces')})"
+    )

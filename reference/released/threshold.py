@@ -13,6 +13,7 @@ from pulsar_conformance.reference.released.strategy import (
     BrokerUnloads,
     ClusterView,
     CycleMemory,
+    Mix,
     bundle_steps,
     keep_all_steps,
     take_bundles,
@@ -48,6 +49,7 @@ class _Cycle:
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     """Yield the unloads of each broker after the cycles in its usage history."""
     memory, reports = view.memory, view.known.case["brokers"].items()
+    memory.mixed = {}
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
     for ago in range(max(map(len, histories.values()), default=0), 0, -1):
         then = {
@@ -60,7 +62,8 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
     cycle = _cycle(view, memory, now)
     for name in view.known.brokers:
         chosen = cycle.chosen.get(name, ())
-        yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name))
+        mixed = tuple(memory.mixed.get(name, ()))
+        yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name, mixed))
 
 
 def _earlier(view: ClusterView, used: float) -> float:
@@ -112,7 +115,9 @@ def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) 
     return busiest if idle else None
 
 
-def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
+def _steps(
+    view: ClusterView, cycle: _Cycle, name: str, smoothings: Sequence[Mix]
+) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
     now, resource = known.usage(name, weighted=True)
     usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
@@ -120,7 +125,9 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
     used, average = plain(as_percent(usage), places), plain(as_percent(cycle.average), places)
     yield Step("usage", f"{plain(as_percent(now), places)} % of {resource}, with its weight")
     if usage != now:
-        yield Step("history", f"smoothed over the cycles before: {used} %")
+        kept = known.number(HISTORY_SHARE)
+        for one in smoothings:
+            yield Step("history", _smoothing(one, kept, places))
     yield Step("average", f"{average} % of all brokers", detail=True)
     if without_heap := known.release.without_heap(weighted=True):
         yield Step("except", f"heap memory ({without_heap})")
@@ -154,6 +161,13 @@ def _steps(view: ClusterView, cycle: _Cycle, name: str) -> Iterator[Step]:
     else:
         chosen = cycle.chosen.get(name, ())
         yield from bundle_steps(view, view.free_of(name), known.owned(name), chosen)
+
+
+def _smoothing(one: Mix, kept: float, places: int) -> str:
+    """Return one smoothing of the usage as a sum, in percent."""
+    before, now = plain(as_percent(one.before)), plain(as_percent(one.now))
+    terms = f"{before} x {plain(Fraction(kept))} + {now} x {plain(Fraction(1 - kept))}"
+    return f"{terms} = {plain(as_percent(one.after), places)} %"
 
 
 def _amount(need: float) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, cmp_to_key
 from math import floor, sqrt
-from statistics import fmean, pstdev
 from typing import NamedTuple
 
 from pulsar_conformance.reference.cluster import RESOURCES
-from pulsar_conformance.reference.derivation import Step
-from pulsar_conformance.reference.numbers import Fraction, Minutes, exact, plain, throughput
+from pulsar_conformance.reference.numbers import ZERO, Fraction, Minutes, exact, plain
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map
@@ -30,7 +28,6 @@ from pulsar_conformance.reference.shedding import (
 )
 from pulsar_conformance.reference.transfer import has_policies
 
-PLACE = "TransferShedder.findBundlesForUnloading"
 KEPT = "loadBalancerHistoryResourcePercentage"
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 DEBUG = "loadBalancerDebugModeEnabled"
@@ -67,7 +64,7 @@ class Unload(NamedTuple):
 
 
 @dataclass
-class _Stats:
+class LoadStats:
     """Statistics of the load, and the brokers not yet paired."""
 
     order: Sequence[str]
@@ -92,7 +89,7 @@ class _Stats:
         self.low += 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReleasedTransfer:
     """One cycle of a release's UnloadScheduler with TransferShedder."""
 
@@ -101,6 +98,10 @@ class ReleasedTransfer:
     memory: TransferMemory
     minute: Minutes
     """Minutes since the first cycle."""
+    hits: int = 0
+    """Consecutive cycles, this one included, that called for unloads since the last unload."""
+    skipped: str = ""
+    """The reason why the cycle is skipped; empty if it is not."""
 
     @cached_property
     def brokers(self) -> list[str]:
@@ -114,26 +115,37 @@ class ReleasedTransfer:
 
     def decide(self) -> list[Unload]:
         """Return the unloads of the cycle, and record them."""
-        stats = self._stats()
+        stats = self.stats
         if stats is None:
+            self.hits = self.memory.hits
             return []
-        if self._calls_for_unloads(stats):
+        if self.calls_for_unloads(stats):
             self.memory.hits += 1
         else:
             self.memory.hits = 0
-        if self.memory.hits <= int(self.known.number(HITS)):
+        self.hits = self.memory.hits
+        if self.hits <= int(self.known.number(HITS)):
             return []
-        found = list(self._unloads(stats))
+        found = self.wanted(stats)
         if found:
             self.memory.hits = 0
         for one in found:
             self.memory.unloaded[one.source] = self.minute
         return found
 
+    def wanted(self, stats: LoadStats) -> list[Unload]:
+        """Return the unloads that the statistics call for, however many hits there were."""
+        return list(self._unloads(replace(stats)))
+
+    def weighted_usage(self, name: str) -> dict[str, float]:
+        """Return the usage of each of a broker's resources in percent, times its weight."""
+        report = self.known.report(name)
+        return {one: percent(report.get(one)) * self.known.weight(one) for one in RESOURCES}
+
     def _smoothed(self, name: str) -> Smoothed:
         """Return the smoothed load after this report, as computed by BrokerLoadData.update."""
         report, kept = self.known.report(name), self.known.number(KEPT)
-        used = (percent(report.get(one)) * self.known.weight(one) for one in RESOURCES)
+        used = self.weighted_usage(name).values()
         now = Smoothed(max(used) / 100, self.known.carries(name, "msgThroughput"))
         found = self.memory.loads.get(name)
         past = [float(one) / 100 for one in report.get("usageHistory", ())]
@@ -147,8 +159,9 @@ class ReleasedTransfer:
     def _age(self, name: str) -> Fraction:
         return exact(self.known.report(name).get("age", 0))
 
-    def _stats(self) -> _Stats | None:
-        """Return the statistics, or None if the cycle is skipped."""
+    @cached_property
+    def stats(self) -> LoadStats | None:
+        """The statistics before any unload, or None if the cycle is skipped."""
         total = squares = 0.0
         count = 0
         for name in self.brokers:
@@ -158,43 +171,57 @@ class ReleasedTransfer:
             if before is not None:
                 passed = (self.minute - before) * MINUTE - self._age(name)
                 if passed < self.known.number(DELAY):
+                    self.skipped = _too_soon(name, passed)
                     return None
                 del self.memory.unloaded[name]
             load = self.memory.loads[name].load
             total += load
             squares += load * load
             count += 1
-        if not count or self.known.case.get("withoutData"):
+        if missing := self.known.case.get("withoutData"):
+            self.skipped = f"no load data of {', '.join(missing)}"
+        elif not count:
+            self.skipped = "no load data that are recent enough"
+        if self.skipped:
             return None
         mean = total / count
         variance = squares / count - mean * mean
         deviation = sqrt(variance) if variance >= 0 else float("nan")
         loads = self.memory.loads
         order = sorted(self.brokers, key=lambda name: loads[name].load)
-        return _Stats(order, loads, squares, count, mean, deviation)
+        return LoadStats(order, loads, squares, count, mean, deviation)
 
-    def _calls_for_unloads(self, stats: _Stats) -> bool:
+    def calls_for_unloads(self, stats: LoadStats) -> bool:
         """True if the deviation, or the least or most loaded broker, calls for unloads."""
         return (
             stats.deviation > self.known.number(TRANSFER_TARGET)
-            or self._underloaded(stats)
-            or self._overloaded(stats)
+            or self.underloaded(stats)
+            or self.overloaded(stats)
         )
 
-    def _underloaded(self, stats: _Stats) -> bool:
+    @property
+    def share(self) -> float:
+        """Fraction of the mean load, or of the busiest one's traffic, that an underloaded broker
+        does not reach.
+        """
+        return min(0.5, max(0.0, self.known.number(TRANSFER_TARGET) / 2.0))
+
+    def underloaded(self, stats: LoadStats) -> bool:
+        """True if the least loaded broker has a small load or little traffic."""
         least = stats.loads[stats.order[stats.low]]
         most = stats.loads[stats.order[stats.high]]
-        share = min(0.5, max(0.0, self.known.number(TRANSFER_TARGET) / 2.0))
-        return least.load < stats.mean * share or least.throughput < most.throughput * share
+        low = stats.mean * self.share
+        return least.load < low or least.throughput < most.throughput * self.share
 
-    def _overloaded(self, stats: _Stats) -> bool:
+    def overloaded(self, stats: LoadStats) -> bool:
+        """True if the most loaded broker is over the threshold, and far above the mean."""
         load = stats.loads[stats.order[stats.high]].load
         far = load > stats.mean + self.known.number(TRANSFER_TARGET)
         return load > self.known.number(THRESHOLD) / 100.0 and far
 
-    def _unloads(self, stats: _Stats) -> Iterator[Unload]:
+    def _unloads(self, stats: LoadStats) -> Iterator[Unload]:
         limit = int(self.known.number(MAX_BROKERS))
-        while stats.shed < limit and stats.low < stats.high and self._calls_for_unloads(stats):
+        while stats.shed < limit and stats.low < stats.high and self.calls_for_unloads(stats):
             source, target = stats.order[stats.high], stats.order[stats.low]
             stats.high -= 1
             most, least = stats.loads[source].load, stats.loads[target].load
@@ -325,6 +352,11 @@ class ReleasedTransfer:
         return float(data.get(f"{name}In", 0)) + float(data.get(f"{name}Out", 0))
 
 
+def _too_soon(name: str, passed: Fraction) -> str:
+    """Return that a broker's load data are too close to its last unload."""
+    return f"the load data of {name} are from {plain(max(passed, ZERO))} s after its last unload"
+
+
 Comparing = Callable[[str, str], int]
 
 
@@ -364,24 +396,3 @@ def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
     """Return the key that sorts unloads in an answer: by broker, then smallest bundle first."""
     place = list(known.case["brokers"]).index(unload.source)
     return place, known.traffic(unload.bundle, "msgThroughput"), unload.bundle
-
-
-def steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
-    """Yield each broker's load, the hits, and each unload as steps."""
-    known, loads = decision.known, decision.memory.loads
-    for name in known.case["brokers"]:
-        load = plain(Fraction(loads[name].load) * 100)
-        yield Step(name, f"{load} %, smoothed (BrokerLoadData.updateWeightedMaxEMA)")
-    each = [one.load for one in loads.values()]
-    if each:
-        target, deviation = plain(exact(known.number(TRANSFER_TARGET)), 4), pstdev(each)
-        over = ">" if deviation > known.number(TRANSFER_TARGET) else "<="
-        yield Step("mean", f"{plain(Fraction(fmean(each)) * 100)} %")
-        yield Step("deviation", f"{deviation:.4g} {over} {target} ({TRANSFER_TARGET})")
-    needed = f"more than {plain(exact(known.number(HITS)))} are needed ({HITS})"
-    yield Step("hits", f"{decision.memory.hits} in a row since the last unload; {needed}")
-    for one in unloads:
-        carried = throughput(Fraction(decision.known.traffic(one.bundle, "msgThroughput")))
-        yield Step("goes", f"{one.bundle} = {carried}, from {one.source} to {one.target}")
-    if not unloads:
-        yield Step("decision", f"nothing is unloaded ({PLACE})")

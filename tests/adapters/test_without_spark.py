@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.spark.connection import CHARACTERS, SparkConnec
 PROFILE = "documented-3.0"
 PYSPARK = "4.3.0"
 
-NEEDED = "it needs PySpark 4: pip install 'pyspark[connect]>=4.1,<4.4' 'pandas>=2.2,<3'"
+NEEDED = "it needs PySpark 4: pip install '.[spark]'"
 
 
 def java(folder, version):

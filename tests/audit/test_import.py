@@ -38,6 +38,8 @@ def imported(tmp_path, capsys):
         out = tmp_path / "history"
         assert main(["import", *map(str, words), "--output", str(out)]) == status
         said = capsys.readouterr()
+        starts = ("pulsar-conformance: ", "  ")
+        assert all(line.startswith(starts) for line in said.err.splitlines())
         files = sorted(out.glob("*.jsonl"))
         found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
         return found, said.err

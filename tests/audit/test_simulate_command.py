@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.audit.commands.simulate import variants_of
 from pulsar_conformance.audit.simulation.reporting import league_page
+from pulsar_conformance.audit.simulation.starts import Start
 from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.conformance.commands.main import main, parser_of
 
@@ -298,14 +300,33 @@ def test_a_strategy_replaces_that_of_the_settings_and_has_its_own_idle_settings(
     )
     words = ("--reports", "fixtures/reports/three-brokers/modular", "--cycles", "2")
     words = (*words, "--conf", str(conf))
-    _, out, _ = run(capsys, *words)
-    assert "it belongs to ThresholdShedder, and OverloadShedder is set" in " ".join(out.split())
-    assert "--strategy" not in out
-    status, out, _ = run(capsys, *words, "--strategy", "ThresholdShedder")
-    text = " ".join(out.split())
+    _, _, err = run(capsys, *words)
+    assert "it belongs to ThresholdShedder, and OverloadShedder is set" in " ".join(err.split())
+    assert err.startswith("pulsar-conformance: ")
+    assert "--strategy" not in err
+    status, _, err = run(capsys, *words, "--strategy", "ThresholdShedder")
+    text = " ".join(err.split())
     assert status == 0
     assert f"--strategy ThresholdShedder replaces OverloadShedder, the strategy by {conf}" in text
     assert "loadBalancerBrokerThresholdShedderPercentage: it" not in text
+
+
+@pytest.mark.parametrize(
+    ("adapter", "compared", "profiles"),
+    [
+        ("pulsar:4.0.7", "pulsar:3.0.7", ["released-4.0", "released-3.0"]),
+        ("reference", "pulsar:4.2.4", ["released-3.0", "released-4.2"]),
+        ("pulsar:4.0.7", "profile=documented-4.0", ["released-4.0", "documented-4.0"]),
+    ],
+)
+def test_an_implementation_of_pulsar_has_the_profile_of_its_version(adapter, compared, profiles):
+    parser = parser_of("simulate")
+    args = parser.parse_args([adapter, "--compare", compared])
+    variants = variants_of(args, Start([], "ThresholdShedder", "released-3.0"))
+    assert [one.profile for one in variants] == profiles
+    given = parser.parse_args([adapter, "--judge-by", "documented-3.0"])
+    [usual] = variants_of(given, Start([], "ThresholdShedder", "released-3.0"))
+    assert usual.profile == "documented-3.0"
 
 
 @pytest.mark.parametrize("option", ["--setting", "--compare"])

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
+from pulsar_conformance.audit.simulation.course import BundleMove
 from pulsar_conformance.audit.simulation.loop import (
     LEAST_USED,
     OTHERS,
@@ -271,6 +273,16 @@ def test_the_transfer_shedder_moves_half_of_the_difference_once_it_is_sure():
     assert [len(cycle.sheds) for cycle in course.cycles] == [0, 0, 0, 4, *[0] * 6]
     assert {move.target for move in course.sheds} == {"broker-2"}
     assert course.cycles[-1].usage == {"broker-1": 54, "broker-2": 46}
+
+
+def test_a_bundle_that_goes_to_a_busier_broker_may_come_in_exchange():
+    small = BundleMove(3, "t/ns/small", "idle", "busy")
+    large = BundleMove(3, "t/ns/large", "busy", "idle")
+    told = "t/ns/small goes to busy at 90 %, from idle at 33 %"
+    for sheds, more in (((small,), ""), ((small, large), ", in exchange for bundles of busy")):
+        cycle = SimpleNamespace(number=3, usage={"busy": 90, "idle": 33}, sheds=sheds)
+        found = list(CHECKS["LOOP-02"](SimpleNamespace(cycles=[cycle])))
+        assert found == [(3, told + more)]
 
 
 def heaps(memory, profile):

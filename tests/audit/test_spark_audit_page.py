@@ -1,7 +1,9 @@
 """The page of an audit: whole in itself, and with what the tables say."""
 
+import io
 import json
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ pytestmark = pytest.mark.spark
 
 assert spark
 HISTORY = Path(__file__).parents[2] / "fixtures" / "history"
+GUIDE = Path(__file__).parents[2] / "reports/site/guides/audit-a-fleet.md"
+REPORT = "printed.txt"
 FAR = re.compile(r"""(?:src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket""")
 
 
@@ -70,8 +74,18 @@ def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
 def audited(spark, tmp_path_factory):
     output = tmp_path_factory.mktemp("audit") / "out"
     words = ["audit", "--input", str(HISTORY), "--output", str(output), "--spark", CORES]
-    assert main(words) == 1
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(words) == 1
+    (output / REPORT).write_text(printed.getvalue(), "utf-8")
     return words, output
+
+
+def test_the_report_is_the_one_that_the_guide_shows(audited):
+    output = audited[1]
+    shown = re.search(r"^```text\n(393 lines read.*?)^```", GUIDE.read_text("utf-8"), re.M | re.S)
+    printed = (output / REPORT).read_text("utf-8").replace(str(output), "reports/out/audit")
+    assert printed.split() == shown[1].split()
 
 
 def test_the_page_has_what_the_tables_say_and_needs_nothing_else(audited):
@@ -101,8 +115,11 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     (wrong,) = (mark for mark in found["marks"] if mark[4])
     bundle = wrong[3].partition(";")[0]
     assert main([*words, "--why", bundle]) == 0
-    told = capsys.readouterr().out
-    assert "SHED-04 violated" in told
+    said = capsys.readouterr()
+    assert "rows" not in said.err
+    told = said.out
+    assert re.search(r"SHED-04 violated: .* unloaded 29\.\d+ minutes before, grace 30$", told, re.M)
+    assert re.search(r"unloaded 29\.\d+ minutes ago, grace 30", " ".join(told.split()))
     assert "unloaded by" in told
     assert re.search(rf"stays +{bundle}, \S+ keeps all", told)
     assert main([*words, "--broker", wrong[2], "--at", "2026-11-20T01:00:00Z"]) == 0
@@ -131,3 +148,25 @@ def test_options_that_cannot_be(more, told, tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr().err
     assert told in shown
     assert "Traceback" not in shown
+
+
+def test_a_cluster_counts_though_its_only_cycle_came_before_the_reports(spark, tmp_path, capsys):
+    bundle = "t/ns/0x00000000_0xffffffff"
+    report = {"cpu": {"usage": 5, "limit": 100}, "bundles": [bundle]}
+    rows = [
+        {"kind": "cycle", "at": "2026-11-27T23:12:01Z"},
+        {"kind": "unloaded", "at": "2026-11-27T23:12:02Z", "bundle": bundle, "broker": "b1:8080"},
+        {
+            "kind": "load_report",
+            "at": "2026-11-28T00:00:01Z",
+            "broker": "b1:8080",
+            "report": report,
+        },
+    ]
+    history = tmp_path / "history.jsonl"
+    history.write_text("".join(json.dumps({"cluster": "eu", **row}) + "\n" for row in rows))
+    words = ["audit", "--input", str(history), "--output", str(tmp_path / "out"), "--spark", CORES]
+    main(words)
+    out = capsys.readouterr().out
+    assert "1 cluster, 0 shedding cycles" in out
+    assert "1 unload, 0 of them" in out

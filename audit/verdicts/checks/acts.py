@@ -35,13 +35,14 @@ COLUMNS = (
     "most_messages double, most_bytes double, movable_bytes double, fewest_messages double, "
     "both bigint, narrowing bigint, held bigint, "
     "all_messages double, all_bytes double, "
-    f"stuck array<string>, views array<struct<{VIEW}>>"
+    f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW}>>"
 )
 """Columns about a broker in a cycle, with their types.
 
-`stuck` are the bundles that must stay, `least_traffic` is the lowest traffic of a movable bundle,
-and `fewest_messages` the lowest message rate above 0 of a movable bundle. `all_messages` and
-`all_bytes` are the traffic of all its bundles, null if that of one is unknown.
+`stuck` are the bundles that must stay, with the minutes since their unload, `least_traffic` is the
+lowest traffic of a movable bundle, and `fewest_messages` the lowest message rate above 0 of a
+movable bundle. `all_messages` and `all_bytes` are the traffic of all its bundles, null if that of
+one is unknown.
 """
 
 
@@ -130,7 +131,7 @@ def _unload_columns() -> list[Column]:
         collected[f"{name}answered"] = F.sum(F.when(went, F.size(times)))
     doubtful = (F.size("doubtful") > 0) | (alien & F.col("claimed").isNull())
     return [
-        F.collect_list(F.when(_must_stay(), F.col("bundle"))).alias("stuck"),
+        F.collect_list(F.when(_must_stay(), F.struct("bundle", "moved"))).alias("stuck"),
         F.bool_or(doubtful).alias("doubt"),
         *(column.alias(name) for name, column in collected.items()),
     ]

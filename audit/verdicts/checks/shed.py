@@ -63,17 +63,22 @@ def each_bundle_goes_once(_readings: Readings) -> RuleColumns:
 def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
     """A bundle unloaded within the grace period is not unloaded again."""
     stuck = F.flatten(F.collect_list("stuck").over(window_of_cycle()))
-    again = F.array_intersect("gone", stuck)
+    again = F.array_distinct(F.filter(stuck, lambda one: F.array_contains("gone", one["bundle"])))
     reached = F.col("enabled") & any_broker(F.col("blocked") > 0)
     told = F.concat(
         F.col("broker"),
         F.lit(" shed "),
-        F.array_join(again, ", "),
-        F.lit(", unloaded within the last "),
+        F.array_join(F.transform(again, _last_unload), ", "),
+        F.lit(", grace "),
         plain(setting_in_force(shedding.GRACE)),
-        F.lit(" minutes"),
     )
     return forbid_always(reached, F.size(again) > 0, told)
+
+
+def _last_unload(one: Column) -> Column:
+    """Format a bundle and the time since its last unload."""
+    minutes = F.coalesce(plain(one["moved"]), F.lit("some"))
+    return F.concat(one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before"))
 
 
 @register_check("SHED-07")

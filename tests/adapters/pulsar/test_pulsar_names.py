@@ -108,7 +108,7 @@ def test_a_machine_with_an_old_java(complete, monkeypatch, tmp_path):
 
 def test_a_machine_without_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install jpype1" in refused("pulsar:3.0.7")
+    assert "pip install '.[pulsar]'" in refused("pulsar:3.0.7")
 
 
 @pytest.fixture

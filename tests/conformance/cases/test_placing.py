@@ -105,6 +105,17 @@ def explained(tmp_path, capsys):
 REPORTS = {"b1": report(20, [BUNDLE]), "b2": report(30, [OTHER]), "b3": report(10)}
 
 
+def test_a_bundle_that_overlaps_another_is_refused_with_its_owner(explained, tmp_path):
+    half = "acme/a/0x00000000_0x20000000"
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerEnabled=true\n")
+    reports = {"b1": report(20, ["acme/a/0x00000000_0x40000000"]), "b2": report(30)}
+    _, err = explained(reports, "--conf", str(conf), bundle=half, status=2)
+    told = f"--place {half}: it overlaps acme/a/0x00000000_0x40000000, which b1 owns"
+    assert told in " ".join(err.split())
+    assert "broker.conf" not in err
+
+
 def test_each_filter_names_the_brokers_that_it_leaves(explained):
     out, err = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b[12]"], ["b3"])})
     assert "brokers b1, b2, b3 isolation b1, b2 (" in out

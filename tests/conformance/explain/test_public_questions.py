@@ -240,7 +240,7 @@ def test_the_heartbeat_of_a_broker_is_never_unloaded(explained, own):
         "broker-b": report(10, {BUNDLES[2]: 1e6}),
     }
     out = explained(reports=reports, options=["--all"])
-    assert f"stays {heartbeat}, a broker's own" in out
+    assert f"stays {heartbeat}, of the heartbeat namespace of a broker" in out
     assert f"answer unload {BUNDLES[0]} of broker-a" in out
 
 

@@ -1,0 +1,94 @@
+"""Derivation steps of a release's TransferShedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pulsar_conformance.reference.derivation import Step
+from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
+from pulsar_conformance.reference.released.transfer_shedder import (
+    THRESHOLD,
+    LoadStats,
+    ReleasedTransfer,
+    Smoothed,
+    Unload,
+)
+from pulsar_conformance.reference.shedding import DELAY, HITS, TRANSFER_TARGET
+
+PLACE = "TransferShedder.findBundlesForUnloading"
+SMOOTHED = "BrokerLoadData.updateWeightedMaxEMA"
+
+
+def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
+    """Yield each broker's load, the conditions for unloads, the hits, and each unload."""
+    for name in decision.known.case["brokers"]:
+        yield Step(name, _load_text(decision, name))
+    stats = decision.stats
+    if stats is None:
+        soon = f" ({DELAY})" if "after its last unload" in decision.skipped else ""
+        yield Step("skipped", f"{decision.skipped}{soon}")
+    else:
+        yield from _conditions(decision, stats)
+    needed = f"more than {plain(exact(decision.known.number(HITS)))} are needed ({HITS})"
+    yield Step("hits", f"{decision.hits} in a row since the last unload; {needed}")
+    for one in unloads:
+        yield Step("goes", _unload_text(decision, one))
+    if not unloads:
+        yield Step("decision", f"nothing is unloaded ({PLACE})")
+        few = 0 < decision.hits <= int(decision.known.number(HITS))
+        if stats is not None and few:
+            yield from _later_steps(decision, stats)
+
+
+def _load_text(decision: ReleasedTransfer, name: str) -> str:
+    """Return a broker's usage of its busiest resource, and its smoothed load."""
+    used = decision.weighted_usage(name)
+    resource = max(used, key=used.__getitem__)
+    weight = decision.known.weight(resource)
+    weighted = f", with its weight {plain(exact(weight))}" if weight != 1 else ""
+    load = decision.memory.loads[name].load
+    now = f"{plain(Fraction(used[resource]))} % of {resource}{weighted}"
+    return f"{now}; smoothed {_percent(load)} ({SMOOTHED})"
+
+
+def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
+    """Yield the three conditions, of which one that holds makes the cycle count as a hit."""
+    known, target = decision.known, decision.known.number(TRANSFER_TARGET)
+    yield Step("mean", _percent(stats.mean))
+    over = ">" if stats.deviation > target else "<="
+    bound = f"{plain(exact(target), 4)} ({TRANSFER_TARGET})"
+    yield Step("deviation", f"{stats.deviation:.4g} {over} {bound}")
+    idle, busy = stats.order[stats.low], stats.order[stats.high]
+    least, most = stats.loads[idle], stats.loads[busy]
+    share = plain(exact(decision.share), 4)
+    has = f"{idle} has {_percent(least.load)} and {_traffic(least)}"
+    low = f"{share} of the mean, {_percent(stats.mean * decision.share)}"
+    found = idle if decision.underloaded(stats) else "none"
+    bounds = f"under {low}, or of the {_traffic(most)} of {busy}"
+    yield Step("underloaded", f"{found}: {has}; underloaded is {bounds}")
+    limit = f"{plain(exact(known.number(THRESHOLD)))} % ({THRESHOLD})"
+    found = busy if decision.overloaded(stats) else "none"
+    bounds = f"over {limit} and over mean + target, {_percent(stats.mean + target)}"
+    yield Step("overloaded", f"{found}: {busy} has {_percent(most.load)}; overloaded is {bounds}")
+
+
+def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
+    """Yield the unloads that follow if all stays as it is until there are enough hits."""
+    later = decision.wanted(stats)
+    below = "these bundles go" if later else "nothing goes either"
+    yield Step("later", f"{below}, if the loads are the same once there are enough hits")
+    for one in later:
+        yield Step("would go", _unload_text(decision, one))
+
+
+def _unload_text(decision: ReleasedTransfer, unload: Unload) -> str:
+    carried = throughput(Fraction(decision.known.traffic(unload.bundle, "msgThroughput")))
+    return f"{unload.bundle} = {carried}, from {unload.source} to {unload.target}"
+
+
+def _traffic(smoothed: Smoothed) -> str:
+    return throughput(Fraction(smoothed.throughput))
+
+
+def _percent(share: float) -> str:
+    return f"{plain(Fraction(share) * 100)} %"
