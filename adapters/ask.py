@@ -24,6 +24,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.specs.errors import UserError, print_note
+from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 
 ABOUT = frozenset({"profile", "readings", "rule", "ways"})
@@ -260,7 +261,10 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answers; return 0, or 2 if lines were invalid."""
+    """Print the answers, and the end of the implementation's standard error.
+
+    The exit status is 0, or 2 if lines were invalid.
+    """
     bad = 0
     try:
         args.profile = args.profile or _profile_of(args.files)
@@ -271,6 +275,8 @@ def run(args: argparse.Namespace) -> int:
                 bad += _ask_file(connection, name, args.batch)
             if not args.files:
                 bad += ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
+            if written := connection.stderr_tail():
+                print(printable(f"its standard error ended with:\n{written}"), file=sys.stderr)
     except BrokenPipeError:
         # The reader has closed the pipe; the interpreter would flush once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

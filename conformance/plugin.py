@@ -31,9 +31,16 @@ from pulsar_conformance.conformance.reporters.terminal import (
     implementation,
 )
 from pulsar_conformance.conformance.session import Session, rules_reached
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
+LEFT = pytest.StashKey[bool]()
+"""Set if the session was left because there was nothing to ask."""
+
+NOTHING_MORE = -2
+"""Verbosity at which pytest prints no counts."""
+
 LETTERS = {
     "pass": (".", "PASS"),
     "not_applicable": ("-", "NOT APPLICABLE"),
@@ -158,6 +165,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return runs.index(item.run), rules.index(item.rule.id)
 
     items.sort(key=sort_key)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Judge nothing if no adapter can load what its name asks for, and print why."""
+    config = session.config
+    if config.option.collectonly or not session.items:
+        return None
+    unloadable = config.stash[SESSION].unloadable()
+    for why in unloadable:
+        print_note(why)
+    if not unloadable:
+        return None
+    config.stash[LEFT] = True
+    config.option.verbose = NOTHING_MORE
+    return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Set the exit status of a session that judged nothing."""
+    if LEFT in session.config.stash:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,6 +17,9 @@ from pulsar_conformance.conformance.engine.ask import run_immediately
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
+UNLOADABLE = "import"
+"""Code of the error of an adapter that lacks what its name asks for, such as a class."""
+
 MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
 
@@ -47,6 +50,22 @@ class Session:
         if self._alone and not self._prepared:
             self._prepare()
         return run.verdict(rule)
+
+    def unloadable(self) -> list[str]:
+        """Return why nothing can be judged, if no adapter can load what its name asks for."""
+        if not self._alone:
+            return []
+        found = []
+        for run in self.runs.values():
+            try:
+                _ = run.implementation
+            except AdapterError as error:
+                if error.code == UNLOADABLE:
+                    why = error.problem.partition(f", {UNLOADABLE}: ")[2]
+                    found.append(
+                        str(AdapterError("start", why, "", error.stderr_tail, run.adapter))
+                    )
+        return list(dict.fromkeys(found)) if len(found) == len(self.runs) else []
 
     def _prepare(self) -> None:
         """Draw the cases of all runs; they are asked in the background meanwhile.

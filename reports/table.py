@@ -55,6 +55,14 @@ GENERAL_ONLY = (
     "and order are not judged unless its name says as=STRATEGY, as in as=OverloadShedder"
 )
 
+LISTED = "listed as a known deviation, but "
+"""Prefix of the reason that a listed deviation is stale, before the verdict that the rule has."""
+
+NOT_BREAKING = f"{LISTED}not applicable"
+
+NOT_CHOSEN = re.compile(r"cases? break (\S+), which was not chosen")
+"""Part of a message about a rule that was broken but not selected."""
+
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is omitted from their names."""
 
@@ -84,12 +92,58 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
     ]
 
 
-def result_text(stream: Sequence[Line]) -> str:
-    """Return a sentence on how many applicable rules each implementation violates."""
+def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True) -> str:
+    """Return a sentence on how many applicable rules each implementation violates.
+
+    It ends with what else fails the run: `unchosen` are the messages about broken rules that were
+    not selected; without `enough` cases, an unexercised rule fails nothing.
+    """
+    result = _broken_text(stream)
+    words = {word_of(line) for line in stream[1:]}
+    reasons = list(_other_reasons(stream[1:], unchosen, enough))
+    status = "" if words & {"fail", "error"} else ", so the status is 1"
+    return f"{'; '.join([result, *reasons])}{status}" if reasons else result
+
+
+def _other_reasons(
+    verdicts: Sequence[Line], unchosen: Iterable[str], enough: bool
+) -> Iterator[str]:
+    """Yield why a run fails, apart from broken rules and errors."""
+    stale: dict[str, bool] = {}
+    for line in verdicts:
+        if line["verdict"] == "unexpected_pass":
+            stale[line["rule"]] = str(line["why"]).startswith(NOT_BREAKING)
+    for inapplicable, one, several in (
+        (False, "no longer occurs", "no longer occur"),
+        (True, "is about a rule that does not apply", "are about rules that do not apply"),
+    ):
+        if rules := [rule for rule, absent in stale.items() if absent is inapplicable]:
+            says = one if len(rules) == 1 else several
+            yield f"{counted(len(rules), 'listed deviation')} {says}: {_few(rules)}"
+    unreached = [line["rule"] for line in verdicts if line["verdict"] == "unexercised"]
+    if enough and (rules := list(dict.fromkeys(unreached))):
+        were = "was" if len(rules) == 1 else "were"
+        yield f"{counted(len(rules), 'rule')} {were} reached by no case: {_few(rules)}"
+    matches = filter(None, map(NOT_CHOSEN.search, unchosen))
+    if rules := list(dict.fromkeys(found[1] for found in matches)):
+        were = "was" if len(rules) == 1 else "were"
+        yield f"cases break {counted(len(rules), 'rule')} that {were} not chosen: {_few(rules)}"
+
+
+def _few(rules: Sequence[str]) -> str:
+    """Name rules, but not all of many."""
+    more = f" and {len(rules) - NAMED} more" if len(rules) > NAMED else ""
+    return f"{', '.join(rules[:NAMED])}{more}"
+
+
+def _broken_text(stream: Sequence[Line]) -> str:
+    """Return how many applicable rules each implementation violates."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
     for line in stream[1:]:
-        words[names[line["implementation"]]][line["rule"]] = word_of(line)
+        applies = not str(line["why"]).startswith(NOT_BREAKING)
+        word = word_of(line) if applies else "not_applicable"
+        words[names[line["implementation"]]][line["rule"]] = word
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
     if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
         return f"none of the {len(found)} implementations breaks a rule that applies to it"
@@ -98,9 +152,12 @@ def result_text(stream: Sequence[Line]) -> str:
     return f"{texts}; {GENERAL_ONLY}" if plugged else texts
 
 
-def result_lines(stream: Sequence[Line]) -> list[str]:
+def result_lines(
+    stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True
+) -> list[str]:
     """Return the result, wrapped."""
-    text = COUNT.sub(lambda found: found[0].replace(" ", BOUND), result_text(stream))
+    text = result_text(stream, unchosen, enough)
+    text = COUNT.sub(lambda found: found[0].replace(" ", BOUND), text)
     return [line.replace(BOUND, " ") for line in paragraph(text, 2, "")]
 
 
@@ -118,8 +175,7 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
     if new:
-        more = f" and {len(new) - NAMED} more" if len(new) > NAMED else ""
-        text += f": {', '.join(new[:NAMED])}{more}"
+        text += f": {_few(new)}"
     if known:
         text += f", {'and ' if new else ''}{'all' if known == broken else known} listed as known"
     if counts["error"]:

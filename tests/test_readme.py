@@ -263,9 +263,10 @@ def every_fence():
     return [fence for page in PAGES for fence in fences(page)]
 
 
-def test_the_known_deviations_shown_can_be_used(tmp_path):
-    file = tmp_path / "known-deviations.yaml"
-    file.write_text(written()["known-deviations.yaml"])
+@pytest.mark.parametrize("name", ["known-deviations.yaml", "heap-memory.yaml"])
+def test_the_known_deviations_shown_can_be_used(name, tmp_path):
+    file = tmp_path / name
+    file.write_text(written()[name])
     assert load_deviations(file)
 
 

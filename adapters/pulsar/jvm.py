@@ -178,7 +178,7 @@ def java_list(values: Iterable[Any]) -> Java:
 
 
 def _silence() -> None:
-    """Turn off logging, and discard the classes' output."""
+    """Turn off logging, and send the classes' output to standard error."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if exists("org.apache.logging.log4j.core.config.Configurator"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
@@ -78,17 +78,28 @@ class Loads:
         return self._mapper.readValue(json.dumps(_read_part(report)), self._local.class_)
 
     def fill(
-        self, load_data: Java, brokers: Mapping[str, Json], bundles: Json, assigned: bool = False
+        self,
+        load_data: Java,
+        brokers: Mapping[str, Json],
+        bundles: Json,
+        assigned: bool = False,
+        whole: bool = False,
     ) -> None:
         """Fill the leader's load data: reports, and averages of the bundles that have any.
 
         Bundles without samples have no data, unless every owned bundle was `assigned`: then they
-        have the load that the leader assumes.
+        have the load that the leader assumes. `whole` reports also have what a strategy may read
+        in those of a running broker: statistics of its bundles, their number, and their sums.
         """
+        known = {name: self._averages(data) for name, data in bundles.items()}
         written = {self._identify(name): _read_part(report) for name, report in brokers.items()}
+        if whole:
+            written = {
+                self._identify(name): self._measured_report(report, known)
+                for name, report in brokers.items()
+            }
         for identifier, local in self._read(written, self._brokers).entrySet():
             load_data.getBrokerData().put(identifier, self._broker(local))
-        known = {name: self._averages(data) for name, data in bundles.items()}
         if assigned:
             owned = (name for report in brokers.values() for name in report.get("bundles", ()))
             known = {**{name: self._averages({}) for name in owned}, **known}
@@ -97,6 +108,10 @@ class Loads:
             # Added one by one, as the leader does: putAll makes a table of a different size and
             # order.
             stored.put(entry.getKey(), entry.getValue())
+        if whole:
+            for identifier, report in written.items():
+                sums = self.sums(report["bundles"], stored, self._unmeasured)
+                load_data.getBrokerData().get(identifier).setTimeAverageData(sums)
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
         """Return the averages of the bundles for which the leader keeps any."""
@@ -111,9 +126,30 @@ class Loads:
         found.reset(java_class("java.util.HashSet")(java_list(owned)), measured, default_stats)
         return found
 
+    @cached_property
+    def _unmeasured(self) -> Java:
+        """The statistics that the leader assumes for a bundle without samples."""
+        [found] = self.stats([self._assumed_load])
+        return found
+
     def stats(self, samples: Sequence[Json]) -> Java:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._sample_count)
+
+    def _measured_report(self, report: Json, known: Mapping[str, Json]) -> Json:
+        """Return a broker's report with the last statistics of its bundles, and their number.
+
+        Statistics that the case leaves out are the short-term average, and one topic.
+        """
+        read = _read_part(report)
+        stats = {}
+        for name in read["bundles"]:
+            average = known[name]["shortTermData"] if name in known else self._assumed_load
+            rates = {rate: average[rate] for rate in RATES}
+            stats[name] = {**rates, "topics": 1, **read["lastStats"].get(name, {})}
+        topics = sum(one["topics"] for one in stats.values())
+        counts = {"numBundles": len(stats), "numTopics": report.get("numTopics", topics)}
+        return {**read, "lastStats": stats, **counts}
 
     def _averages(self, data: Json) -> Json:
         return {name: self._average(data.get(name), name) for name in WINDOWS}

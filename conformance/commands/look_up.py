@@ -57,6 +57,7 @@ def _rules(args: argparse.Namespace) -> Iterator[str]:
 
 def _rule_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the ID of a rule, such as OVERLOAD-02")
+    add_profile(parser, "show only the sources of these documents", default=None)
 
 
 def _rule(args: argparse.Namespace) -> Iterator[str]:
@@ -67,17 +68,23 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
     if args.id not in known.rules:
         raise UnknownName(args.id, "rule", known.rules)
     rule = known.rules[args.id]
+    if args.profile and rule not in known.rules_of(args.profile):
+        raise UserError(f"{args.profile} does not have the rule {rule.id}")
     yield from paragraph(f"{rule.title}.", len(rule.id) + 2, f"{rule.id}  ")
     yield ""
     yield from paragraph(rule.statement, 2)
     yield ""
-    yield from columns([(f"  {label}", text) for label, text in _facts(known, rule) if text])
+    yield from columns(
+        [(f"  {label}", text) for label, text in _facts(known, rule, args.profile) if text]
+    )
 
 
-def _facts(known: Specs, rule: Rule) -> Iterator[tuple[str, str]]:
-    """Yield a rule's other properties, each with a label."""
+def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str, str]]:
+    """Yield a rule's other properties, each with a label; its sources only of a profile, if any."""
     yield "level", rule.level
     for source in rule.sources:
+        if profile and not known.says(profile, source):
+            continue
         yield "source", _place(source)
         yield "", known.documents[source.document].url
     yield "seen", rule.why or ""

@@ -27,6 +27,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import documented_readings
 from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reports.table import LISTED
 from pulsar_conformance.specs.text import counted
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) ->
     if verdict.verdict == "error" or plan.replay is not None:
         return verdict
     word = verdict.verdict.replace("_", " ")
-    stale = f"listed as a known deviation, but {word}: {deviation.why}"
+    stale = f"{LISTED}{word}: {deviation.why}"
     return replace(verdict, verdict="unexpected_pass", why=stale)
 
 

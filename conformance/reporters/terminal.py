@@ -219,7 +219,7 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            for line in table.result_lines(lines):
+            for line in table.result_lines(lines, self.unchosen, self.plan.enough):
                 terminal.write_line(printable(line))
 
     def _reporting(self) -> str:

@@ -60,7 +60,7 @@ class StrategyTest {
 
     private static Object made() {
         try {
-            String name = "org.apache.pulsar.broker.loadbalance.impl.MADE";
+            String name = "MADE";
             return Class.forName(name).getConstructor().newInstance();
         } catch (ReflectiveOperationException wrong) {
             throw new IllegalStateException(wrong);
@@ -71,8 +71,12 @@ class StrategyTest {
 """Found by its name, so that the module compiles without Pulsar."""
 
 
-def strategy(name, profile, made="OverloadShedder"):
-    """A test class that judges a class of Pulsar as OverloadShedder."""
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+LAST_STATS = ROOT / "tests/adapters/pulsar/LastStatsShedder.java"
+
+
+def strategy(name, profile, made=f"{IMPL}OverloadShedder"):
+    """A test class that judges a class as OverloadShedder."""
     text = STRATEGY.replace("StrategyTest", name)
     return text.replace("PROFILE", profile).replace("MADE", made)
 
@@ -88,7 +92,8 @@ SOURCES = {
     "WrongTest": WRONG,
     "StrategyTest": strategy("StrategyTest", "documented-3.0"),
     "LaterTest": strategy("LaterTest", "documented-4.2"),
-    "LaterWrongTest": strategy("LaterWrongTest", "documented-4.2", "ThresholdShedder"),
+    "LaterWrongTest": strategy("LaterWrongTest", "documented-4.2", f"{IMPL}ThresholdShedder"),
+    "LastStatsTest": strategy("LastStatsTest", "documented-3.0", "com.acme.LastStatsShedder"),
 }
 
 
@@ -107,12 +112,16 @@ def suites(tmp_path_factory):
     for name, source in SOURCES.items():
         (folder / f"junit/src/test/java/{name}.java").write_text(source)
     _, library = released_jars(Target(RELEASE))
+    words = ["javac", "-cp", f"{library}/*", "-d", str(folder / "plug-ins"), str(LAST_STATS)]
+    subprocess.run(words, check=True, capture_output=True)
     assert archive.main(["--to", str(folder)]) == 0
     [fixtures] = folder.glob("*.tar.gz")
     words = ["mvn", "-q", "-B", "-f", str(folder / "junit"), "test"]
     given = {
         "pulsar.conformance.fixtures": fixtures,
-        "maven.test.additionalClasspath": ",".join(map(str, sorted(library.glob("*.jar")))),
+        "maven.test.additionalClasspath": ",".join(
+            map(str, [folder / "plug-ins", *sorted(library.glob("*.jar"))])
+        ),
     }
     words += [f"-D{name}={value}" for name, value in given.items()]
     done = subprocess.run(words, capture_output=True, text=True)
@@ -152,6 +161,12 @@ def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
     assert len(cases) > 15
     assert len(failed) == 1
     assert "Memory alone can overload a broker" in failed[0]
+
+
+def test_a_strategy_may_take_the_traffic_of_bundles_from_the_reports(suites):
+    suite = suites["LastStatsTest"]
+    assert int(suite.get("tests")) > 15
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
 
 
 def test_tests_and_failures_are_named_after_examples(suites):

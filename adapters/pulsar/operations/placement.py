@@ -103,7 +103,8 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = java_class(LOAD_DATA)()
     unknown: dict[str, Case] = {name: {} for name in (case["bundle"], *sorted(assigned))}
-    release.loads.fill(load, case["brokers"], {**unknown, **case["bundles"]})
+    bundles = {**unknown, **case["bundles"]}
+    release.loads.fill(load, case["brokers"], bundles, whole=True)
     measured = release.loads.measured(case["bundles"])
     for name, report in case["brokers"].items():
         broker = load.getBrokerData().get(release.identify(name))

@@ -107,7 +107,7 @@ class _Row:
         load.getBundleData().clear()
         self._brokers = seen["brokers"]
         self._service.set_active(self._brokers)
-        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True)
+        self._release.loads.fill(load, self._brokers, seen["bundles"], assigned=True, whole=True)
         recent = load.getRecentlyUnloadedBundles()
         self._moments = {str(bundle): self._moments[str(bundle)] for bundle in recent.keySet()}
         for bundle, ago in seen["recentlyUnloaded"].items():
@@ -209,7 +209,7 @@ def remember(release: Release, strategy: Java, configuration: Java, case: Case) 
             if len(history) >= ago
         }
         past = java_class("org.apache.pulsar.broker.loadbalance.LoadData")()
-        release.loads.fill(past, seen, case["bundles"], assigned=True)
+        release.loads.fill(past, seen, case["bundles"], assigned=True, whole=True)
         strategy.findBundlesForUnloading(past, configuration)
 
 

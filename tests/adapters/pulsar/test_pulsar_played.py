@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.names import connect
@@ -58,6 +59,7 @@ public class NAME implements LoadSheddingStrategy {
 }
 """
 """A class NAME that sheds its excess and MARGIN, and counts heap memory as documented."""
+LAST_STATS = Path(__file__).with_name("LastStatsShedder.java")
 MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
 
 
@@ -70,7 +72,8 @@ def plug_ins(tmp_path_factory):
     for name, margin in MARGINS.items():
         text = SHEDDER.replace("NAME", name).replace("MARGIN", margin)
         (folder / f"{name}.java").write_text(text)
-    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *folder.glob("*.java")]
+    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, LAST_STATS]
+    words += folder.glob("*.java")
     subprocess.run(words, check=True, capture_output=True)
     return folder
 
@@ -105,6 +108,12 @@ def test_a_right_overload_shedder_keeps_what_is_documented_of_it(judged):
     assert (status, "fail" in found) == (0, False)
     assert {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03"} <= {*found["pass"]}
     assert "not judged" not in last
+
+
+def test_a_shedder_may_take_the_traffic_of_bundles_from_the_reports(judged):
+    status, found, last = judged("LastStatsShedder", ",as=OverloadShedder")
+    assert (status, "fail" in found) == (0, False), last
+    assert {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03"} <= {*found["pass"]}
 
 
 def test_an_overload_shedder_without_the_margin_breaks_the_rule_about_it(judged):

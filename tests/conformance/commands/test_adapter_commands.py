@@ -51,6 +51,25 @@ def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [HALVES] * 4
 
 
+def test_ask_ends_with_what_the_implementation_wrote_to_standard_error(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "loud.py").write_text(
+        "class Loud:\n"
+        "    def hello(self, profile, readings):\n"
+        "        return {'name': 'loud', 'operations': ['bundles.create']}\n"
+        "    def answer(self, operation, case):\n"
+        "        print('asked for', case['bundles'])\n"
+        f"        return {HALVES}\n"
+        "loud = Loud()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(ask, "python:loud:loud", lines=[CREATE], monkeypatch=monkeypatch) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == HALVES
+    assert told.err == "its standard error ended with:\nasked for 2\n"
+
+
 def test_ask_names_the_file_of_a_mistake(tmp_path, capsys):
     cut = tmp_path / "cut.json"
     cut.write_text(json.dumps(CREATE, indent=1).removesuffix("}"))

@@ -133,3 +133,11 @@ def test_the_version_is_that_of_the_package(capsys):
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("pulsar-conformance ")
+
+
+def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said, capsys):
+    text = "\n".join(said("rule", "OVERLOAD-02", "--judge-by", "documented-4.0"))
+    assert "https://pulsar.apache.org/docs/3.0.x/administration-load-balance/" in text
+    assert "load-balance-2.10" not in text
+    assert main(["rule", "OVERLOAD-02", "--judge-by", "documented-2.4"]) == 2
+    assert "documented-2.4 does not have the rule OVERLOAD-02" in capsys.readouterr().err

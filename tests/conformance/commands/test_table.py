@@ -228,6 +228,40 @@ def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
     assert "amounts, thresholds and order are not judged unless its name says as=" in said
 
 
+def stale(rule, was):
+    why = f"{table.LISTED}{was}: the margin comes with the next release"
+    return {**verdict(rule, "mine", word="unexpected_pass"), "why": why}
+
+
+def test_the_result_ends_with_what_else_fails_the_run():
+    held = verdict("SHED-01", "mine")
+    text = "mine breaks 0 of 2 rules that apply to it; "
+    said = result(held, stale("OVERLOAD-02", "pass"))
+    assert said == (f"{text}1 listed deviation no longer occurs: OVERLOAD-02, so the status is 1")
+    text = "mine breaks 0 of 1 rule that applies to it; "
+    said = result(held, stale("OVERLOAD-02", "not applicable"))
+    reason = "1 listed deviation is about a rule that does not apply: OVERLOAD-02"
+    assert said == f"{text}{reason}, so the status is 1"
+    unreached = verdict("SHED-02", "mine", word="unexercised")
+    said = f"{text}1 rule was reached by no case: SHED-02, so the status is 1"
+    assert result(held, unreached) == said
+    lines = stream(["mine"], ["documented-3.0"], [held, unreached])
+    assert table.result_text(lines, enough=False) == text.removesuffix("; ")
+    messages = ["SHED-01: 1 case break USAGE-01, which was not chosen"]
+    said = table.result_text(lines, messages, enough=False)
+    assert said == f"{text}cases break 1 rule that was not chosen: USAGE-01, so the status is 1"
+
+
+def test_the_result_of_broken_rules_needs_no_other_reason_for_the_status():
+    failed = verdict("SHED-04", "mine", word="fail")
+    said = result(failed, *(stale(f"SHED-1{number}", "pass") for number in range(7)))
+    assert said.startswith("mine breaks 1 of 8 rules that apply to it: SHED-04; ")
+    assert said.endswith(
+        "7 listed deviations no longer occur: SHED-10, SHED-11, SHED-12, SHED-13, SHED-14 "
+        "and 2 more"
+    )
+
+
 def test_the_result_of_many_is_one_sentence():
     held = [verdict("SHED-01", name) for name in SAMPLES]
     assert result(*held) == "none of the 3 implementations breaks a rule that applies to it"

@@ -95,6 +95,18 @@ def test_an_adapter_that_cannot_be_asked_is_an_error():
     assert out.count("command not found: no-such-program\n") <= 2
 
 
+def test_nothing_is_judged_if_the_only_adapter_lacks_what_its_name_asks_for():
+    words = ["run", "--adapter", "python:standins.nulls:Nothink", "--out", "nothing"]
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *words], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert "python:standins.nulls:Nothink: start: standins.nulls has no" in done.stderr
+    assert "did you mean Nothing?" in done.stderr
+    assert done.stdout.strip() == ""
+    assert not Path("nothing/verdicts.jsonl").exists()
+
+
 def replayed_folder(*words):
     command = [sys.executable, "-c", MAIN, "run", "--replay", "cases", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -271,7 +271,6 @@ def test_a_damaged_saved_case_is_named(capfd):
     "adapter",
     [
         "exec:no-such-program",
-        "python:no_such_module:it",
         f"{BROKEN} exits_at_once",
         f"{BROKEN} answers_with_text",
         f"{BROKEN} answers_too_few",

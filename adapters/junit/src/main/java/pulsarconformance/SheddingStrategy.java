@@ -10,7 +10,11 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Collection;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 
@@ -19,8 +23,9 @@ import java.util.function.UnaryOperator;
  *
  * <p>The strategy alone is asked, with a new object for each question. Pulsar's own classes are those of the
  * class path of the tests; as in {@code ModularLoadManagerImpl}, nothing is asked where shedding is switched
- * off or there is one broker, and unloads from before the grace period are forgotten. Questions about usages
- * of earlier cycles are skipped.
+ * off or there is one broker, and unloads from before the grace period are forgotten. The last statistics of a
+ * bundle in a report are its short-term average, with one topic. Questions about usages of earlier cycles are
+ * skipped.
  */
 public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static final ObjectMapper JSON =
@@ -33,6 +38,10 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static final int SHORT_TERM = 10;
     private static final int LONG_TERM = 1000;
     private static final long MINUTE = 60_000;
+    private static final String[] RATES = {"msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut"};
+    /** The load that the leader assumes for a bundle without samples, as documented. */
+    private static final ObjectNode ASSUMED = JSON.createObjectNode()
+            .put(RATES[0], 50.0).put(RATES[1], 50.0).put(RATES[2], 50_000.0).put(RATES[3], 50_000.0);
 
     private final Supplier<?> strategies;
 
@@ -82,17 +91,23 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static Object loads(Class<?> loadData, JsonNode asked, double grace)
             throws ReflectiveOperationException, IOException {
         Object loads = loadData.getConstructor().newInstance();
+        var bundles = (Map<String, Object>) loadData.getMethod("getBundleData").invoke(loads);
+        bundles.putAll(bundles(asked));
         Class<?> report = Class.forName(DATA + "LocalBrokerData");
-        Class<?> bundle = Class.forName(DATA + "BundleData");
-        var broker = Class.forName(DATA + "BrokerData").getConstructor(report);
+        Class<?> broker = Class.forName(DATA + "BrokerData");
+        Class<?> sums = Class.forName(DATA + "TimeAverageBrokerData");
+        Class<?> stats = Class.forName(DATA + "NamespaceBundleStats");
         var brokers = (Map<String, Object>) loadData.getMethod("getBrokerData").invoke(loads);
         for (Map.Entry<String, JsonNode> one : asked.get("brokers").properties()) {
-            brokers.put(one.getKey(), broker.newInstance(JSON.treeToValue(one.getValue(), report)));
-        }
-        var bundles = (Map<String, Object>) loadData.getMethod("getBundleData").invoke(loads);
-        for (Map.Entry<String, JsonNode> one : asked.get("bundles").properties()) {
-            Object fresh = bundle.getConstructor(int.class, int.class).newInstance(SHORT_TERM, LONG_TERM);
-            bundles.put(one.getKey(), JSON.readerForUpdating(fresh).readValue(one.getValue()));
+            JsonNode whole = report(one.getValue(), asked.get("bundles"));
+            Object made = broker.getConstructor(report).newInstance(JSON.treeToValue(whole, report));
+            Object sum = sums.getConstructor().newInstance();
+            Set<String> owned = new HashSet<>();
+            whole.path("lastStats").fieldNames().forEachRemaining(owned::add);
+            sums.getMethod("reset", Set.class, Map.class, stats)
+                    .invoke(sum, owned, bundles, JSON.treeToValue(ASSUMED, stats));
+            broker.getMethod("setTimeAverageData", sums).invoke(made, sum);
+            brokers.put(one.getKey(), made);
         }
         var unloaded = (Map<String, Long>) loadData.getMethod("getRecentlyUnloadedBundles").invoke(loads);
         for (Map.Entry<String, JsonNode> one : asked.path("recentlyUnloaded").properties()) {
@@ -102,6 +117,50 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
             }
         }
         return loads;
+    }
+
+    /** Returns the averages of all bundles; one without samples has the load that the leader assumes. */
+    private static Map<String, Object> bundles(JsonNode asked) throws ReflectiveOperationException, IOException {
+        Class<?> kind = Class.forName(DATA + "BundleData");
+        Class<?> stats = Class.forName(DATA + "NamespaceBundleStats");
+        var fresh = kind.getConstructor(int.class, int.class, stats);
+        Map<String, Object> found = new LinkedHashMap<>();
+        Set<String> names = new LinkedHashSet<>();
+        asked.get("brokers").forEach(one -> one.path("bundles").forEach(bundle -> names.add(bundle.asText())));
+        asked.get("bundles").fieldNames().forEachRemaining(names::add);
+        for (String name : names) {
+            Object data = fresh.newInstance(SHORT_TERM, LONG_TERM, JSON.treeToValue(ASSUMED, stats));
+            ObjectNode measured = JSON.createObjectNode();
+            for (Map.Entry<String, JsonNode> window : asked.get("bundles").path(name).properties()) {
+                if (window.getValue().path("numSamples").asInt() > 0) {
+                    measured.set(window.getKey(), window.getValue());
+                }
+            }
+            found.put(name, JSON.readerForUpdating(data).readValue(measured));
+        }
+        return found;
+    }
+
+    /** Returns a report with the last statistics of its bundles, their number, and that of topics. */
+    private static JsonNode report(JsonNode given, JsonNode bundles) {
+        ObjectNode report = given.deepCopy();
+        ObjectNode stats = JSON.createObjectNode();
+        int topics = 0;
+        for (JsonNode bundle : given.path("bundles")) {
+            JsonNode average = bundles.path(bundle.asText()).path("shortTermData");
+            boolean measured = average.path("numSamples").asInt() > 0;
+            ObjectNode last = stats.putObject(bundle.asText()).put("topics", 1);
+            for (String rate : RATES) {
+                last.put(rate, (measured ? average : ASSUMED).path(rate).asDouble());
+            }
+            if (given.path("lastStats").get(bundle.asText()) instanceof ObjectNode known) {
+                last.setAll(known);
+            }
+            topics += last.get("topics").asInt();
+        }
+        report.set("lastStats", stats);
+        report.put("numBundles", stats.size()).put("numTopics", given.path("numTopics").asInt(topics));
+        return report;
     }
 
     private static Object settings(Class<?> configuration, JsonNode asked) throws ReflectiveOperationException {
