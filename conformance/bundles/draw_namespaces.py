@@ -34,7 +34,9 @@ def create(
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials in which `creator` creates a namespace."""
     settings: st.SearchStrategy[Json] = st.one_of(
-        st.just({}), st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]})
+        st.just({}),
+        st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]}),
+        st.tuples(st.sampled_from((DEFAULT, SYSTEM)), counts).map(lambda one: dict([one])),
     )
     return settings.map(
         lambda drawn: Trial.of(

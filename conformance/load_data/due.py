@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -145,9 +145,7 @@ DUE = Operation(
     view=lambda case, settings, _readings: LoadChange(case, settings),
     read=lambda _case, answer: bool(answer["due"]),
     matches=same_field("due"),
-    examples=tuple(
-        due_case(_SETTINGS, _LOAD, {**_LOAD, "msgRateIn": rate}, 60) for rate in (2000, 1000)
-    ),
+    examples=tuple(due_case(_SETTINGS, _LOAD, {**_LOAD, "msgRateIn": n}, 60) for n in (2000, 1000)),
     legal=_due_problems,
 )
 
@@ -156,8 +154,8 @@ MEASURES = ("messages", "bytes", "bundles", "usage")
 WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
 """Changes as multiples of the threshold."""
 
-BUSY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources whose default weight is 1 in all documents."""
+BUSY, LIMITS = ("cpu", "bandwidthIn", "bandwidthOut"), (100, 100, 400, 2500)
+"""Resources whose default weight is 1 in all documents, and their limits."""
 
 
 def _load(random: Random) -> Json:
@@ -165,7 +163,8 @@ def _load(random: Random) -> Json:
     load: Json = {name: 100 * random.randrange(1, 1000) for name in RATE_FIELDS}
     load["numBundles"] = 100 * random.randrange(1, 4)
     for name in BUSY:
-        load[name] = {"usage": random.randrange(20, 40), "limit": 100}
+        limit = random.choice(LIMITS)
+        load[name] = {"usage": limit * random.randrange(20, 40) / 100, "limit": limit}
     return load
 
 
@@ -180,8 +179,9 @@ def _changed(
     Only the rates in `ways` change, together by a percentage of the rates in both directions.
     """
     if measure == "usage":
-        used = max(0, load[resource]["usage"] + percent)
-        return {**load, resource: {"usage": used, "limit": 100}}
+        limit = load[resource]["limit"]
+        used = max(0, load[resource]["usage"] + percent * limit / 100)
+        return {**load, resource: {"usage": used, "limit": limit}}
     part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
     every = {name: one for name, one in load.items() if name.startswith(part)}
     some = {name: one for name, one in every.items() if name.endswith(ways)} or every
@@ -197,9 +197,11 @@ def due_reports(
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     percent, millis, minutes = draw(st.sampled_from(SETTINGS))
     settings = {THRESHOLD: percent, MIN_MILLIS: millis, MAX_MINUTES: minutes}
-    change = percent * draw(st.sampled_from(changes)) * draw(st.sampled_from((1, -1)))
+    times = draw(st.sampled_from(changes))
+    scale = percent or (UNSCALED if times > 1 else 0)
+    change = scale * times * draw(st.sampled_from((1, -1)))
     resource, load = random.choice(BUSY), _load(random)
-    load[resource]["usage"] += 40
+    load[resource]["usage"] += 0.4 * load[resource]["limit"]
     ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
     before, now = load, _changed(load, measure, change, resource, ways)
     if change > percent and measure != "usage" and draw(st.booleans()):
@@ -210,17 +212,18 @@ def due_reports(
     return Trial.of(DUE.id, due_case(given, before, now, seconds, manager))
 
 
-SETTINGS = ((10, 5000, 15), (10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (25, 30_000, 30))
+SETTINGS = ((10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (0, 30_000, 30), (10, 2750, 15))
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
+
+UNSCALED = 4
+"""Percentage that stands for a threshold of 0 where loads change by multiples of it."""
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
     """Return a time in seconds: below `least` if "soon", from `most` on if "late", else between."""
-    if moment == "soon":
-        return random.choice((0, least / 2, least - 0.5))
-    if moment == "late":
-        return random.choice((most, most + 2, most * 2, most * 100))
-    return random.choice((least + 1, (least + most) / 2, most - 2))
+    soon, late = (0, least / 2, least - 0.5), (most, most + 2, most * 2, most * 100)
+    between = (least + 1, (least + most) / 2, most - 2)
+    return random.choice({"soon": soon, "late": late}.get(moment, between))
 
 
 @st.composite
@@ -232,15 +235,11 @@ def first_reports(draw: st.DrawFn) -> Trial:
     return Trial.of(DUE.id, due_case({}, None, now, seconds, random.choice(MANAGERS)))
 
 
-def _measured(case: LoadChange) -> Iterator[str]:
-    return (name for name, over in case.surely_changed.items() if over)
-
-
 @DUE.check("REPORT-13", draws=due_reports(OVER, "between"))
 def a_change_over_the_threshold_is_reported(case: LoadChange, due: bool, expect: Expect) -> None:
     """A broker whose load changed by more than the threshold writes its load data."""
     expect.given(not case.first and not case.too_soon, "the shortest interval has passed")
-    changed = list(_measured(case))
+    changed = [name for name, over in case.surely_changed.items() if over]
     if expect.reached(bool(changed)):
         over = f"{', '.join(changed)} changed by more than {plain(case.threshold)} %"
         expect.that(due, f"due: {over}", due)

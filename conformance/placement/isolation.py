@@ -162,6 +162,9 @@ OWN_REGEXES = (
 )
 """Lists of regexes that match `OWN` and not `OTHER`."""
 
+OTHERS = ("other.example.com", *(f"{HOST.format(1)}.old", f"old.{HOST.format(1)}"))
+"""Hosts of other brokers, some of which begin or end like one that a policy permits."""
+
 ABSENT = f"absent-[0-9]{DOTTED}"
 """A regex that matches no broker."""
 
@@ -185,13 +188,17 @@ def isolated_brokers(
     random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
     policy = isolation_policy(
         random.choice(OWN_REGEXES),
-        random.choice(([primary], [ABSENT, primary])),
+        random.choice(([primary], [ABSENT, primary], [f"{primary}|{ABSENT}"])),
         [secondary],
         draw(st.sampled_from(least)),
     )
     policies = [policy]
     if not own and draw(st.booleans()):
         policies.append(isolation_policy([OTHER], [f"broker-([5-7]|1[0-4]){DOTTED}"], []))
+    if own and not shared and random.random() < 0.3:
+        policies.append(isolation_policy([OTHER], [secondary], []))
+    if random.random() < 0.2:
+        policy["secondary"].append(primary)
     if shared:
         policies.insert(random.randrange(2), isolation_policy([OTHER], [primary], []))
     if traps:
@@ -205,7 +212,7 @@ def isolated_brokers(
     }[up]
     names = [f"{HOST.format(one)}:8080" for one in numbers]
     if up == "neither" or (up == "both" and draw(st.booleans())):
-        names.append("other.example.com:8080")
+        names.append(f"{random.choice(OTHERS)}:8080")
     bundles = {f"shop/us/0x{n:07x}0_0x{n:07x}8": _measured(random) for n in range(len(names))}
     brokers = {
         name: {"cpu": {"usage": random.choice((0, 10, 50, 80)), "limit": 100}, "bundles": [one]}

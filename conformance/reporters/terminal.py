@@ -79,8 +79,11 @@ COMPLETED = (
 """Exit statuses of a session that was completed."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
-PRINTED = ("found", "mixed", "pinned", "declared")
+PRINTED = ("found", "mixed", "pinned")
 """Ways of knowing a reading, of those that are printed below the tables of verdicts."""
+
+MAX_DECLARED = 3
+"""Maximum number of declared readings that are printed there; a longer list is left out."""
 
 
 def implementation(run: Run) -> dict[str, Any]:
@@ -245,13 +248,16 @@ class Reporter:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield, for each implementation, the readings that were found, pinned or declared."""
+        """Yield, for each implementation, the readings that were found or pinned, and a few that it
+        declares.
+        """
         for one in self._known():
             known = one["known"]
+            few = [*known.values()].count("declared") <= MAX_DECLARED
             words = [
                 f"{name} as {one['readings'][name]} ({how})"
                 for name, how in known.items()
-                if how in PRINTED
+                if how in PRINTED or (few and how == "declared")
             ]
             if words:
                 text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"

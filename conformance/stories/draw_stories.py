@@ -304,9 +304,9 @@ def chosen_destinations(draft: StoryDraft) -> None:
 
 
 def stops(draft: StoryDraft) -> None:
-    """Shut down brokers that own bundles of one or many namespaces."""
+    """Shut down brokers that own bundles of one or many namespaces, some of them idle."""
     crew(draft, fewest=2)
-    _use_namespaces(draft, (1, 4, 16))
+    _use_namespaces(draft, (1, 4, 16), loads=(0, 1, 5, 20))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
         draft.add_event("broker_stop", broker=broker)
         draft.tick(draft.random.choice((0, 1)))
