@@ -7,6 +7,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from pulsar_conformance.specs.text import in_number
+
 if TYPE_CHECKING:
     from fractions import Fraction as Fraction
 else:
@@ -90,8 +92,7 @@ def jsonable(number: Fraction) -> int | float:
 
 def quantity(number: Fraction | int, noun: str) -> str:
     """Format a number with its noun: 1 cycle, 2 cycles, 0.5 minutes."""
-    plural = "" if number == 1 else "es" if noun.endswith("h") else "s"
-    return f"{plain(exact(number))} {noun}{plural}"
+    return f"{plain(exact(number))} {in_number(noun, number)}"
 
 
 def throughput(number: Rate) -> str:

@@ -58,4 +58,9 @@ def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "
-    return f"unloaded {part}{quantity(known[last], 'minute')} ago, grace {plain(cycle.grace)}"
+    return unload_text(known[last], cycle.grace, part)
+
+
+def unload_text(minutes: Fraction, grace: Fraction, part: str = "") -> str:
+    """Format the age of an unload that the grace period covers; `part` is how it was unloaded."""
+    return f"unloaded {part}{quantity(minutes, 'minute')} ago, grace {plain(grace)}"

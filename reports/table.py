@@ -60,9 +60,6 @@ LISTED = "listed as a known deviation, but "
 
 NOT_BREAKING = f"{LISTED}not applicable"
 
-NOT_CHOSEN = re.compile(r"cases? break (\S+), which was not chosen")
-"""Part of a message about a rule that was broken but not selected."""
-
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is omitted from their names."""
 
@@ -95,8 +92,8 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True) -> str:
     """Return a sentence on how many applicable rules each implementation violates.
 
-    It ends with what else fails the run: `unchosen` are the messages about broken rules that were
-    not selected; without `enough` cases, an unexercised rule fails nothing.
+    It ends with what else fails the run: `unchosen` are the broken rules that were not selected;
+    without `enough` cases, an unexercised rule fails nothing.
     """
     result = _broken_text(stream)
     words = {word_of(line) for line in stream[1:]}
@@ -124,8 +121,7 @@ def _other_reasons(
     if enough and (rules := list(dict.fromkeys(unreached))):
         were = "was" if len(rules) == 1 else "were"
         yield f"{counted(len(rules), 'rule')} {were} reached by no case: {_few(rules)}"
-    matches = filter(None, map(NOT_CHOSEN.search, unchosen))
-    if rules := list(dict.fromkeys(found[1] for found in matches)):
+    if rules := list(dict.fromkeys(unchosen)):
         were = "was" if len(rules) == 1 else "were"
         yield f"cases break {counted(len(rules), 'rule')} that {were} not chosen: {_few(rules)}"
 

@@ -200,7 +200,7 @@ def judged_version(version: str) -> JudgedVersion | None:
     lacks = () if is_older(version) else _not_yet(version)
     found = None
     if line:
-        found = _judged()[max((one for one in line if one <= wanted), default=min(line))]
+        found = _judged()[_nearest_in(line, wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _profile_of_line(version))
     changed = tuple(revised(version, _release_of(base.profile)))
@@ -208,6 +208,11 @@ def judged_version(version: str) -> JudgedVersion | None:
         return None
     ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
     return replace(base, lacks=lacks, ways={**base.ways, **ways}, revised=changed)
+
+
+def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
+    """Return the newest version of a line that is not newer than another, or else the oldest."""
+    return max((one for one in line if one <= wanted), default=min(line))
 
 
 def _release_of(profile: str) -> str:
@@ -259,7 +264,7 @@ def _examined_like(version: str) -> str:
     line = [one for one in known if one[:2] == wanted[:2]]
     if not line:
         return _release_of(nearest_profile(version))
-    return known[max((one for one in line if one <= wanted), default=min(line))]
+    return known[_nearest_in(line, wanted)]
 
 
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:

@@ -94,7 +94,12 @@ def table(
 
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: `1 verdict`, `2 verdicts`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {in_number(noun, number)}"
+
+
+def in_number(noun: str, number: object) -> str:
+    """Return a noun in the singular after 1, and otherwise in the plural."""
+    return noun if number == 1 else f"{noun}es" if noun.endswith("h") else f"{noun}s"
 
 
 def as_sentence(text: str) -> str:

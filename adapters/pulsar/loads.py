@@ -92,12 +92,10 @@ class Loads:
         in those of a running broker: statistics of its bundles, their number, and their sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
-        written = {self._identify(name): _read_part(report) for name, report in brokers.items()}
-        if whole:
-            written = {
-                self._identify(name): self._measured_report(report, known)
-                for name, report in brokers.items()
-            }
+        written = {
+            self._identify(name): self._whole(report, known) if whole else _read_part(report)
+            for name, report in brokers.items()
+        }
         for identifier, local in self._read(written, self._brokers).entrySet():
             load_data.getBrokerData().put(identifier, self._broker(local))
         if assigned:
@@ -136,7 +134,7 @@ class Loads:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._sample_count)
 
-    def _measured_report(self, report: Json, known: Mapping[str, Json]) -> Json:
+    def _whole(self, report: Json, known: Mapping[str, Json]) -> Json:
         """Return a broker's report with the last statistics of its bundles, and their number.
 
         Statistics that the case leaves out are the short-term average, and one topic.

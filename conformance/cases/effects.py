@@ -334,10 +334,11 @@ def _why_off(
     if setting.strategies and shedding not in setting.strategies:
         verb = "is set" if shedding == _short(_full(values, STRATEGY, release)) else "runs"
         return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
-    reports_anyway = switch == BALANCING and manager == EXTENSIBLE
-    if switch and values.get(BALANCING) is False and not reports_anyway:
+    if switch == BALANCING and manager == EXTENSIBLE:
+        switch = ""  # Its reports are written all the same.
+    if switch and values.get(BALANCING) is False:
         return f"{BALANCING} is false"
-    if switch and values.get(switch) is False and not reports_anyway:
+    if switch and values.get(switch) is False:
         return f"{switch} is false"
     if setting.placement and manager == MODULAR and placement != setting.placement:
         return f"it belongs to {setting.placement}, and {placement} is set"

@@ -18,6 +18,7 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, Saved
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead
 from pulsar_conformance.conformance.cases.settings_files import read_written_settings
+from pulsar_conformance.specs.broker import known_releases
 from pulsar_conformance.specs.errors import UserError
 
 UNNEEDED_PARTS = {"causes of unloading", "splits"}
@@ -110,8 +111,12 @@ def _object_or_empty(
     return found if isinstance(found, dict) else {}
 
 
-def read_running_broker(url: str, release: str | None) -> SettingsRead:
-    """Read a broker's settings from its admin URL, changing nothing. Errors: `UserError`."""
+def read_running_broker(url: str, release: str | None) -> tuple[SettingsRead, bool]:
+    """Read a broker's settings from its admin URL, changing nothing.
+
+    Without a release, they are read by the version that the broker names, or else by the newest
+    known release; in that case, the result is also true. Errors: `UserError`.
+    """
     dynamic = None
     try:
         with closing(AdminApi(Access.of(url, None, None))) as api:
@@ -123,7 +128,7 @@ def read_running_broker(url: str, release: str | None) -> SettingsRead:
                     release = str(api.get(f"{ADMIN}/brokers/version", text=True))
     except NoAnswer as error:
         raise UserError(str(error)) from None
-    found = read_written_settings(url, written, release, as_broker=True)
+    found = read_written_settings(url, written, release or known_releases()[-1], as_broker=True)
     named = dynamic if isinstance(dynamic, dict) else {}
     places = {name: f"{url}{DYNAMIC}" for name in found.values if name in named}
-    return replace(found, places={**found.places, **places})
+    return replace(found, places={**found.places, **places}), release is None

@@ -158,9 +158,9 @@ def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     return [f"--{SPELLED.get(name, name).replace('_', '-')}" for name in given]
 
 
-def check_constraints(args: argparse.Namespace) -> None:
+def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAINTS) -> None:
     """Raise `BadSnapshot` for constraints of placement without a bundle to place."""
-    given = given_options(args, CONSTRAINTS)
+    given = given_options(args, names)
     if given and args.place is None:
         verb = "needs" if len(given) == 1 else "need"
         raise BadSnapshot(f"{', '.join(given)} {verb} --place BUNDLE, the bundle to be placed")

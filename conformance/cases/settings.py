@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.cases.effects import (
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
+from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
@@ -39,7 +40,6 @@ from pulsar_conformance.specs.text import counted
 
 BOOLEANS = ("", "true", "false")
 
-SHEDDING_INTERVAL = "loadBalancerSheddingIntervalMinutes"
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
 

@@ -214,8 +214,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     folder = Path(args.case) if args.case else None
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
-        if args.domains:
-            check_constraints(args)
+        check_constraints(args, ("domains",))
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         release = _release_of_files(args)
         settings = _extensible_settings(args, what_if, release)

@@ -72,20 +72,17 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.common.image_tags import release_by_image
     from pulsar_conformance.specs.broker import known_releases
 
-    newest = known_releases()[-1]
     if file.startswith(("http://", "https://")):
         if args.dynamic:
             raise UserError(
                 f"{file}: its configuration already includes dynamic settings; drop --dynamic"
             )
-        found = read_running_broker(file, args.release)
-        assumed = not found.version
-        found = found if found.version else read_running_broker(file, newest)
+        found, assumed = read_running_broker(file, args.release)
     else:
         release, notes = (args.release, []) if args.release else release_by_image(Path(file))
         for note in notes:
             print_note(note)
-        found, assumed = _read_file(file, args, release or newest), not release
+        found, assumed = _read_file(file, args, release or known_releases()[-1]), not release
     if args.json:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
@@ -94,7 +91,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
     return int(any(told))
 
 
-def _read_file(file: str, args: argparse.Namespace, release: str | None) -> SettingsRead:
+def _read_file(file: str, args: argparse.Namespace, release: str) -> SettingsRead:
     """Return the settings of a file and of --dynamic, as a version reads them."""
     from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
 
@@ -129,7 +126,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, has_setting
 
     release = release_compared(found)
-    version, runs = found.version or release, found.running()
+    runs = found.running()
     left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
     left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
     classes = {PLACEMENT: runs.placement, STRATEGY: runs.shedding}
@@ -137,7 +134,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     return {
         name: instead.get(name, default_for(found, name))
         for name, setting in broker_settings().items()
-        if has_setting(setting, version)
+        if has_setting(setting, found.version)
         and name not in left_out
         and setting.replaces not in found.values
     }
@@ -246,20 +243,19 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     from pulsar_conformance.conformance.compare.upgrade import release_compared
     from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
 
-    if found.version:
-        runs, release = found.running(), release_compared(found)
-        lacks, modular = not runs.culprit, runs.manager == MODULAR
-        told, ways = (
-            differences_from(found.version, release, found.values, lacks=lacks)
-            if modular
-            else (unlike_strategy(found.version, runs.shedding), {})
-        )
-        shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
-        told += [way_clause(name, way) for name, way in shown.items()]
-        if rest := len(ways) - len(shown):
-            told.append(f"{counted(rest, 'other difference')} (--all lists them)")
-        if told:
-            yield f"Pulsar {found.version} differs from {release}", told
+    runs, release = found.running(), release_compared(found)
+    lacks, modular = not runs.culprit, runs.manager == MODULAR
+    told, ways = (
+        differences_from(found.version, release, found.values, lacks=lacks)
+        if modular
+        else (unlike_strategy(found.version, runs.shedding), {})
+    )
+    shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
+    told += [way_clause(name, way) for name, way in shown.items()]
+    if rest := len(ways) - len(shown):
+        told.append(f"{counted(rest, 'other difference')} (--all lists them)")
+    if told:
+        yield f"Pulsar {found.version} differs from {release}", told
 
 
 def _remark(found: SettingsRead, name: str) -> str:

@@ -27,15 +27,15 @@ from pulsar_conformance.specs.text import written_value
 
 
 def release_compared(found: SettingsRead) -> str:
-    """Return the release whose defaults apply: the one that reads the file, or else the newest."""
-    return found.released or known_releases()[-1]
+    """Return the known release nearest to the version that reads the file."""
+    return nearest_release(found.version)
 
 
 def default_for(found: SettingsRead, name: str) -> Any:
     """Return the default in the version that reads the file; None if it lacks the setting."""
     if name not in broker_settings():
         return None
-    return default_in_version(broker_settings()[name], found.version or release_compared(found))
+    return default_in_version(broker_settings()[name], found.version)
 
 
 def short_value(value: Any) -> str:
@@ -52,9 +52,9 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     later = known if found.older else known[known.index(now) + 1 :]
     if to is None:
         return later[:1]
-    last, version = nearest_release(to), found.version or now
-    if last not in later and numbers_of(to) <= numbers_of(version):
-        told = f"--to {to}: name a version after {version}"
+    last = nearest_release(to)
+    if last not in later and numbers_of(to) <= numbers_of(found.version):
+        told = f"--to {to}: name a version after {found.version}"
         raise UserError(f"{told}; known releases are {', '.join(known)}")
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
@@ -72,10 +72,9 @@ def changes_with(found: SettingsRead, later: tuple[str, ...], new: str) -> Itera
     """Yield what changes from the file's version to a new one; `later` are the releases between."""
     if new:
         upgraded = replace(found, version=new)
-        now = replace(found, version=found.version or release_compared(found))
-        yield from _changes_of_classes(now, upgraded)
-        yield from _changes_of_effects(now, upgraded)
-        yield from _changes_of_settings(now, upgraded, later)
+        yield from _changes_of_classes(found, upgraded)
+        yield from _changes_of_effects(found, upgraded)
+        yield from _changes_of_settings(found, upgraded, later)
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -101,7 +100,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     before, after = _off(now), _off(upgraded)
     culprits = {now.running().culprit, upgraded.running().culprit}
     for name in (name for name in now.values if name not in culprits):
-        if _is_idle(now, upgraded, name):
+        if not _matters(now, upgraded, name, now.values[name]):
             continue
         if name in before.keys() - after.keys():
             yield f"{name}: it takes effect; until then, {before[name]}"
@@ -117,17 +116,16 @@ def _off(found: SettingsRead) -> Mapping[str, str]:
     return {one.name: one.why for one in (*found.unused, *found.disabled(defaults=True))}
 
 
-def _is_idle(now: SettingsRead, upgraded: SettingsRead, name: str) -> bool:
-    """True if a setting's value is such that its effect changes nothing.
+def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
+    """True if a decision may change when a setting with this value begins or ceases to count.
 
-    This is so for weights of 1, and for the default in both versions of all other settings if
-    another strategy begins to use it, which is listed itself.
+    A weight of 1 changes none. Nor does the default of both versions if another strategy begins to
+    use it, which is listed itself.
     """
-    value = now.values[name]
-    if name.endswith(WEIGHT):
-        return bool(value == NEUTRAL)
+    if value is None or name.endswith(WEIGHT):
+        return value not in (None, NEUTRAL)
     unchanged = value == default_for(now, name) == default_for(upgraded, name)
-    return bool(unchanged) and now.running() != upgraded.running()
+    return not unchanged or now.running() == upgraded.running()
 
 
 def _changes_of_settings(
@@ -146,19 +144,12 @@ def _changes_of_settings(
             if matters and not same.get(name):
                 new, old = short_value(after), short_value(before)
                 yield f"{name}: the default becomes {new}, from {old}"
-        elif name not in now.values and _counts(name, after, same_classes=runs == will):
+        elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still:
                 yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
-
-
-def _counts(name: str, default: Any, *, same_classes: bool) -> bool:
-    """True if a decision may change when a missing setting with this default begins to count."""
-    if name.endswith(WEIGHT):
-        return default not in (None, NEUTRAL)
-    return default is not None and same_classes
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:

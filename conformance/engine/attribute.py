@@ -161,19 +161,19 @@ def attribute(
     return _with_unanswered(rules, findings)
 
 
-def unchosen_faults(findings: Mapping[str, Findings]) -> list[str]:
-    """Return a line for each violated rule that was not selected, with the number of cases.
+def unchosen_faults(findings: Mapping[str, Findings]) -> dict[str, str]:
+    """Return a line for each violated rule that was not selected, with the rule.
 
     Selected rules presuppose these rules, and the cases of the selected rules violate them. Rules
     that the profile's release is known to violate are left out.
     """
-    return [
-        f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen"
+    return {
+        f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen": rule
         for name, found in findings.items()
         for rule, cases in found.aside.items()
         if rule not in findings
         and rule not in specs.load().profile(found.applied.judged.resolved.profile).without
-    ]
+    }
 
 
 def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:

@@ -146,9 +146,11 @@ class Run:
         return self.judge().implementation.resolved
 
     @property
-    def unchosen_faults(self) -> list[str]:
-        """A line for each rule that was not selected but is violated by cases of selected rules."""
-        return unchosen_faults(self._judged.findings) if self._judged else []
+    def unchosen_faults(self) -> dict[str, str]:
+        """A line for each rule that was not selected but is violated by cases of selected rules,
+        with the rule.
+        """
+        return unchosen_faults(self._judged.findings) if self._judged else {}
 
     @property
     def name(self) -> str:

@@ -123,7 +123,7 @@ class Reporter:
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
         """The latest remarks by adapter, profile and worker about how the implementation was asked.
         """
-        self.unchosen: dict[str, None] = {}
+        self.unchosen: dict[str, str] = {}
         """Messages about violated rules that were not selected, without duplicates; they fail the
         run.
         """
@@ -143,7 +143,7 @@ class Reporter:
         self.implementations[verdict.implementation, verdict.profile] = about
         notes: Any = properties[NOTES]
         unchosen: Any = properties[UNCHOSEN]
-        self.unchosen.update(dict.fromkeys(unchosen))
+        self.unchosen.update(unchosen)
         worker = getattr(report, "node", None)
         self.notes[verdict.implementation, verdict.profile, worker] = notes
 
@@ -222,7 +222,7 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            for line in table.result_lines(lines, self.unchosen, self.plan.enough):
+            for line in table.result_lines(lines, self.unchosen.values(), self.plan.enough):
                 terminal.write_line(printable(line))
 
     def _reporting(self) -> str:

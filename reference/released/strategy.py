@@ -12,13 +12,12 @@ from pulsar_conformance.reference.numbers import (
     Fraction,
     exact,
     messages,
-    plain,
-    quantity,
     throughput,
 )
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.loads import SYSTEM, Leader
 from pulsar_conformance.reference.shedding import GRACE
+from pulsar_conformance.reference.shedding_steps import unload_text
 
 if TYPE_CHECKING:
     from pulsar_conformance.reference.released.transfer_shedder import TransferMemory
@@ -149,8 +148,7 @@ def _last_unload(view: ClusterView, bundle: str) -> str:
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
     if ago is None:
         return "unloaded within the grace period"
-    grace = plain(exact(view.known.number(GRACE)))
-    return f"unloaded {quantity(exact(ago), 'minute')} ago, grace {grace}"
+    return unload_text(exact(ago), exact(view.known.number(GRACE)))
 
 
 def _why(view: ClusterView, bundle: str) -> str:

@@ -354,7 +354,8 @@ class ReleasedTransfer:
 
 def _too_soon(name: str, passed: Fraction) -> str:
     """Return that a broker's load data are too close to its last unload."""
-    return f"the load data of {name} are from {plain(max(passed, ZERO))} s after its last unload"
+    after = plain(max(passed, ZERO))
+    return f"the load data of {name} are from {after} s after its last unload ({DELAY})"
 
 
 Comparing = Callable[[str, str], int]

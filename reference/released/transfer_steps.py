@@ -13,7 +13,7 @@ from pulsar_conformance.reference.released.transfer_shedder import (
     Smoothed,
     Unload,
 )
-from pulsar_conformance.reference.shedding import DELAY, HITS, TRANSFER_TARGET
+from pulsar_conformance.reference.shedding import HITS, TRANSFER_TARGET
 
 PLACE = "TransferShedder.findBundlesForUnloading"
 SMOOTHED = "BrokerLoadData.updateWeightedMaxEMA"
@@ -25,8 +25,7 @@ def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Ite
         yield Step(name, _load_text(decision, name))
     stats = decision.stats
     if stats is None:
-        soon = f" ({DELAY})" if "after its last unload" in decision.skipped else ""
-        yield Step("skipped", f"{decision.skipped}{soon}")
+        yield Step("skipped", decision.skipped)
     else:
         yield from _conditions(decision, stats)
     needed = f"more than {plain(exact(decision.known.number(HITS)))} are needed ({HITS})"
