@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 WIDTH = 80
 """Maximum number of terminal columns of the output."""
@@ -35,6 +35,11 @@ def paragraph(
         break_on_hyphens=False,
     )
     return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def cut(text: str, length: int) -> str:
+    """Return text of at most `length` characters, cut between words and ended by ` ...`."""
+    return shorten(text, length, placeholder=" ...")
 
 
 QUOTED = " " * 4

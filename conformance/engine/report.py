@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import documented_readings
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reports.table import LISTED
-from pulsar_conformance.specs.text import counted
+from pulsar_conformance.specs.text import counted, cut
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
@@ -77,7 +76,7 @@ def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     if confirmed.flaky:
         fault = confirmed.flaky[0]
         file = saved.save(fault.trial, plan.root, {}).as_posix()
-        answered = textwrap.shorten(fault.outcome.answered, LONGEST_ANSWER, placeholder=" ...")
+        answered = cut(fault.outcome.answered, LONGEST_ANSWER)
         why = f"not reproducible: broken on {file}, but not when asked again; answered {answered}"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:

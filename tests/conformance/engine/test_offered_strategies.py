@@ -1,14 +1,19 @@
 """An implementation is asked for the strategies alone that its hello message lists."""
 
 import json
+from pathlib import Path
 
 from pulsar_conformance.conformance.commands.main import main
 
 ADAPTER = "python:standins.variants:OnlyOverload"
+TESTS = Path(__file__).parents[2]
 
 
-def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(tmp_path, capsys):
+def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(
+    tmp_path, capsys, monkeypatch
+):
     """By default ThresholdShedder runs, which this implementation does not offer."""
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=":")
     out = tmp_path / "out"
     rules = ("OVERLOAD-01", "OVERLOAD-02", "THRESHOLD-01", "THRESHOLD-03")
     chosen = [word for rule in rules for word in ("--rules", rule)]
