@@ -5,6 +5,7 @@ policies.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, Saved
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
+    broker_ids,
+    host_of,
     placement_question,
     read_constraints,
 )
@@ -42,6 +45,9 @@ from pulsar_conformance.specs.judged import (
     nearest_profile,
     version_of_released,
 )
+
+OWN_NAMESPACE = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?(?P<broker>[^/:]+:\d+)/[^/]+")
+"""Pattern of the bundles of a broker's own namespaces, for heartbeats and the SLA monitor."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +230,7 @@ def made(
         trial, owned, told = topics_question(args.topics, snapshot)
         notes += told
     elif args.place:
+        notes += _broker_named_by(args.place, snapshot)
         trial, more = placement_question(
             args.place, snapshot, source.constraints, source.place, what_if or {}
         )
@@ -268,6 +275,26 @@ def _switched_off(snapshot: Snapshot) -> Iterator[str]:
             "namespaces with an isolation policy, but the answer takes it for one in any case; "
             "explain with --place BUNDLE says where a bundle goes"
         )
+
+
+def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note if the broker that the namespace of a bundle names is not active.
+
+    Only then is an SLA monitor's bundle placed by the load manager; one of a heartbeat never is.
+    Errors: `BadSnapshot` if the bundle belongs to the broker that is named.
+    """
+    named = OWN_NAMESPACE.fullmatch(bundle)
+    if named is None:
+        return
+    broker = named["broker"]
+    kind = "heartbeats" if bundle.startswith("pulsar/") else "the SLA monitor"
+    active = {*broker_ids(snapshot).values(), *snapshot.brokers} & {broker, host_of(broker)}
+    if active or kind == "heartbeats":
+        raise BadSnapshot(
+            f"--place {bundle}: it belongs to {broker}, which its namespace names; no strategy "
+            f"places the bundles of {kind}"
+        )
+    yield f"{broker} is not among the brokers, so the load manager places a bundle of its namespace"
 
 
 def _unowned(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[str]:

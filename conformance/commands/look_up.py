@@ -14,6 +14,7 @@ from pathlib import Path
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
 from pulsar_conformance.specs import JSON, Rule, Setting, Source, Specs, UnknownName
+from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph, written_value
 
@@ -257,8 +258,14 @@ def _takes(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf."""
-    return written_value(defaults[name]) if name in defaults else "none is documented"
+    """Format the profile's default as in broker.conf, or else that of released Pulsar."""
+    if name in defaults:
+        return written_value(defaults[name])
+    released = broker_settings()[name].defaults if name in broker_settings() else {}
+    values = dict.fromkeys(written_value(one) for one in released.values())
+    if not any(values):
+        return "none is documented"
+    return f"none is documented; in released Pulsar, {', then '.join(filter(None, values))}"
 
 
 RULES = LookUp(_rules_arguments, _rules)

@@ -150,6 +150,8 @@ def _changes_of_settings(
                 yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
+        elif before is None is not after and not setting.is_in(release_compared(upgraded)):
+            yield f"{name}: new in Pulsar {setting.since}, {short_value(after)} by default"
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:

@@ -116,6 +116,23 @@ def test_a_bundle_that_overlaps_another_is_refused_with_its_owner(explained, tmp
     assert "broker.conf" not in err
 
 
+# NamespaceService.getHeartbeatOrSLAMonitorBrokerId: a heartbeat bundle goes to the broker that its
+# namespace names, and an SLA monitor's does while that broker is active.
+@pytest.mark.parametrize(
+    "namespace",
+    ["pulsar/b1:8080", "pulsar/use/b1:8080", "pulsar/b9:8080", "sla-monitor/use/b1:8080"],
+)
+def test_a_bundle_of_a_brokers_own_namespace_is_placed_by_no_strategy(explained, namespace):
+    _, err = explained(REPORTS, bundle=f"{namespace}/0x00000000_0xffffffff", status=2)
+    assert f"it belongs to {namespace.rpartition('/')[2]}, which its" in " ".join(err.split())
+
+
+def test_the_sla_monitor_of_a_broker_that_is_away_is_placed(explained):
+    out, err = explained(REPORTS, bundle="sla-monitor/use/b9:8080/0x00000000_0xffffffff")
+    assert "b9:8080 is not among the brokers, so the load manager places" in " ".join(err.split())
+    assert "answer broker b3" in out
+
+
 def test_each_filter_names_the_brokers_that_it_leaves(explained):
     out, err = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b[12]"], ["b3"])})
     assert "brokers b1, b2, b3 isolation b1, b2 (" in out

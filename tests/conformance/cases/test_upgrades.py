@@ -220,3 +220,12 @@ def test_a_default_that_the_same_manager_begins_to_read_is_a_change(changes, giv
     assert name not in changes(settings, "4.0.7", "4.2.4")[1]
     manager = f"{PACKAGE}extensions.ExtensibleLoadManagerImpl"
     assert name not in changes({**settings, "loadManagerClassName": manager}, "3.2.2", "4.0.7")[1]
+
+
+# administration-upgrade-to-5.0.x-configuration: 64 bundles for pulsar/system, which had as many as
+# any namespace before.
+def test_a_setting_that_decides_from_5_0_0_on_is_named_with_its_default(changes):
+    _, told = changes({"loadBalancerEnabled": "true"}, "4.0.7", "5.0.0")
+    assert "defaultNumberOfSystemNamespaceBundles: new in Pulsar 5.0.0, 64 by default" in told
+    _, told = changes({"loadBalancerEnabled": "true"}, "4.0.7", "4.2.4")
+    assert "new in Pulsar" not in told

@@ -141,3 +141,8 @@ def test_a_rule_is_shown_with_the_sources_of_a_profile_and_their_addresses(said,
     assert "load-balance-2.10" not in text
     assert main(["rule", "OVERLOAD-02", "--judge-by", "documented-2.4"]) == 2
     assert "documented-2.4 does not have the rule OVERLOAD-02" in capsys.readouterr().err
+
+
+def test_a_setting_without_a_documented_default_has_that_of_released_pulsar(said):
+    text = " ".join(said("settings", "loadBalancerServiceUnitStateMonitorIntervalInSeconds"))
+    assert "none is documented; in released Pulsar, 60" in " ".join(text.split())
