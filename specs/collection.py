@@ -85,8 +85,18 @@ class Specs:
         """Return the default of each setting that has one in the profile.
 
         The default is the documented one, unless the profile describes a release with a different
-        default.
+        default. All callers share the result, so they must not change it.
         """
+        if profile not in self._defaults:
+            self._defaults[profile] = self._defaults_of(profile)
+        return self._defaults[profile]
+
+    @cached_property
+    def _defaults(self) -> dict[str, Defaults]:
+        """The defaults of each profile asked for so far."""
+        return {}
+
+    def _defaults_of(self, profile: str) -> Defaults:
         documents = self.documents_of(profile)
         found = Defaults(
             {

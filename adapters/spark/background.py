@@ -36,10 +36,10 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
     return promised.result()
 
 
-def collect_garbage() -> None:
+def collect_garbage(generation: int = 2) -> None:
     """Collect garbage, and so have Java free the objects that only garbage refers to.
 
     Garbage is collected in a thread, because an interrupt of one of the thousands of finalizers
-    would be ignored.
+    would be ignored. With generation 1, objects that an earlier collection spared are left out.
     """
-    background(gc.collect, "garbage").result()
+    background(lambda: gc.collect(generation), "garbage").result()

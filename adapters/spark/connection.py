@@ -145,7 +145,7 @@ class SparkConnection(Connection):
             self._held += sum(map(len, texts))
             if self._held > HELD:
                 self._held = 0
-                collect_garbage()
+                collect_garbage(1)  # The cases of a whole run stay until its end.
 
     def _collect_answers(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int

@@ -55,8 +55,7 @@ BROKERS_ADDED = 130
 """Number of brokers added; more than a real cluster has."""
 
 AMOUNTS = frozenset({*RATE_FIELDS, "usage", "limit", "minutes", "reportedGbps"})
-"""Fields that hold an amount, which may be a fraction."""
-
+"""Fields with an amount, which may be a fraction."""
 AMOUNTS_WITHIN = frozenset({"settings", "recentlyUnloaded", "usageHistory"})
 """Fields that hold an object or a list of amounts."""
 
@@ -198,8 +197,9 @@ def _served_elsewhere(case: Json) -> Json:
     return {**case, "owned": {**served, **case["owned"]}}
 
 
-def _in_each_cycle(apply: Callable[[Json], Json], case: Json) -> Json:
-    return {**case, "cycles": [apply(cycle) for cycle in case["cycles"]]}
+def _in_the_last_cycle(apply: Callable[[Json], Json], case: Json) -> Json:
+    *others, last = case["cycles"]
+    return {**case, "cycles": [*others, apply(last)]}
 
 
 def _renaming_transformations(
@@ -276,8 +276,8 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
         *RENAMED_NAMESPACES,
         *SETTINGS,
         SPELLED_AS_DECIMALS,
-        replace(KNOWN_ELSEWHERE, apply=partial(_in_each_cycle, _known_elsewhere)),
-        replace(UNLOADED_ELSEWHERE, apply=partial(_in_each_cycle, _unloaded_elsewhere)),
+        replace(KNOWN_ELSEWHERE, apply=partial(_in_the_last_cycle, _known_elsewhere)),
+        replace(UNLOADED_ELSEWHERE, apply=partial(_in_the_last_cycle, _unloaded_elsewhere)),
     ),
     PLACE.id: (
         *RENAMED_BROKERS,
@@ -336,9 +336,7 @@ def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Names of transformations that are not applied to drawn cases of rules, which may be about
-settings that a case omits.
-"""
+"""Transformations not applied to drawn cases, which may be about settings that they omit."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (
@@ -358,8 +356,10 @@ def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
 
 
 def copies_of(question: Question, count: int, random: Random) -> list[Question]:
-    """Return up to `count` distinct transformed copies of a question."""
-    known = TRANSFORMATIONS[question.operation]
+    """Return up to `count` distinct transformed copies of a question; one of them may be large."""
+    all_known = TRANSFORMATIONS[question.operation]
+    large = [one for one in all_known if one.adds]
+    known = [one for one in all_known if not one.adds] + random.sample(large, min(1, len(large)))
     copies = [one.copy(question) for one in random.sample(known, min(count, len(known)))]
     return [copy for copy in copies if not _equal(copy.case, question.case)]
 

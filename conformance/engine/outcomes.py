@@ -231,9 +231,11 @@ def shared_faults(
     """Return, for each rule, trials of other rules whose answers violate it.
 
     Every rule of an operation judges every answer that differs from the model's; no rule rejects
-    the model's answers. Rules that are violated by their own trials are left out.
+    the model's answers. Rules that are violated by their own trials are left out. The answers of
+    the model itself are kept for the implementations that are judged after it.
     """
     if judged.implementation.is_model:
+        _keep_model_answers(asked, judged)
         return {}
     unviolated = {
         name: AppliedRule(specs.load().rules[name], judged)
@@ -296,16 +298,32 @@ def agrees_with_model(answer: Json, right: Json) -> bool:
     return "refused" in answer and "refused" in right
 
 
+def _keep_model_answers(asked: AskedTrials, judged: JudgedImplementation) -> None:
+    """Keep the answers that the reference gave, so that its model need not answer again."""
+    _, kept = _model_of(judged)
+    for trials in asked.by_rule.values():
+        for one in trials:
+            if not asked.dispatcher.failed(one):
+                answers = asked.dispatcher.answers(one)
+                if not any("unsupported" in answer for answer in answers):
+                    kept[id(one.trial)] = one.trial, answers
+
+
 def _cached_model_answers(trial: Trial, judged: JudgedImplementation) -> list[Json] | None:
     """Return the model's answers to a trial; the cache is shared by all equal models."""
-    readings = frozenset(judged.evaluator.readings.choices.items())
-    model, kept = model_and_answers(
-        judged.resolved.profile, readings, judged.implementation.neutral
-    )
+    model, kept = _model_of(judged)
     if id(trial) not in kept:
         # Each entry keeps its trial alive, so that its id cannot be reused.
         kept[id(trial)] = trial, next(distinct_answers(model, trial, 1), None)
     return kept[id(trial)][1]
+
+
+def _model_of(
+    judged: JudgedImplementation,
+) -> tuple[Model, dict[int, tuple[Trial, list[Json] | None]]]:
+    """Return the model under the readings in force, and the cache of its answers."""
+    readings = frozenset(judged.evaluator.readings.choices.items())
+    return model_and_answers(judged.resolved.profile, readings, judged.implementation.neutral)
 
 
 @cache
