@@ -201,6 +201,19 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
 )
 
 
+EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
+    StoryDraft.up,
+    lambda draft: draft.add_event("broker_down", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("broker_stop", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("restart", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("leader_lost"),
+    StoryDraft.space,
+    _domain,
+    _group,
+    _setting,
+)
+"""Events that move no topic from a broker that keeps running."""
+
 Plot = Callable[[StoryDraft], None]
 
 
@@ -270,6 +283,14 @@ def crashes(draft: StoryDraft) -> None:
         if draft.random.random() < 0.5:
             draft.tick(draft.random.choice((0, 1)))
     draft.noise()
+
+
+def other_brokers(draft: StoryDraft) -> None:
+    """Let brokers come, go and lead, or change their surroundings, while others own bundles."""
+    crew(draft, fewest=2)
+    _use_namespaces(draft, (1, 1, 4))
+    for happens in draft.random.sample(EVENTS_WITHOUT_LOAD, 4):
+        happens(draft)
 
 
 def story_with_unloads(draft: StoryDraft) -> None:
