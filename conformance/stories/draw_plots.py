@@ -326,7 +326,7 @@ def with_changes(draft: StoryDraft) -> None:
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)
 
 
-def partitions(draft: StoryDraft) -> None:
+def many_partitions(draft: StoryDraft) -> None:
     """Use 16 partitions of a topic, and other topics, in namespaces with many or default bundles.
 
     The topics are more than the bundles that the default was before 5.0, and fewer than it is now.

@@ -297,6 +297,10 @@ def story_with_unloads(draft: StoryDraft) -> None:
     """Unload topics, bundles and namespaces while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
     _use_namespaces(draft, (1, 1, 1, 4))
+    if draft.random.random() < 0.3:
+        draft.spaces.append(f"{draft.spaces[-1]}0")
+        draft.add_event("namespace", name=draft.spaces[-1], bundles=1)
+        draft.use(draft.spaces[-1], 1)
     if draft.random.random() < 0.5:
         draft.tick(2)
     for _ in range(draft.random.randint(1, 4)):

@@ -35,7 +35,7 @@ def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expec
                 expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 
-@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, plots.partitions))
+@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, plots.many_partitions))
 def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
     """A namespace has at most as many owners as bundles; a single bundle has one owner."""
     for scene, assigned in courses.with_assigned(answer):
@@ -325,7 +325,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
 
 
 @REPLAY.check(
-    "OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, plots.partitions)
+    "OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, plots.many_partitions)
 )
 def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
     """No more bundles of a namespace are assigned than topics of it are in use."""
