@@ -150,6 +150,13 @@ GROUPS = (
 )
 """Pairs of regexes of primary and of secondary brokers."""
 
+ADDRESS = "[fd00:10::{}:a]"
+ADDRESS_GROUPS = (
+    (".?fd00:10::[01]:a.?", ".?fd00:10::([2-9]|1[0-9]):a.?"),
+    (".?fd00:10::[0-4]:a.?", ".?fd00:10::[5-9]:a.?"),
+)
+"""Hosts that contain colons, and pairs of regexes that match them with or without the brackets."""
+
 PARTIAL = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{DOTTED}")
 WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
 """Regexes that match only part of a broker's host, or a host with a port."""
@@ -180,12 +187,14 @@ def isolated_brokers(
     up: str = "both",
     traps: bool = False,
     shared: bool = False,
+    host: str = HOST,
 ) -> Trial:
     """Draw a bundle to place under a policy or (without `own`) none, with some brokers up.
 
     `up` names the groups of the policy of which brokers are up.
     """
-    random, (primary, secondary) = draw(randoms), draw(st.sampled_from(GROUPS))
+    random = draw(randoms)
+    primary, secondary = draw(st.sampled_from(GROUPS if host == HOST else ADDRESS_GROUPS))
     policy = isolation_policy(
         random.choice(OWN_REGEXES),
         random.choice(([primary], [ABSENT, primary], [f"{primary}|{ABSENT}"])),
@@ -210,7 +219,7 @@ def isolated_brokers(
         "primary": random.sample((0, 1), random.randint(1, 2)),
         "neither": random.sample(range(20, 40), random.randint(1, 3)),
     }[up]
-    names = [f"{HOST.format(one)}:8080" for one in numbers]
+    names = [f"{host.format(one)}:8080" for one in numbers]
     if up == "neither" or (up == "both" and draw(st.booleans())):
         names.append(f"{random.choice(OTHERS)}:8080")
     bundles = {f"shop/us/0x{n:07x}0_0x{n:07x}8": _measured(random) for n in range(len(names))}
@@ -308,13 +317,20 @@ def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect
         _among(pool, answer, expect)
 
 
-@ASSIGN.check("ISOLATION-12", draws=isolated_brokers(least=(2, 3), traps=True))
+@ASSIGN.check(
+    "ISOLATION-12",
+    draws=isolated_brokers(least=(2, 3), traps=True) | isolated_brokers(host=ADDRESS),
+)
 def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Regexes that match only part of a host, or its port, permit no broker."""
+    """Regexes that match only part of a host, or its port, permit no broker.
+
+    If a host is an address with colons, the last colon separates it from the port.
+    """
     policy, _, _ = _own_policy(case, expect)
     regexes = {*policy["primary"], *policy["secondary"]}
     allowed = case.permitted
     others = [one for one in case.case["brokers"] if one not in allowed]
+    expect.reached(any(one.count(":") > 1 for one in allowed))
     expect.reached(any(re.search(regex, one) for regex in regexes for one in others))
     expect.that(answer.broker in (allowed or (None,)), either(allowed) or "no broker", answer)
 

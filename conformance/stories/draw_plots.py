@@ -192,6 +192,20 @@ def split_beside_a_busy_broker(draft: StoryDraft) -> None:
     draft.tick(1)
 
 
+def split_on_a_busy_broker(draft: StoryDraft) -> None:
+    """Split a bundle of a busy broker while others are idle, so that its parts go to them."""
+    draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
+    draft.up()
+    draft.backdrop()
+    draft.use(draft.space(), 60)
+    growing = draft.space()
+    for _ in range(draft.random.randint(3, 5)):
+        draft.use(growing, 1)
+    draft.up(draft.random.randint(1, 2))
+    draft.tick(2)
+    draft.tick(1)
+
+
 def _intervals(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.settings[SHEDDING_INTERVAL] = draft.random.choice(looks)
@@ -239,83 +253,6 @@ def _wait(draft: StoryDraft) -> None:
         draft.tick(1)
     if draft.random.random() < 0.3:
         draft.tick(minutes)
-
-
-DOMAINS = ("north", "south", "west", "east")
-
-
-def first_of_a_group(draft: StoryDraft) -> None:
-    """Put namespaces into a new group and use them one after another."""
-    _brokers(draft)
-    spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
-    _used(draft, spaces)
-    draft.noise()
-
-
-def another_group(draft: StoryDraft) -> None:
-    """Move used namespaces to another group, then use that group's other namespaces."""
-    _brokers(draft)
-    old = _grouped(draft, "apart", draft.random.randint(2, 4))
-    new = _grouped(draft, "away", draft.random.randint(1, 3))
-    waiting = _grouped(draft, "apart", 1)
-    _used(draft, old)
-    for space in draft.random.sample(old, draft.random.randint(1, len(old))):
-        draft.add_event("group", namespace=space, group=draft.random.choice(("away", "away", None)))
-    _used(draft, [*new, *waiting] if draft.random.random() < 0.5 else [*waiting, *new])
-    draft.noise()
-
-
-def other_domains(draft: StoryDraft) -> None:
-    """Change or remove domains between two uses of a group."""
-    homes = _brokers(draft)
-    spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
-    half = draft.random.randint(1, len(spaces) - 1)
-    _used(draft, spaces[:half])
-    gone = draft.random.choice(list(homes))
-    if draft.random.random() < 0.3:
-        for name in homes:
-            draft.add_event("domain", name=name, brokers=[])
-    else:
-        moved = homes.pop(gone)
-        draft.add_event("domain", name=gone, brokers=[])
-        heir = draft.random.choice([*homes, "far"])
-        draft.add_event("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
-    _used(draft, spaces[half:])
-    draft.noise()
-
-
-def an_outage(draft: StoryDraft) -> None:
-    """Take down all brokers of a domain while others own namespaces of the same group."""
-    homes = _brokers(draft)
-    _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
-    for broker in homes[draft.random.choice(list(homes))]:
-        draft.add_event("broker_down", broker=broker)
-    draft.noise()
-
-
-def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
-    """Register at least two domains; return their brokers."""
-    draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
-    draft.backdrop()
-    count = draft.random.randint(2, min(4, len(draft.brokers)))
-    homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
-    for name, brokers in homes.items():
-        draft.add_event("domain", name=name, brokers=brokers)
-    return homes
-
-
-def _grouped(draft: StoryDraft, group: str, count: int) -> list[str]:
-    spaces = [draft.space() for _ in range(count)]
-    for space in spaces:
-        draft.add_event("group", namespace=space, group=group)
-    return spaces
-
-
-def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
-    for space in spaces:
-        draft.use(space, draft.random.choice((0, 1)))
-        if draft.random.random() < 0.2:
-            draft.tick()
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
@@ -387,3 +324,17 @@ def with_changes(draft: StoryDraft) -> None:
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)
     draft.noise()
     draft.tick(2 * draft.settings[WRITE_INTERVAL] + 1)
+
+
+def many_partitions(draft: StoryDraft) -> None:
+    """Use 16 partitions of a topic, and other topics, in namespaces with many or default bundles.
+
+    The topics are more than the bundles that the default was before 5.0, and fewer than it is now.
+    """
+    crew(draft)
+    space = draft.space(draft.random.choice((None, 32, 64)))
+    for number in range(16):
+        draft.change(f"persistent://{space}/topic-partition-{number}", 1)
+    space = draft.space(None)
+    for _ in range(draft.random.randint(10, 14)):
+        draft.use(space, 1)

@@ -201,6 +201,19 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
 )
 
 
+EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
+    StoryDraft.up,
+    lambda draft: draft.add_event("broker_down", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("broker_stop", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("restart", broker=_some_broker(draft)),
+    lambda draft: draft.add_event("leader_lost"),
+    StoryDraft.space,
+    _domain,
+    _group,
+    _setting,
+)
+"""Events that move no topic from a broker that keeps running."""
+
 Plot = Callable[[StoryDraft], None]
 
 
@@ -272,10 +285,22 @@ def crashes(draft: StoryDraft) -> None:
     draft.noise()
 
 
+def other_brokers(draft: StoryDraft) -> None:
+    """Let brokers come, go and lead, or change their surroundings, while others own bundles."""
+    crew(draft, fewest=2)
+    _use_namespaces(draft, (1, 1, 4))
+    for happens in draft.random.sample(EVENTS_WITHOUT_LOAD, 4):
+        happens(draft)
+
+
 def story_with_unloads(draft: StoryDraft) -> None:
     """Unload topics, bundles and namespaces while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
     _use_namespaces(draft, (1, 1, 1, 4))
+    if draft.random.random() < 0.3:
+        draft.spaces.append(f"{draft.spaces[-1]}0")
+        draft.add_event("namespace", name=draft.spaces[-1], bundles=1)
+        draft.use(draft.spaces[-1], 1)
     if draft.random.random() < 0.5:
         draft.tick(2)
     for _ in range(draft.random.randint(1, 4)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pulsar_conformance.conformance.common.expect import POINTS, Expect
@@ -11,6 +11,7 @@ from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
+from pulsar_conformance.conformance.stories.draw_stories import StoryDraft
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -101,7 +102,84 @@ def _among_the_best(placed: FirstUse, expect: Expect) -> None:
     expect.that(placed.broker in spread.best, allowed, placed.broker)
 
 
-@REPLAY.check("ANTI-11", draws=draws.stories(plots.first_of_a_group))
+DOMAINS = ("north", "south", "west", "east")
+
+
+def first_of_a_group(draft: StoryDraft) -> None:
+    """Put namespaces into a new group and use them one after another."""
+    _brokers(draft)
+    spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
+    _used(draft, spaces)
+    draft.noise()
+
+
+def another_group(draft: StoryDraft) -> None:
+    """Move used namespaces to another group, then use that group's other namespaces."""
+    _brokers(draft)
+    old = _grouped(draft, "apart", draft.random.randint(2, 4))
+    new = _grouped(draft, "away", draft.random.randint(1, 3))
+    waiting = _grouped(draft, "apart", 1)
+    _used(draft, old)
+    for space in draft.random.sample(old, draft.random.randint(1, len(old))):
+        draft.add_event("group", namespace=space, group=draft.random.choice(("away", "away", None)))
+    _used(draft, [*new, *waiting] if draft.random.random() < 0.5 else [*waiting, *new])
+    draft.noise()
+
+
+def other_domains(draft: StoryDraft) -> None:
+    """Change or remove domains between two uses of a group."""
+    homes = _brokers(draft)
+    spaces = _grouped(draft, "apart", draft.random.randint(3, 6))
+    half = draft.random.randint(1, len(spaces) - 1)
+    _used(draft, spaces[:half])
+    gone = draft.random.choice(list(homes))
+    if draft.random.random() < 0.3:
+        for name in homes:
+            draft.add_event("domain", name=name, brokers=[])
+    else:
+        moved = homes.pop(gone)
+        draft.add_event("domain", name=gone, brokers=[])
+        heir = draft.random.choice([*homes, "far"])
+        draft.add_event("domain", name=heir, brokers=[*homes.get(heir, ()), *moved])
+    _used(draft, spaces[half:])
+    draft.noise()
+
+
+def an_outage(draft: StoryDraft) -> None:
+    """Take down all brokers of a domain while others own namespaces of the same group."""
+    homes = _brokers(draft)
+    _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
+    for broker in homes[draft.random.choice(list(homes))]:
+        draft.add_event("broker_down", broker=broker)
+    draft.noise()
+
+
+def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
+    """Register at least two domains; return their brokers."""
+    draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
+    draft.backdrop()
+    count = draft.random.randint(2, min(4, len(draft.brokers)))
+    homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
+    for name, brokers in homes.items():
+        draft.add_event("domain", name=name, brokers=brokers)
+    return homes
+
+
+def _grouped(draft: StoryDraft, group: str, count: int) -> list[str]:
+    spaces = [draft.space() for _ in range(count)]
+    for space in spaces:
+        draft.add_event("group", namespace=space, group=group)
+    return spaces
+
+
+def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
+    for space in spaces:
+        draft.use(space, draft.random.choice((0, 1)))
+        if draft.random.random() < 0.2:
+            draft.tick()
+
+
+@REPLAY.check("ANTI-11", draws=draws.stories(first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
     """From a group's second namespace on, each goes where the group has the fewest."""
     for placed in _certain_first_uses(answer):
@@ -111,7 +189,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
             _among_the_best(placed, expect)
 
 
-@REPLAY.check("ANTI-12", draws=draws.stories(plots.another_group))
+@REPLAY.check("ANTI-12", draws=draws.stories(another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if another were still in its former group."""
     for placed in _certain_first_uses(answer):
@@ -120,7 +198,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
         _not_as_if(placed, replace(placed.spread, groups=groups), expect)
 
 
-@REPLAY.check("ANTI-13", draws=draws.stories(plots.other_domains))
+@REPLAY.check("ANTI-13", draws=draws.stories(other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
     """No namespace is placed as if domains had not changed."""
     for placed in _certain_first_uses(answer):
@@ -135,7 +213,7 @@ def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
         _among_the_best(placed, expect)
 
 
-@REPLAY.check("ANTI-14", draws=draws.stories(plots.an_outage))
+@REPLAY.check("ANTI-14", draws=draws.stories(an_outage))
 def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
     """When a broker goes down, brokers of other domains keep their bundles."""
     for scene in answer:

@@ -193,9 +193,13 @@ class Course:
 
     def whole(self, namespace: str, scene: Scene) -> bool:
         """True if a namespace certainly has a single bundle during a scene."""
+        return self.undivided(namespace, scene) == 1
+
+    def undivided(self, namespace: str, scene: Scene) -> int | None:
+        """Return the number of a namespace's bundles if none was split; None if unknown."""
         never = len(self.scenes) + 1
-        single = scene.after.spaces.get(namespace) == 1
-        return single and self._split_first.get(namespace, never) > scene.after.place
+        intact = self._split_first.get(namespace, never) > scene.after.place
+        return scene.after.spaces.get(namespace) if intact else None
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
         """Return the maximum number of a namespace's bundles after a scene; None if unknown."""

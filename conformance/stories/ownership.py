@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
@@ -17,32 +15,35 @@ from pulsar_conformance.conformance.stories.operations import (
     Scene,
     Story,
 )
-from pulsar_conformance.conformance.stories.quantities import KnownAverages, Unchanged
+from pulsar_conformance.conformance.stories.quantities import cover_the_namespace
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.numbers import Fraction
-from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, PLACEMENT_STRATEGY
-from pulsar_conformance.reference.shedding import STRATEGY
+from pulsar_conformance.reference.ranges import HASHES, PARTITION, HashRange
 
+SPLITS = (plots.grown, plots.grown_in_place, plots.split_on_a_busy_broker)
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
 
 
-@REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers))
-def a_topic_that_is_first_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """After a topic's first use, an active broker owns it."""
+@REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers, draws.stops))
+def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
+    """After a use of a topic without an owner, an active broker owns it."""
     for scene in answer:
-        topic = scene.about.get("topic", "")
-        first = scene.kind == "topic" and topic not in scene.before.topics
-        if first and expect.reached(scene.after.valid and bool(scene.after.brokers)):
-            owner = scene.now.owner(topic)
-            allowed = f"{scene}: one of {', '.join(scene.after.brokers)} owns {topic}"
-            expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
+        for topic in courses.used_without_an_owner(scene):
+            if expect.reached(scene.after.valid and bool(scene.after.brokers)):
+                owner = scene.now.owner(topic)
+                allowed = f"{scene}: one of {', '.join(scene.after.brokers)} owns {topic}"
+                expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 
-@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT))
+@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, plots.many_partitions))
 def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
     """A namespace has at most as many owners as bundles; a single bundle has one owner."""
-    for scene in answer:
+    for scene, assigned in courses.with_assigned(answer):
+        for space in {one.namespace for one in scene.now.assigned}:
+            most = answer.undivided(space, scene)
+            if most is not None:
+                found = len(assigned[space])
+                expect.that(found <= most, f"{scene}: {space} has {most} bundles", found)
         for space in scene.after.spaces:
             topics = courses.topics_of(scene.after, space)
             most = answer.most_bundles(space, scene)
@@ -58,13 +59,30 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
                 expect.that(len(each) == 1, f"{scene}: one owner of all of {space}", each)
 
 
-@REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT))
+@REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
     """Topics change owners only with their bundle, and go to the broker to which it is assigned."""
-    for scene in answer:
+    for scene, left in courses.with_left(answer):
         for space in scene.after.spaces:
             if answer.whole(space, scene):
                 _goes_with_its_bundle(space, scene, expect)
+            elif left or scene.now.owners is not scene.then.owners:
+                _goes_with_some_bundle(space, scene, left.get(space, set()), expect)
+
+
+def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Expect) -> None:
+    """Demand that topics of several bundles change hands with these, and that none stays behind.
+
+    `left` are the brokers whose bundles were all assigned to others.
+    """
+    to = {one.broker for one in scene.now.assigned if one.namespace == space}
+    for topic in courses.topics_of(scene.after, space):
+        new = scene.now.owner(topic)
+        moved = topic in scene.before.topics and new != scene.then.owner(topic)
+        if new is not None and expect.reached(moved or bool(left)):
+            allowed = f"{scene}: a bundle of {space} is assigned to {new}, which has {topic} now"
+            has_a_bundle = new in to if moved else new not in left
+            expect.that(has_a_bundle, allowed, ", ".join(sorted(to)) or "not assigned")
 
 
 def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
@@ -91,6 +109,8 @@ def others_take_the_topics_of_a_crashed_broker(
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
+        if scene.kind == "restart" and scene.after.valid and len(up) > 1:
+            _keeps_nothing(scene, expect)
         if scene.kind == "broker_down" and scene.after.valid:
             gone = scene.about["broker"]
             lost = [topic for topic, owner in scene.then.owners.items() if owner == gone]
@@ -105,6 +125,16 @@ def others_take_the_topics_of_a_crashed_broker(
                 del orphans[topic]
             elif not up:
                 orphans[topic] = clock
+
+
+def _keeps_nothing(scene: Scene, expect: Expect) -> None:
+    """Demand that a broker that went down owns only bundles that were assigned to it again."""
+    name = scene.about["broker"]
+    again = {one.namespace for one in scene.now.assigned if one.broker == name}
+    for topic, owner in scene.then.owners.items():
+        if owner == name and expect.reached():
+            kept = scene.now.owner(topic) == name and space_of(topic) not in again
+            expect.that(not kept, f"{scene}: {topic} is assigned again", f"{name} keeps it")
 
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
@@ -136,36 +166,36 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
             expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 
+CHANGES_OF_BROKERS = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost")
+"""Events at which other brokers may want to move bundles, though nobody asked them to."""
+
+
 @REPLAY.check(
-    "OWN-12", draws=draws.stories(plots.overloaded, plots.above_the_average, settings=SHEDDING)
+    "OWN-12",
+    draws=draws.stories(
+        plots.overloaded, plots.above_the_average, draws.other_brokers, settings=SHEDDING
+    ),
 )
 def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
-    """As time passes, a topic leaves a running broker only when its bundle is unloaded."""
+    """Without an administrator's unload, topics leave a running broker only by its own unloads.
+
+    The rule is exercised by topics that move, and by topics that stay when brokers come or go.
+    """
     for scene in answer:
-        if scene.kind != "tick":
+        if scene.kind == "unload" or not scene.after.valid:
             continue
+        both = {*scene.before.brokers}.intersection(scene.after.brokers)
+        both.discard(scene.about.get("broker"))
+        occasion = scene.kind in CHANGES_OF_BROKERS and len(scene.after.brokers) > 1
         for topic, old in scene.then.owners.items():
             new = scene.now.owner(topic)
-            moved = old in scene.after.brokers and new not in (None, old)
-            if expect.reached(moved):
+            moved = new not in (None, old)
+            if old in both and expect.reached(moved or occasion) and moved:
                 space = space_of(topic)
                 unloaded = [one for one in scene.now.unloaded if one.namespace == space]
                 allowed = f"{scene}: a bundle of {space} is unloaded from {old}"
                 found = ", ".join(f"{one.bundle} from {one.broker}" for one in unloaded)
                 expect.that(any(one.broker == old for one in unloaded), allowed, found or "none")
-
-
-FAR_LESS = 4
-"""Factor by which a broker's load must be lower, by every measure, to count as far lower."""
-
-
-def _requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield the valid events that unload a topic, bundle or namespace, with the namespace."""
-    for scene in answer:
-        if scene.kind == "unload" and scene.after.valid:
-            kind, named = next(one for one in scene.about.items() if one[0] != "to")
-            if kind in what:
-                yield scene, named if kind == "namespace" else space_of(named)
 
 
 def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
@@ -203,7 +233,7 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
 @REPLAY.check("OWN-07", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
     """Unloading a topic does not change its owner."""
-    for scene, space in _requests(answer, "topic"):
+    for scene, space in courses.unload_requests(answer, "topic"):
         if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
             moved = [*scene.now.unloaded, *scene.now.assigned]
             expect.nothing((one.bundle for one in moved), f"{scene}: a topic is only reopened")
@@ -214,7 +244,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
 @REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
     """The owner of an unloaded topic releases it, and it is reassigned."""
-    for scene, space in _requests(answer, "topic"):
+    for scene, space in courses.unload_requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
             _released_and_assigned(scene, space, [owner], expect)
@@ -223,7 +253,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 @REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
 def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
     """When a namespace is unloaded, all owners of its topics release them for reassignment."""
-    for scene, space in _requests(answer, "namespace"):
+    for scene, space in courses.unload_requests(answer, "namespace"):
         held = courses.owners_of(scene.then.owners, scene.after, space)
         owners = [one for one in held if one in scene.before.brokers]
         if expect.reached(bool(owners)):
@@ -233,17 +263,30 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
 @REPLAY.check("OWN-10", draws=draws.stories(draws.story_with_unloads))
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
     """When an administrator unloads a bundle, its owner releases it, and it is reassigned."""
-    for scene, space in _requests(answer, "bundleOf"):
+    for scene, space in courses.unload_requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
         moves = owner in scene.before.brokers and scene.about.get("to") != owner
         if owner is not None and expect.reached(moves):
             _released_and_assigned(scene, space, [owner], expect)
+            if answer.undivided(space, scene) is not None:
+                _no_other_bundle(scene, space, owner, expect)
+
+
+def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> None:
+    """Demand that one bundle of a namespace is unloaded, and none of another owner."""
+    released = {one.bundle for one in scene.now.unloaded if one.namespace == space}
+    found = ", ".join(sorted(released))
+    expect.that(len(released) <= 1, f"{scene}: one bundle of {space} is unloaded", found)
+    for topic, had in scene.then.owners.items():
+        if space_of(topic) == space and had in scene.before.brokers and had != owner:
+            now = scene.now.owner(topic)
+            expect.that(now == had, f"{scene}: {topic} stays with {had}", now or "nobody")
 
 
 @REPLAY.check("OWN-11", draws=draws.stories(draws.story_with_unloads, draws.one_is_idle))
 def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
     """An unloaded bundle goes to another active broker, if there is one."""
-    for scene, space in _requests(answer, "namespace", "bundleOf", "topic"):
+    for scene, space in courses.unload_requests(answer, "namespace", "bundleOf", "topic"):
         if len(scene.after.brokers) < 2 or space in scene.after.groups or "to" in scene.about:
             continue
         for one in scene.now.unloaded:
@@ -265,109 +308,60 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
     averages = courses.known_averages(answer)
     for scene, unchanged in courses.with_unchanged(answer):
         assigned = scene.now.assigned
-        if not _chosen_by_load(scene) or not assigned:
+        if not courses.is_chosen_by_load(scene) or not assigned:
             continue
         worse = {
             one.broker: better
             for one in assigned
-            for better in _far_better(scene, unchanged, one.broker, averages)
+            for better in courses.far_better(scene, unchanged, one.broker, averages)
         }
-        expect.reached(bool(_pairs(scene, unchanged, averages)))
+        expect.reached(
+            any(courses.far_better(scene, unchanged, one, averages) for one in scene.after.brokers)
+        )
         fine = any(one.broker not in worse for one in assigned)
         found = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
         allowed = f"{scene}: the first assigned bundle goes to {', '.join(worse.values())}"
         expect.that(fine, f"{allowed}, which carries far less", found)
 
 
-def _chosen_by_load(scene: Scene) -> bool:
-    """True if only load decides the assignments of a scene."""
-    grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
-    shed = any(one.reason == "shed" for one in scene.now.unloaded)
-    kinds = ("topic", "unload", "broker_down", "tick")
-    chosen = scene.kind in kinds and "to" not in scene.about
-    return chosen and scene.after.valid and not (grouped or shed or _may_be_random(scene))
-
-
-def _may_be_random(scene: Scene) -> bool:
-    """True if AvgShedder may both shed and place: other bundles then go to random brokers."""
-    settings = scene.after.settings()
-    return PLACEMENT_STRATEGY in settings.defaults and all(
-        not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
-        for one in (STRATEGY, PLACEMENT_STRATEGY)
-    )
-
-
-def _pairs(scene: Scene, unchanged: Unchanged, averages: KnownAverages) -> list[tuple[str, str]]:
-    """Return pairs of brokers, the second of which has far less load."""
-    return [
-        (broker, better)
-        for broker in scene.after.brokers
-        for better in _far_better(scene, unchanged, broker, averages)
-    ]
-
-
-def _far_better(
-    scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
-) -> list[str]:
-    """Return the brokers that may get bundles and certainly have far less load than this one."""
-    pace = courses.intervals(scene)
-    if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
-        return []
-    known_since = scene.before.clock - pace[0]
-    threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
-    heavy = courses.least_load(scene, broker)
-    if heavy is None or not _before(known_since, broker, unchanged.broker):
-        return []
-    found = []
-    for other in scene.after.brokers:
-        light = courses.most_load(scene, other)
-        if other == broker or light is None or _came_from(scene, other):
-            continue
-        known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
-        eligible = light[2] + POINTS < threshold
-        far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
-        averaged = (
-            _spaces(scene, broker) <= averages.equal and _spaces(scene, other) <= averages.no_higher
-        )
-        if known and eligible and far and averaged:
-            found.append(other)
-    return found
-
-
-def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if a broker's last changes, in all these respects, were before a time in minutes."""
-    return all(one.get(broker, moment - 1) < moment for one in since)
-
-
-def _spaces(scene: Scene, broker: str) -> set[str]:
-    return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
-
-
-def _came_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from a broker in a scene, so that it need not return there."""
-    return any(one.broker == broker for one in scene.now.unloaded)
-
-
-@REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses))
+@REPLAY.check(
+    "OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, plots.many_partitions)
+)
 def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
     """No more bundles of a namespace are assigned than topics of it are in use."""
-    assigned: dict[str, set[str]] = {}
-    for scene in answer:
-        for one in scene.now.assigned:
-            found = assigned.setdefault(one.namespace, set())
-            found.add(one.bundle)
-            initial = scene.after.spaces.get(one.namespace) or 0
-            topics = courses.topics_of(scene.after, one.namespace)
-            whole = answer.most_bundles(one.namespace, scene) == initial
-            if expect.reached(whole and initial > len(topics)):
-                allowed = f"{scene}: at most {len(topics)} bundles of {one.namespace} have owners"
-                expect.that(len(found) <= len(topics), allowed, len(found))
+    for scene, assigned in courses.with_assigned(answer):
+        used = {space_of(scene.about["topic"])} if scene.kind == "topic" else set()
+        for space in used.union(one.namespace for one in scene.now.assigned):
+            initial = answer.undivided(space, scene) or 0
+            topics = courses.topics_of(scene.after, space)
+            if expect.reached(initial > len(topics)):
+                found = assigned.get(space, set())
+                count = initial if cover_the_namespace(found) else len(found)
+                allowed = f"{scene}: at most {len(topics)} bundles of {space} have owners"
+                expect.that(count <= len(topics), allowed, count)
+                _partitions_differ(scene, space, found, expect)
+
+
+MANY_PARTITIONS = 16
+"""Partitions that, hashed one by one, all fall in the same sixteenth once in 16^15 trials."""
+
+
+def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:
+    """Demand that many partitions of a topic, each hashed by its own name, use several bundles."""
+    topics = courses.topics_of(scene.after, space)
+    one_topic = len({PARTITION.sub("", topic) for topic in topics}) == 1
+    many = len(topics) >= MANY_PARTITIONS and None not in map(scene.now.owner, topics)
+    if one_topic and many and len(assigned) == 1:
+        [bundle] = assigned
+        wide = HashRange.parse(bundle).width * MANY_PARTITIONS > HASHES
+        allowed = f"{scene}: {len(topics)} partitions in several bundles of {space}"
+        expect.that(wide, allowed, f"all in {bundle}")
 
 
 @REPLAY.check("OWN-16", draws=draws.stories(draws.chosen_destinations))
 def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: Expect) -> None:
     """A bundle unloaded to a named broker is assigned to that broker."""
-    for scene, space in _requests(answer, "bundleOf"):
+    for scene, space in courses.unload_requests(answer, "bundleOf"):
         topic, to = scene.about["bundleOf"], scene.about.get("to")
         owner = scene.then.owner(topic)
         moves = to != owner and owner in scene.before.brokers and space not in scene.after.groups

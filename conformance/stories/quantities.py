@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from pulsar_conformance.conformance.common.expect import POINTS
 from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
@@ -12,6 +13,10 @@ from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES, RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import ZERO, Fraction
+from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange
+from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, SHEDDING_INTERVAL
 from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY
 
@@ -40,6 +45,68 @@ def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
     for scene in course:
         yield scene, unchanged
         _note(scene, unchanged)
+
+
+def with_assigned(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+    """Yield each scene with the bundles of each namespace that were ever assigned until then."""
+    assigned: dict[str, set[str]] = {}
+    for scene in course:
+        for one in scene.now.assigned:
+            assigned.setdefault(one.namespace, set()).add(one.bundle)
+        yield scene, assigned
+
+
+def with_left(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+    """Yield each scene with the brokers that had bundles of a namespace until these were assigned
+    to others.
+
+    Parts of a split bundle are with its broker until they are assigned.
+    """
+    holders: dict[str, dict[str, str]] = {}
+    for scene in course:
+        assigned = {one.namespace for one in scene.now.assigned}
+        before = {space: {*holders.get(space, {}).values()} for space in assigned}
+        for one in scene.now.split:
+            own = holders.setdefault(one.bundle.rpartition("/")[0], {})
+            owner = own.pop(one.bundle, None)
+            if owner is not None:
+                own |= dict.fromkeys(one.into, owner)
+        for move in scene.now.assigned:
+            holders.setdefault(move.namespace, {})[move.bundle] = move.broker
+        yield (
+            scene,
+            {space: had.difference(holders[space].values()) for space, had in before.items()},
+        )
+
+
+def cover_the_namespace(bundles: Iterable[str]) -> bool:
+    """True if bundles of one namespace together cover its whole hash range."""
+    covered = 0
+    for one in sorted(map(HashRange.parse, bundles)):
+        if one.lower > covered:
+            return False
+        covered = max(covered, one.upper)
+    return covered == FULL_UPPER
+
+
+def used_without_an_owner(scene: Scene) -> list[str]:
+    """Return the topics without an owner that an event uses, or that carry traffic meanwhile."""
+    if scene.kind == "topic":
+        used = [scene.about["topic"]]
+    elif scene.passes:
+        used = [one for one, rates in scene.before.topics.items() if any(rates.each())]
+    else:
+        used = []
+    return [topic for topic in used if scene.then.owner(topic) is None]
+
+
+def unload_requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
+    """Yield the valid events that unload a topic, bundle or namespace, with the namespace."""
+    for scene in answer:
+        if scene.kind == "unload" and scene.after.valid:
+            kind, named = next(one for one in scene.about.items() if one[0] != "to")
+            if kind in what:
+                yield scene, named if kind == "namespace" else space_of(named)
 
 
 def _note(scene: Scene, unchanged: Unchanged) -> None:
@@ -225,3 +292,68 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
     usage = cpu(rates, scene.before.brokers[broker])
     assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
     return rates.messages + assumed, rates.throughput + 1024 * assumed, usage
+
+
+FAR_LESS = 4
+"""Factor by which a broker's load must be lower, by every measure, to count as far lower."""
+
+
+def is_chosen_by_load(scene: Scene) -> bool:
+    """True if only load decides the assignments of a scene."""
+    grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
+    shed = any(one.reason == "shed" for one in scene.now.unloaded)
+    kinds = ("topic", "unload", "broker_down", "tick")
+    chosen = scene.kind in kinds and "to" not in scene.about
+    return chosen and scene.after.valid and not (grouped or shed or _may_be_random(scene))
+
+
+def _may_be_random(scene: Scene) -> bool:
+    """True if AvgShedder may both shed and place: other bundles then go to random brokers."""
+    settings = scene.after.settings()
+    return PLACEMENT_STRATEGY in settings.defaults and all(
+        not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
+        for one in (STRATEGY, PLACEMENT_STRATEGY)
+    )
+
+
+def far_better(
+    scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
+) -> list[str]:
+    """Return the brokers that may get bundles and certainly have far less load than this one."""
+    pace = intervals(scene)
+    if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
+        return []
+    known_since = scene.before.clock - pace[0]
+    threshold = scene.after.settings().number(OVERLOAD_THRESHOLD)
+    heavy = least_load(scene, broker)
+    if heavy is None or not _before(known_since, broker, unchanged.broker):
+        return []
+    found = []
+    for other in scene.after.brokers:
+        light = most_load(scene, other)
+        if other == broker or light is None or _came_from(scene, other):
+            continue
+        known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
+        eligible = light[2] + POINTS < threshold
+        far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
+        averaged = (
+            _spaces_owned(scene, broker) <= averages.equal
+            and _spaces_owned(scene, other) <= averages.no_higher
+        )
+        if known and eligible and far and averaged:
+            found.append(other)
+    return found
+
+
+def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
+    """True if a broker's last changes, in all these respects, were before a time in minutes."""
+    return all(one.get(broker, moment - 1) < moment for one in since)
+
+
+def _spaces_owned(scene: Scene, broker: str) -> set[str]:
+    return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
+
+
+def _came_from(scene: Scene, broker: str) -> bool:
+    """True if a bundle was unloaded from a broker in a scene, so that it need not return there."""
+    return any(one.broker == broker for one in scene.now.unloaded)

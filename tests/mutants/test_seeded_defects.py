@@ -5,9 +5,16 @@ from pulsar_conformance import specs
 
 from mutants import defects
 
-LARGE = frozenset({"a count that goes on"})
-"""Defects that no small case can show: a namespace has to be nearly full of bundles."""
-
+LARGE = frozenset(
+    {
+        "a count that goes on",
+        "all partitions of a topic share its bundle",
+        "twice the default number of bundles",
+    }
+)
+"""Defects that no small case can show: a namespace has to be nearly full of bundles, or has to have
+more topics than bundles or than could share one by chance.
+"""
 
 SAMPLED = 8
 """One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
