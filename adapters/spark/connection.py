@@ -34,7 +34,7 @@ messages.
 COLD = 60.0
 """Additional seconds for the first job of an operation, which loads and compiles classes."""
 
-HELD = 1 << 25
+HELD = 1 << 26
 """Number of characters of JSON after which memory is freed.
 
 Java keeps the cases of a job until Python has collected the objects that refer to its plan, which

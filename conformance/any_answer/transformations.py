@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.conformance.any_answer.renaming import (
     BROKERS,
     DOMAINS,
@@ -35,7 +36,6 @@ from pulsar_conformance.conformance.common.trial import (
     Question,
     SameObject,
     Trial,
-    canonical,
     copied,
 )
 from pulsar_conformance.conformance.load_data.operations import AVERAGE, NIC, READ, SUM, USAGE
@@ -380,14 +380,14 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
     case, other = first.value, second.value
     if _equal(case, other):
         return None
-    known, text = TRANSFORMATIONS.get(operation, ()), canonical(other)
-    likely = (one for one in known if canonical(one.first_name)[:-1] in text)
+    known, text = TRANSFORMATIONS.get(operation, ()), text_of(other)
+    likely = (one for one in known if text_of(one.first_name)[:-1] in text)
     return next((one for one in likely if _equal(one.apply(case), other)), None)
 
 
 def _equal(case: Json, other: Json) -> bool:
     """True if two cases are equal, including the notation of numbers."""
-    return case == other and canonical(case) == canonical(other)
+    return case == other and text_of(case) == text_of(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:

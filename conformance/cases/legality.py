@@ -41,6 +41,17 @@ def bad_case(
         return f"case.settings: {missing}"
 
 
+def lacks_setting(trial: Trial, defaults: Defaults, readings: Readings) -> bool:
+    """True if a valid trial leaves out a setting that is needed under these readings."""
+    try:
+        for operation, case in (*trial.before, *trial.questions):
+            settings = Settings(case.get("settings", {}), defaults)
+            OPERATIONS[operation].needs(case, settings, readings)
+    except MissingSetting:
+        return True
+    return False
+
+
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
+from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial, lacks_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.events import AN_ANSWER
 from pulsar_conformance.conformance.common.expect import (
@@ -87,6 +87,10 @@ class RuleEvaluator:
     def legal(self, trial: Trial) -> bool:
         """True if a trial is valid, so that its answers can be judged."""
         return bad_trial(trial, self.defaults, self.readings) is None
+
+    def lacks_setting(self, trial: Trial) -> bool:
+        """True if a trial that is valid otherwise leaves out a setting that these readings need."""
+        return lacks_setting(trial, self.defaults, self.readings)
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """Judge the answers to a trial by a rule; `not_reached` if the rule does not apply."""

@@ -281,7 +281,7 @@ def _answers_unlike_model(
                 for place, answer in enumerate(answers)
                 if right is None or not agrees_with_model(answer, right[place])
             ]
-            if not unlike or not judged.evaluator.legal(trial):
+            if not unlike or judged.evaluator.lacks_setting(trial):
                 continue
             if not any("unsupported" in answer for answer in answers):
                 yield name, SourcedTrial("other", trial), answers
