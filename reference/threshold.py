@@ -265,7 +265,8 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
         yield from _amount_steps(levels, broker)
         yield from bundle_steps(cycle, broker, taken, enough_has_gone, sums=True)
     else:
-        kept = f"is not above {plain(levels.limit, levels.places)} %"
+        under = "not above" if cycle.readings["threshold-trigger"] == "exceeds" else "below"
+        kept = f"is {under} {plain(levels.limit, levels.places)} %"
         if OVER[cycle.readings["threshold-trigger"]](levels.usage[broker.name], levels.limit):
             kept = f"would shed no more than {throughput(levels.least)}"
         yield from keep_all_steps(cycle, broker, kept)

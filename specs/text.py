@@ -109,7 +109,7 @@ def in_number(noun: str, number: object) -> str:
 
 def as_sentence(text: str) -> str:
     """Capitalize a text and end it with a full stop."""
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def anchor(title: str) -> str:

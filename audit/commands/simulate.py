@@ -163,6 +163,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the results; return 1 if a `must` rule is violated, 2 on failure."""
+    if args.moves and not args.json:
+        raise BadWorld("--moves is for --json; add it")
     return status_of(lambda: _run(args), AdapterError)
 
 

@@ -265,5 +265,17 @@ def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
             return [model.derive(*question) for question in trial.questions]
         except MissingSetting as under_these_readings:
             missing = under_these_readings.name
-    needs = f"{trial.operation} needs {missing}, which has no documented default"
-    raise BadCase(f"{place}: {needs}; give --setting {missing}=VALUE")
+    raise BadCase(f"{place}: {_how_to_set(missing, trial.operation, model.profile)}")
+
+
+def _how_to_set(setting: str, operation: str, profile: str) -> str:
+    """Return a message that an operation needs a setting, and how it can be given."""
+    bundled = specs.load()
+    line = profile.partition("-")[2]
+    of_documents = [f"documented-{line}", *reversed(bundled.profiles)]
+    for name in of_documents if bundled.profile(profile).released else ():
+        if name in bundled.profiles and setting in bundled.defaults(name):
+            told = f"{profile} does not describe {setting}, which {operation} needs here"
+            return f"{told}; add --judge-by {name}, or ask Pulsar itself: pulsar:VERSION"
+    needs = f"{operation} needs {setting}, which has no documented default"
+    return f"{needs}; give --setting {setting}=VALUE"

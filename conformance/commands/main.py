@@ -180,6 +180,9 @@ WITH_ADAPTER_FORMATS = frozenset({"run", "ask", "check", "diff", "predict", "sim
 WITH_COLORS = frozenset({"run"})
 """Commands whose output comes from pytest and has colors; all others print plain text."""
 
+SAME_AS = {"--release": ("--profile", "--judge-by"), "--judge-by": ("--profile",)}
+"""Arguments of some commands that mean what another one means in others."""
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""
 
@@ -303,7 +306,7 @@ def _unknown_option(option: str, command: str) -> str:
     """Return the message for an argument that a command does not take."""
     name = option.partition("=")[0]
     known = re.findall(r"(?<!\S)--[a-z][a-z-]*", parser_of(command).format_help())
-    near = get_close_matches(name, known, n=1)
+    near = [one for one in SAME_AS.get(name, ()) if one in known] or get_close_matches(name, known)
     meant = f"did you mean {near[0]}?" if near else f"see {PACKAGE} {command} --help"
     return f"{name} is not an argument of {command}; {meant}"
 

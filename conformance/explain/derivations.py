@@ -39,7 +39,7 @@ from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.specs.text import counted, paragraph
+from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
@@ -214,7 +214,9 @@ def _comparison_by_hand(
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
-        return f"The answer by hand is the same{more}."
+        same = f"The answer by hand is the same{more}."
+        why = as_sentence(example.judged_by_rules or "")
+        return f"{same} Others may be right as well. {why}" if example.of_the_model else same
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     return f"The answer by hand is different; it assumes {worked or 'no reading'}."
 

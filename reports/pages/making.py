@@ -17,6 +17,7 @@ from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
 from pulsar_conformance.reports.pages.stories import course, course_differences
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 from pulsar_conformance.specs import load, schema
+from pulsar_conformance.specs.text import as_sentence
 
 INDEX = "README.md"
 TAG = re.compile(f"<(?!{LINE[1:]})")
@@ -194,6 +195,7 @@ def template_environment(package: str) -> Environment:
         autoescape=False,
     )
     made.filters["cell"] = _escaped
+    made.filters["as_sentence"] = as_sentence
     made.globals.update(specs=load(), question=_question)
     return made
 

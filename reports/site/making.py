@@ -112,6 +112,7 @@ class Site:
         for before, rule, after in zip([None, *order], order, [*order[1:], None], strict=False):
             profiles = [one for one in self.specs.profiles if rule in self.specs.rules_of(one)]
             about = {"check": subjects.check_of(rule.id), "profiles": profiles}
+            about |= {"repetitions": subjects.repetitions(rule)}
             near = {"before": before, "after": after}
             yield f"rules/{rule.id}.md", self._page("rule", rule=rule, **about, **near)
 
@@ -228,6 +229,6 @@ def _counts(specs: Specs) -> Mapping[str, int]:
         "sentences": len(sentences),
         "examples": len(examples()),
         "readings": len(specs.readings),
-        "settings": len(specs.settings),
+        "settings": len({*specs.settings, *specs.annotated}),
         "operations": len(operations()),
     }

@@ -5,16 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
 import pulsar_conformance
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import COMMANDS, HelpFormatter, parser_of
-from pulsar_conformance.specs import load
+from pulsar_conformance.specs import Rule, load
+from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.model import Where
 from pulsar_conformance.specs.text import WIDTH
 
 
@@ -47,13 +49,32 @@ def check_of(rule: str) -> CheckFunction | None:
     return CheckFunction(function.__name__, file, inspect.getdoc(function) or "")
 
 
-def claims_by_section(document: str) -> Mapping[tuple[str, int], list[str]]:
+@cache
+def _claims() -> Mapping[Where, Sequence[str]]:
+    return claims(load())
+
+
+def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
     """Return the rules that claim each sentence of a document, by section and number."""
-    found: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for rule in load().rules.values():
-        for source in rule.sources:
-            for number in source.sentences if source.document == document else ():
-                found[source.section, number].append(rule.id)
+    return {
+        (section, number): rules
+        for (name, section, number), rules in _claims().items()
+        if name == document
+    }
+
+
+def repetitions(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
+    """Return where documents repeat sentences that a rule claims, by document."""
+    own = {
+        (source.document, source.section, number)
+        for source in rule.sources
+        for number in source.sentences
+    }
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for where, rules in _claims().items():
+        if rule.id in rules and where not in own:
+            document, section, number = where
+            found[document].append((section, number))
     return found
 
 

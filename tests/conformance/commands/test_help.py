@@ -84,6 +84,11 @@ def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsy
             ["run", "--exmples", "5"],
             "not an argument of run; did you mean --examples?",
         ),
+        (
+            ["simulate", "--release", "3.0.7"],
+            "not an argument of simulate; did you mean --profile?",
+        ),
+        (["simulate", "reference", "--moves"], "--moves is for --json; add it"),
         (["rule", "OVERLOAD-02", "more"], "more is not an argument of rule; see "),
     ],
     ids=" ".join,

@@ -366,3 +366,14 @@ def test_a_release_names_the_setting_or_constant_of_each_number(capsys, example,
     assert main(["explain", "--example", example, "--judge-by", profile]) == 0
     out = capsys.readouterr().out
     assert [one for one in named if one not in out] == []
+
+
+def test_an_answer_that_is_one_of_several_is_called_the_models(capsys):
+    words = ["explain", "--example", "transfer-deviation"]
+    assert main(words) == 0
+    told = "Others may be right as well. The documents do not say which bundles go"
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--judge-by", "released-4.2"]) == 2
+    said = capsys.readouterr().err
+    assert "released-4.2 does not describe loadBalancerBrokerLoadTargetStd" in said
+    assert "add --judge-by documented-4.2" in said
