@@ -272,7 +272,7 @@ def _how_to_set(setting: str, operation: str, profile: str) -> str:
     """Return a message that an operation needs a setting, and how it can be given."""
     bundled = specs.load()
     line = profile.partition("-")[2]
-    of_documents = [f"documented-{line}", *reversed(bundled.profiles)]
+    of_documents = [f"documented-{line}", *reversed([*bundled.profiles])]
     for name in of_documents if bundled.profile(profile).released else ():
         if name in bundled.profiles and setting in bundled.defaults(name):
             told = f"{profile} does not describe {setting}, which {operation} needs here"

@@ -111,8 +111,11 @@ class Site:
             yield f"rules/{area.lower()}.md", self._page("area", area=area, rules=rules)
         for before, rule, after in zip([None, *order], order, [*order[1:], None], strict=False):
             profiles = [one for one in self.specs.profiles if rule in self.specs.rules_of(one)]
-            about = {"check": subjects.check_of(rule.id), "profiles": profiles}
-            about |= {"repetitions": subjects.repetitions(rule)}
+            about = {
+                "check": subjects.check_of(rule.id),
+                "profiles": profiles,
+                "repetitions": subjects.repetitions(rule),
+            }
             near = {"before": before, "after": after}
             yield f"rules/{rule.id}.md", self._page("rule", rule=rule, **about, **near)
 
