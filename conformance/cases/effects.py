@@ -320,6 +320,8 @@ def _why_off(
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
     switch = SHEDDING if setting.strategies else setting.switch
+    if users and manager == MODULAR and placement not in users:
+        switch = BALANCING if MODULAR in users else SHEDDING
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
     bound = bound and not (version and is_paired(version))
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):

@@ -73,7 +73,7 @@ def read_settings(
     found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
     if not (found.values or found.unused or found.unreadable):
         why = "; ".join(map(str, unread)) or FORMS
-        raise BadSetting(f"{file}: it has no load balancing settings; {why}")
+        raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
     return replace(found, unread=unread)
 
 

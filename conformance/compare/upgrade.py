@@ -125,7 +125,9 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
     if value is None or name.endswith(WEIGHT):
         return value not in (None, NEUTRAL)
     unchanged = value == default_for(now, name) == default_for(upgraded, name)
-    return not unchanged or now.running() == upgraded.running()
+    setting = broker_settings().get(name)
+    of_managers = setting is not None and not (setting.strategies or setting.used_by)
+    return not unchanged or of_managers or now.running() == upgraded.running()
 
 
 def _changes_of_settings(

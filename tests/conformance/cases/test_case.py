@@ -319,7 +319,7 @@ MISTAKES = {
     ),
     "another file than a conf": (
         conf_of("metadataStoreUrl=zk:localhost:2181\n"),
-        "broker.conf: it has no load balancing settings; give a broker.conf, the JSON",
+        "broker.conf: no load balancing settings can be read in it; give a broker.conf, the JSON",
     ),
     "a runtime configuration cut short": (
         conf_of(f'{{"{THRESHOLD}": "10"'),

@@ -215,7 +215,7 @@ def test_a_file_of_settings_is_explained(tmp_path, capsys):
     ("name", "text", "problem"),
     [
         ("broker.yaml", "a: [", "broker.yaml:2: it isn't YAML"),
-        ("broker.conf", "clusterName=eu", "it has no load balancing settings"),
+        ("broker.conf", "clusterName=eu", "no load balancing settings can be read in it"),
         ("none.conf", None, "No such file or directory"),
     ],
 )

@@ -229,3 +229,35 @@ def test_a_setting_that_decides_from_5_0_0_on_is_named_with_its_default(changes)
     assert "defaultNumberOfSystemNamespaceBundles: new in Pulsar 5.0.0, 64 by default" in told
     _, told = changes({"loadBalancerEnabled": "true"}, "4.0.7", "4.2.4")
     assert "new in Pulsar" not in told
+
+
+# PulsarService schedules the task that writes bundle data only if the balancer is on.
+def test_nothing_of_a_balancer_that_is_off_takes_effect(changes):
+    name = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+    _, told = changes({"loadBalancerEnabled": "false"}, "3.0.7", "4.0.7")
+    assert name not in told
+    assert "Weight" not in told
+
+
+def test_a_default_that_a_manager_begins_to_read_is_named_whatever_strategy_comes(changes):
+    _, told = changes({"loadBalancerEnabled": "true"}, "3.0.7", "5.0.0")
+    name = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+    assert "the default becomes AvgShedder" in told
+    assert f"{name}: its default, 10, takes effect" in told
+
+
+# 3.0.7: ThresholdShedder alone reads these with the usual placement, and it does not run.
+@pytest.mark.parametrize("switch", ["loadBalancerEnabled", "loadBalancerSheddingEnabled"])
+@pytest.mark.parametrize(
+    "name", ["loadBalancerHistoryResourcePercentage", "loadBalancerCPUResourceWeight"]
+)
+def test_what_a_strategy_alone_reads_is_off_with_shedding(capsys, tmp_path, switch, name):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{switch}=false\n{name}=0.5\n", "utf-8")
+    assert main(["settings", str(conf), "--release", "3.0.7"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"without effect {name} " in out
+    assert f"{switch} is false" in out
+    placement = f"{PLACEMENT}={PACKAGE}impl.LeastResourceUsageWithWeight\n"
+    conf.write_text(f"{switch}=false\n{name}=0.5\n{placement}", "utf-8")
+    assert main(["settings", str(conf), "--release", "3.0.7"]) == 0
