@@ -287,20 +287,28 @@ def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
         yield f"  {row[0]} {row[1]}: {row[2]}"
 
 
+def _is_recorded(tables: Tables, this: Column) -> bool:
+    """True if a record of the cycle itself exists."""
+    ran = tables["contexts"].where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
+    return not ran.where(this).isEmpty()
+
+
 def _arithmetic_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column
 ) -> Iterator[str]:
     """Yield the derivation of the cycle's case, restricted to the bundle or broker.
 
     A cycle that is not recorded is shown at the latest time at which it may have run, just before
-    its first unload.
+    its first unload; so is one at whose recorded time no report of the bundle or broker was known.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
     seen = asked.select(tables["bundle_averages" if asked.bundle else "broker_usage"].where(this))
     if asked.at is not None:
         seen = seen.where(F.col("moment") <= F.lit(asked.at))
-    last = seen.agg(F.max("moment").alias("moment"))
+    recorded = _is_recorded(tables, this)
+    itself = F.max(F.when(F.lit(recorded) & (F.col("moment") == F.col("cycle")), F.col("moment")))
+    last = seen.agg(F.coalesce(itself, F.max("moment")).alias("moment"))
     keys = moments.join(last, "moment").select(*cases.KEY)
     found = cases.cases_of_keys(keys, moments, tables, plan)
     row = found.select(
@@ -310,7 +318,8 @@ def _arithmetic_lines(
         yield f"  no report of {asked.subject} is recorded by then"
         return
     if not row["itself"]:
-        yield f"  as known at {row['time']}; the cycle itself is not recorded"
+        why = "no report is known at the cycle" if recorded else "the cycle itself is not recorded"
+        yield f"  as known at {row['time']}; {why}"
     lines = arithmetic_lines(json.loads(row["case"]), Focus(asked.broker, asked.bundle))
     yield from (f"  {line}".rstrip() for line in lines)
 

@@ -78,14 +78,36 @@ def _most_samples(silver: Silver) -> int:
 def _since_unload(side: str) -> tuple[Column, Column]:
     """Return the columns `moved` and `surely_moved`.
 
-    They are the minutes since the last unload that may start the grace period, and since the last
-    that certainly starts it.
+    They are the fewest minutes since the last unload that may start the grace period, and the most
+    since the last that certainly starts it. The cycle's own unloads come after its decision.
     """
-    times = {"moved": F.col(f"{side}went"), "surely_moved": F.col(f"{side}surely")}
+    times = {"moved": ("went", F.least), "surely_moved": ("surely", F.greatest)}
     moved, surely = (
-        _minutes_between(F.col("at"), time).alias(name) for name, time in times.items()
+        _minutes_between(clock("at", "cycle"), _before_cycle(f"{side}{which}")).alias(name)
+        for name, (which, clock) in times.items()
     )
     return moved, surely
+
+
+def _before_cycle(name: str) -> Column:
+    """Return the time of the last unload before the cycle."""
+    known = F.col(name)
+    return F.when(known["last"] >= F.col("cycle"), known["before"]).otherwise(known["last"])
+
+
+def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return unloads in which each time is a struct of itself and of the one before it."""
+    course = Window.partitionBy("cluster", "bundle").orderBy("at")
+    earlier = course.rowsBetween(Window.unboundedPreceding, -1)
+    pairs = {
+        name: F.struct(
+            F.col(name).alias("last"), F.last(name, ignorenulls=True).over(earlier).alias("before")
+        )
+        for name in names
+    }
+    return went.withColumns(
+        {name: F.when(F.col(name).isNotNull(), pair) for name, pair in pairs.items()}
+    )
 
 
 def _is_contested(keys: Sequence[str]) -> Column:
@@ -170,20 +192,22 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     data = silver.contexts.where("kind = 'bundle_data'").select(
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
-    at = F.greatest("at", "cycle")
+    at, first = F.greatest("at", "cycle"), F.coalesce("cycle", "at")  # A record can be late.
     counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
-    starts, every = [], F.lit(False)
+    starts: dict[str, Column] = {}
+    every = F.lit(False)
     sides = {"": plan, DOCUMENTED: plan.documents}
     for side, judging in sides.items():
         if judging is not None:
             perhaps, surely = _causes_starting_grace(judging)
             may, shed = F.col("cause").isin(perhaps) | F.col("open"), F.col("cause").isin(surely)
-            starts.append(F.when(may, at).alias(f"{side}went"))
-            starts.append(F.when(shed & counts, at).alias(f"{side}surely"))
+            starts[f"{side}went"] = F.when(may, at)
+            starts[f"{side}surely"] = F.when(shed & counts, first)
             every = every | may
     went = made["unloads"].where(every)
-    went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *starts)
-    went = WENT[plan.readings["grace-of"]](silver, went)
+    times = (time.alias(name) for name, time in starts.items())
+    went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
+    went = _with_former(WENT[plan.readings["grace-of"]](silver, went), list(starts))
     rows = looks
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)

@@ -147,7 +147,9 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if only an unload that may not have been shedding prevents the bundle from moving."""
+    """True if only an unload prevents the bundle from moving that may not have been shedding, or
+    that was recorded later than it was decided.
+    """
     if "surely_moved" not in columns:
         return F.lit(False)
     return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)

@@ -55,7 +55,8 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     last = nearest_release(to)
     if last not in later and numbers_of(to) <= numbers_of(found.version):
         told = f"--to {to}: name a version after {found.version}"
-        raise UserError(f"{told}; known releases are {', '.join(known)}")
+        known_ones = f"known releases are {', '.join(known)}"
+        raise UserError(f"{told}; {known_ones}; --release gives the version that reads the file")
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
 

@@ -117,9 +117,15 @@ class ReleasedPlacement:
         for name in filter(self.candidates.__contains__, self.known.case["brokers"]):
             usage, resource = self.usage[name]
             at = f"{plain(as_percent(usage))} % of {resource}"
-            out = ": overloaded, left out" if name in self.overloaded else ""
+            out = ": overloaded" if name in self.overloaded else ""
+            out += ", left out" if out and self._leaves_out_overloaded else ""
             yield Step(name, f"{at}, {messages(Fraction(self.rates[name]))} long-term{out}")
         yield Step("decision", self._decision())
+
+    @property
+    def _leaves_out_overloaded(self) -> bool:
+        """True if the strategy chooses no overloaded candidate, since others are not."""
+        return self.strategy == LEAST_RATE and not self.overloaded.issuperset(self.candidates)
 
     def _decision(self) -> str:
         names = " or ".join(self.best)

@@ -182,3 +182,17 @@ def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp
     assert "to shed (4500 msg/s - 2100 msg/s) x 0.5 = 1200 msg/s" in told
     assert "destination 127.0.0.1:43437, the least used broker" in told
     assert f"goes {EVENED_OUT} = 1000 msg/s, leaves 200 msg/s" in told
+
+
+def test_an_unload_counts_from_its_cycle_where_it_was_recorded_late(spark, tmp_path, capsys):
+    """Bundles go to and fro every two cycles, 120.2 s apart, and the grace period is two minutes.
+
+    The recorder sees an unload three seconds after its cycle.
+    """
+    history, report = FOLDER / "cluster-4.2.4-overload.json.gz", tmp_path / "found.json"
+    words = ["audit", "--input", str(history), "--spark", CORES, "--output", str(tmp_path / "out")]
+    assert main([*words, "--json", str(report)]) == 0
+    found = json.loads(report.read_text())
+    assert found["unloads"]["causes"] == {"shedding": 36}
+    assert found["wrong"] == found["unloads"]["in_violation"] == 0
+    assert found["rules"]["SHED-04"]["allowed"] == 22
