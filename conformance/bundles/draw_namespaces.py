@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import Aim, names
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.reference.ranges import FULL_UPPER, hash_of, hex_of
 
 DEFAULT = "defaultNumberOfNamespaceBundles"
@@ -27,8 +27,14 @@ def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that create a namespace with these bundles and settings."""
-    case = st.fixed_dictionaries({"bundles": bundles, "settings": settings})
-    return case.map(lambda drawn: Trial.of("bundles.create", drawn))
+    return st.builds(
+        lambda count, given, random: Trial.of(
+            "bundles.create", {"bundles": count, "settings": sometimes_as_text(random, given)}
+        ),
+        bundles,
+        settings,
+        randoms,
+    )
 
 
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
@@ -38,10 +44,13 @@ def created_by(creator: str) -> st.SearchStrategy[Trial]:
         st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]}),
         st.tuples(st.sampled_from((DEFAULT, SYSTEM)), counts).map(lambda one: dict([one])),
     )
-    return settings.map(
-        lambda drawn: Trial.of(
-            "bundles.create", {"bundles": None, "creator": creator, "settings": drawn}
-        )
+    return st.builds(
+        lambda given, random: Trial.of(
+            "bundles.create",
+            {"bundles": None, "creator": creator, "settings": sometimes_as_text(random, given)},
+        ),
+        settings,
+        randoms,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from json import dumps
 from random import Random
 from typing import Any, NamedTuple
 
@@ -34,6 +35,23 @@ randoms = st.integers(0, 2**64 - 1).map(Random)
 Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, and from this source 0.2 µs; a
 cluster has some hundred numbers.
 """
+
+
+SHARE_AS_TEXT = 0.25
+"""Share of the cases whose settings are all written as text."""
+
+
+def sometimes_as_text(random: Random, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as they are or, in some cases, as text, which broker.conf consists of.
+
+    Floats stay numbers: as text, released Pulsar rejects them for a setting of an integer.
+    """
+    if random.random() >= SHARE_AS_TEXT:
+        return dict(settings)
+    return {
+        name: value if isinstance(value, str | float) else dumps(value)
+        for name, value in settings.items()
+    }
 
 
 class Size(NamedTuple):
@@ -188,3 +206,49 @@ def bundles_per_broker(random: Random, brokers: int, bundles: int) -> list[int]:
     for place in random.choices(range(brokers), k=bundles):
         counts[place] += 1
     return counts
+
+
+BUSY, LIMITS = ("cpu", "bandwidthIn", "bandwidthOut"), (100, 100, 400, 2500, 2**33)
+"""Resources whose default weight is 1 in all documents, and their limits."""
+
+DIRECTIONS, EACH_WAY = ("In", "Out"), (("In",), ("Out",))
+
+MAGNITUDES = (1, 1, 1, 2.0**-10, 2.0**-20, 2**16, 2**25)
+"""Factors of rates, powers of 2, so that percentages stay exact."""
+
+
+def changeable_load(random: Random) -> dict[str, Any]:
+    """Return a broker's load whose rates and counts can change by whole percentages."""
+    load: dict[str, Any] = {name: 100 * random.randrange(1, 1000) for name in RATE_FIELDS}
+    load["numBundles"] = 100 * random.randrange(1, 4)
+    for name in BUSY:
+        limit = random.choice(LIMITS)
+        load[name] = {"usage": limit * random.randrange(20, 40) / 100, "limit": limit}
+    return load
+
+
+def changed_load(
+    load: Mapping[str, Any],
+    measure: str,
+    percent: float,
+    resource: str,
+    ways: tuple[str, ...] = DIRECTIONS,
+) -> dict[str, Any]:
+    """Return a load with one measure changed by a percentage (usage: by points).
+
+    Only the rates in `ways` change, together by a percentage of the rates in both directions.
+    """
+    if measure == "usage":
+        limit = load[resource]["limit"]
+        used = max(0, load[resource]["usage"] + percent * limit / 100)
+        return {**load, resource: {"usage": used, "limit": limit}}
+    part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
+    every = {name: one for name, one in load.items() if name.startswith(part)}
+    some = {name: one for name, one in every.items() if name.endswith(ways)} or every
+    factor = max(0, 1 + percent / 100 * sum(every.values()) / sum(some.values()))
+    return {**load, **{name: round(one * factor) for name, one in some.items()}}
+
+
+def multiplied(load: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """Return a load with its rates multiplied."""
+    return {**load, **{name: load[name] * factor for name in RATE_FIELDS}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -28,6 +29,17 @@ def partitions(random: Random, count: int) -> list[str]:
     """Return the partitions of one topic."""
     [topic] = topics(random, 1)
     return [f"{topic}-partition-{number}" for number in range(count)]
+
+
+ALIKE = ("shop/eu", "shop/eu-2", "shop2/eu", "eu/shop", "pulsar/functions", "pulsar/system-2")
+"""Namespaces of several tenants, whose names contain or begin like others."""
+
+
+def bundles_alike(random: Random, count: int, also: Sequence[str] = ()) -> list[str]:
+    """Return `count` bundles of `ALIKE` and `also`, with the same ranges in each namespace."""
+    spaces = random.sample((*ALIKE, *also), len(ALIKE) + len(also))
+    each = max(-(-count // len(spaces)), random.choice((1, 2)))
+    return [name for space in spaces for name in equal_bundles(space, each)][:count]
 
 
 @cache

@@ -24,7 +24,18 @@ from pulsar_conformance.conformance.common.operation import (
     same_field,
 )
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing import names
+from pulsar_conformance.conformance.drawing.loads import (
+    BUSY,
+    DIRECTIONS,
+    EACH_WAY,
+    MAGNITUDES,
+    changeable_load,
+    changed_load,
+    multiplied,
+    randoms,
+    sometimes_as_text,
+)
 from pulsar_conformance.reference import Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker, Rates
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
@@ -154,40 +165,6 @@ MEASURES = ("messages", "bytes", "bundles", "usage")
 WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
 """Changes as multiples of the threshold."""
 
-BUSY, LIMITS = ("cpu", "bandwidthIn", "bandwidthOut"), (100, 100, 400, 2500)
-"""Resources whose default weight is 1 in all documents, and their limits."""
-
-
-def _load(random: Random) -> Json:
-    """Return a broker's load whose rates and counts can change by whole percentages."""
-    load: Json = {name: 100 * random.randrange(1, 1000) for name in RATE_FIELDS}
-    load["numBundles"] = 100 * random.randrange(1, 4)
-    for name in BUSY:
-        limit = random.choice(LIMITS)
-        load[name] = {"usage": limit * random.randrange(20, 40) / 100, "limit": limit}
-    return load
-
-
-DIRECTIONS, EACH_WAY = ("In", "Out"), (("In",), ("Out",))
-
-
-def _changed(
-    load: Json, measure: str, percent: float, resource: str, ways: tuple[str, ...] = DIRECTIONS
-) -> Json:
-    """Return a load with one measure changed by a percentage (usage: by points).
-
-    Only the rates in `ways` change, together by a percentage of the rates in both directions.
-    """
-    if measure == "usage":
-        limit = load[resource]["limit"]
-        used = max(0, load[resource]["usage"] + percent * limit / 100)
-        return {**load, resource: {"usage": used, "limit": limit}}
-    part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
-    every = {name: one for name, one in load.items() if name.startswith(part)}
-    some = {name: one for name, one in every.items() if name.endswith(ways)} or every
-    factor = max(0, 1 + percent / 100 * sum(every.values()) / sum(some.values()))
-    return {**load, **{name: round(one * factor) for name, one in some.items()}}
-
 
 @st.composite
 def due_reports(
@@ -195,24 +172,30 @@ def due_reports(
 ) -> Trial:
     """Draw a load that changed by a multiple of the threshold, at one of these moments."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
-    percent, millis, minutes = draw(st.sampled_from(SETTINGS))
+    known = [one for one in SETTINGS if one[1] or moments != "soon"]
+    percent, millis, minutes = draw(st.sampled_from(known))
     settings = {THRESHOLD: percent, MIN_MILLIS: millis, MAX_MINUTES: minutes}
     times = draw(st.sampled_from(changes))
     scale = percent or (UNSCALED if times > 1 else 0)
     change = scale * times * draw(st.sampled_from((1, -1)))
-    resource, load = random.choice(BUSY), _load(random)
+    resource, load = random.choice(BUSY), changeable_load(random)
     load[resource]["usage"] += 0.4 * load[resource]["limit"]
     ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
-    before, now = load, _changed(load, measure, change, resource, ways)
+    before, now = load, changed_load(load, measure, change, resource, ways)
     if change > percent and measure != "usage" and draw(st.booleans()):
-        before = _changed(load, measure, -100, resource)
+        before = changed_load(load, measure, -100, resource)
+    size = random.choice(MAGNITUDES)
+    before, now = multiplied(before, size), multiplied(now, size)
     seconds = _seconds(random, draw(st.sampled_from(moments.split())), millis / 1000, minutes * 60)
     given = {} if (percent, millis, minutes) == SETTINGS[0] and draw(st.booleans()) else settings
-    manager = random.choice(MANAGERS)
-    return Trial.of(DUE.id, due_case(given, before, now, seconds, manager))
+    written = sometimes_as_text(random, given)
+    return Trial.of(DUE.id, due_case(written, before, now, seconds, random.choice(MANAGERS)))
 
 
-SETTINGS = ((10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (0, 30_000, 30), (10, 2750, 15))
+SETTINGS = (
+    *((10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (0, 30_000, 30), (10, 2750, 15)),
+    *((10, 0, 15), (30, 1, 60), (150, 10_000, 1)),
+)
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 
 UNSCALED = 4
@@ -221,7 +204,7 @@ UNSCALED = 4
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
     """Return a time in seconds: below `least` if "soon", from `most` on if "late", else between."""
-    soon, late = (0, least / 2, least - 0.5), (most, most + 2, most * 2, most * 100)
+    soon, late = (0, least / 2, least * 0.9), (most, most + 2, most * 2, most * 100)
     between = (least + 1, (least + most) / 2, most - 2)
     return random.choice({"soon": soon, "late": late}.get(moment, between))
 
@@ -230,7 +213,7 @@ def _seconds(random: Random, moment: str, least: float, most: float) -> float:
 def first_reports(draw: st.DrawFn) -> Trial:
     """Draw a broker that has not written load data yet, loaded or idle."""
     random, idle = draw(randoms), draw(st.booleans())
-    now = {"numBundles": 0} if idle else _load(random)
+    now = {"numBundles": 0} if idle else changeable_load(random)
     seconds = draw(st.sampled_from((0, 2, 5, 60, 3600)))
     return Trial.of(DUE.id, due_case({}, None, now, seconds, random.choice(MANAGERS)))
 
@@ -332,31 +315,49 @@ TOP = Operation(
 
 @st.composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
-    """Draw bundles of one or several brokers, with loads far apart or equal.
+    """Draw bundles of one or several brokers, with loads far apart or equal, or none.
 
-    In some cases, all traffic has the same direction, or the maximum is left to its default.
+    In some cases, the traffic has one direction, or no messages are counted, the namespaces have
+    the same ranges, or the maximum is left to its default.
     """
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
     brokers = draw(st.integers(1, 3))
     count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
     names_ = [f"shop/eu/0x{index:07x}0_0x{index:07x}8" for index in range(count)]
-    loads = [4 ** random.randrange(1, 7) for _ in names_]
+    if draw(st.booleans()):
+        names_ = names.bundles_alike(random, count, OF_ALL[manager])
+    unit, sizes = random.choice(MAGNITUDES_OF_BUNDLES), random.choice((SIZES, SIZES_CLOSE))
     ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
-    stats = {name: _carrying(load, ways) for name, load in zip(names_, loads, strict=True)}
+    carried = draw(st.sampled_from((RATE_FIELDS, RATE_FIELDS, BYTES_ALONE)))
+    fields = [name for name in carried if name.endswith(ways)]
+    stats = {name: _carrying(unit * random.choice(sizes), fields, random) for name in names_}
     settings = {} if each == DEFAULT_MOST and draw(st.booleans()) else {MAX_BUNDLES: each}
-    return Trial.of(TOP.id, top_case(settings, stats, manager, brokers))
+    written = sometimes_as_text(random, settings)
+    return Trial.of(TOP.id, top_case(written, stats, manager, brokers))
 
 
 DEFAULT_MOST = 10
 """The documented default of the maximum number of bundles."""
 
+SIZES, SIZES_CLOSE = tuple(4**power for power in range(1, 7)), (0, 1, 2, 4, 8)
+MAGNITUDES_OF_BUNDLES = (1, 1, 2**10, 2**20)
+"""Loads of bundles, in 100 messages and in 100 kB per second: the steps of released Pulsar."""
 
-def _carrying(load: int, ways: tuple[str, ...]) -> Json:
-    """Return rates in these directions, and 0 in the others."""
+BYTES_ALONE = RATE_FIELDS[2:]
+OF_ALL: Mapping[str, Sequence[str]] = {
+    "modular": ("pulsar/system",),
+    "extensible": (),
+}
+"""By manager, namespaces whose bundles only that one reports in released Pulsar."""
+
+
+def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
+    """Return a load in these rates; all others are 0 or left out."""
+    rest = dict.fromkeys(RATE_FIELDS, 0) if random.random() < 0.5 else {}
     return {
-        name: load * (100_000 if "Throughput" in name else 100) if name.endswith(ways) else 0
-        for name in RATE_FIELDS
+        **rest,
+        **{name: load * (100_000 if "Throughput" in name else 100) for name in fields},
     }
 
 

@@ -140,7 +140,7 @@ def _broker_problems(where: str, unit: Json) -> Problems:
 
 LOWER, UPPER = "shop/eu/0x00000000_0x80000000", "shop/eu/0x80000000_0xffffffff"
 WHOLE = "shop/eu/0x00000000_0xffffffff"
-BROKERS = tuple(f"broker-{place}" for place in range(1, 5))
+BROKERS = "broker-1", "broker-10", "broker-2", "roker-1"
 
 
 def change_of(bundle: str, state: str, to: str | None = None, source: str | None = None) -> Json:

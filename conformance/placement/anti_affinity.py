@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement.operations import ASSIGN, SPREAD
 from pulsar_conformance.conformance.placement.quantities import certain_candidates, either
 from pulsar_conformance.conformance.placement.view import Assigning, GroupSpread, Placed, Spreading
+from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import namespace_of
 
 
@@ -276,11 +277,14 @@ MAX_TOPICS, EVENLY, LATER = (
     "loadBalancerDistributeBundlesEvenlyEnabled",
     "preferLaterVersions",
 )
-DEFAULT_MAX_TOPICS = 50_000
+DEFAULT_MAX_TOPICS = Fraction(50_000)
 """Default maximum number of topics on a broker."""
 
 
-@ASSIGN.check("PLACE-14", draws=draws.assigning(draws.isolated))
+@ASSIGN.check(
+    "PLACE-14",
+    draws=draws.assigning(draws.isolated) | draws.assigning(draws.isolated, draws.join_group),
+)
 def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The chosen broker is eligible; if none is, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
@@ -312,7 +316,8 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
     """The chosen broker has the fewest of the namespace's bundles."""
     _ordinary(case, answer, expect)
     expect.given(case.spread.group is None, "the namespace is in no group")
-    expect.given(case.settings.given.get(EVENLY) is not False, "bundles are distributed evenly")
+    evenly = case.settings.given.get(EVENLY) is None or case.settings.flag(EVENLY)
+    expect.given(evenly, "bundles are distributed evenly")
     counts = _bundles_of_namespace(case)
     fewest = [name for name, count in counts.items() if count == min(counts.values())]
     expect.reached(len(fewest) < len(counts))
@@ -327,7 +332,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
     if expect.reached(0 < len(within) < len(case.permitted)):
-        most = case.settings.given.get(MAX_TOPICS, DEFAULT_MAX_TOPICS)
+        most = plain(_most_topics(case))
         expect.that(
             answer.broker in within, either(within), f"{answer}, with more than {most} topics"
         )
@@ -338,7 +343,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
     """If later versions are preferred and all are known, a broker with the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
-    expect.given(case.settings.given.get(LATER) is True, "later versions are preferred")
+    expect.given(case.settings.flag(LATER), "later versions are preferred")
     expect.given(
         all(name in versions for name in case.permitted), "each broker reports its version"
     )
@@ -371,8 +376,12 @@ def _not_overloaded(case: Assigning, answer: Placed, expect: Expect) -> None:
 
 
 def _crowded(case: Assigning, name: str) -> bool:
-    most = case.settings.given.get(MAX_TOPICS, DEFAULT_MAX_TOPICS)
-    return bool(case.case["brokers"][name].get("numTopics", 0) > most)
+    return bool(case.case["brokers"][name].get("numTopics", 0) > _most_topics(case))
+
+
+def _most_topics(case: Assigning) -> Fraction:
+    given = case.settings.given.get(MAX_TOPICS) is not None
+    return case.settings.number(MAX_TOPICS) if given else DEFAULT_MAX_TOPICS
 
 
 def _bundles_of_namespace(case: Assigning) -> Mapping[str, int]:

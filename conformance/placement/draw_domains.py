@@ -7,7 +7,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.trial import Json, Trial, copied
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.conformance.drawing.names import equal_bundles
 from pulsar_conformance.conformance.placement import draw_placements as placements
 from pulsar_conformance.conformance.placement.view import GroupSpread
@@ -237,6 +237,7 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
         whole = {**bare, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
         for change in changes:
             change(whole, random)
+        whole["settings"] = sometimes_as_text(random, whole["settings"])
         return Trial.of(ASSIGN_OPERATION, whole)
 
     return st.builds(made, clusters, randoms)

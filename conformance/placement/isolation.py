@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.common.expect import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing.loads import randoms
+from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.conformance.placement.operations import (
     ASSIGN,
     CHANGE,
@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.placement.quantities import either
 from pulsar_conformance.conformance.placement.view import Assigning, Placed
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.placement import LEAST_RATE, PLACEMENT_STRATEGY
+from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.shedding import PACKAGE
 
 Unloaded = frozenset[str]
@@ -40,7 +41,16 @@ def _broker_regexes(random: Random) -> list[str]:
     return random.sample(["b[01][.]svc", "b2[.]svc", "b[3-5][.]svc", "b.*"], random.randint(1, 2))
 
 
-CHANGES = ("added", "removed", "exchanged", "created", "nothing")
+CHANGES = ("added", "removed", "exchanged", "created", "nothing", "permuted")
+
+LISTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+    (("b7[.]svc",), ("b8[.]svc",)),
+    (("b7[.]svc", "b8[.]svc"), ()),
+    (("b7[.]svc",), ()),
+    (("b8[.]svc",), ("b7[.]svc",)),
+    ((), ("b8[.]svc", "b7[.]svc")),
+)
+"""Primary and secondary regexes of which any two have different primary ones."""
 
 
 @st.composite
@@ -58,6 +68,7 @@ def changed_policies(
         "added": (regexes[:-1], regexes),
         "removed": (regexes, regexes[:-1]),
         "exchanged": (regexes[:-1], regexes[1:]),
+        "permuted": (regexes, regexes[::-1]),
     }.get(kind, (regexes, regexes))
     assert old is not None
     new = {**old, "namespaces": now}
@@ -66,8 +77,13 @@ def changed_policies(
         listed = new["primary"]
         shorter = len(listed) > 1 and random.random() < 0.5
         new["primary"] = listed[:-1] if shorter else [*listed, "b7[.]svc"]
+        if old is not None and random.random() < 0.5:
+            for one, lists in zip((old, new), random.sample(LISTS, 2), strict=True):
+                one["primary"], one["secondary"] = map(list, lists)
+    elif random.random() < 0.5:
+        new["secondary"] = random.choice(([], ["b8[.]svc"], ["b9[.]svc", *new["secondary"]]))
     if random.random() < 0.5:
-        new |= {"secondary": random.choice(([], ["b8[.]svc"])), "minLimit": 2, "usageThreshold": 50}
+        new |= {"minLimit": 2, "usageThreshold": 50}
     namespaces = random.sample(NAMESPACES, random.randint(6, len(NAMESPACES)))
     case = {"scope": scope, "old": old, "new": new, "namespaces": namespaces}
     return Trial.of(CHANGE.id, case)
@@ -178,6 +194,9 @@ ABSENT = f"absent-[0-9]{DOTTED}"
 BY_LOAD = 0.75
 """Share of the cases in which the load decides among the permitted brokers, instead of chance."""
 
+GROUPED = 0.3
+"""Share of the cases whose namespace is in a group, which brokers of either kind serve."""
+
 
 @st.composite
 def isolated_brokers(
@@ -222,7 +241,7 @@ def isolated_brokers(
     names = [f"{host.format(one)}:8080" for one in numbers]
     if up == "neither" or (up == "both" and draw(st.booleans())):
         names.append(f"{random.choice(OTHERS)}:8080")
-    bundles = {f"shop/us/0x{n:07x}0_0x{n:07x}8": _measured(random) for n in range(len(names))}
+    bundles = {f"shop/us-{n}/0x00000000_0xffffffff": _measured(random) for n in range(len(names))}
     brokers = {
         name: {"cpu": {"usage": random.choice((0, 10, 50, 80)), "limit": 100}, "bundles": [one]}
         for name, one in zip(random.sample(names, len(names)), bundles, strict=True)
@@ -232,12 +251,15 @@ def isolated_brokers(
     settings: Json = {OVERLOAD_THRESHOLD: 85}
     if random.random() < BY_LOAD:
         settings[PLACEMENT_STRATEGY] = PACKAGE + LEAST_RATE
+    apart = [namespace_of(one) for one in bundles if random.random() < 0.7]
+    grouped = random.random() < GROUPED
     case = {
-        "settings": settings,
+        "settings": sometimes_as_text(random, settings),
         "bundle": f"{namespace}/0x{lower:08x}_0x{min(lower + (1 << 30), 0xFFFFFFFF):08x}",
         "brokers": brokers,
         "bundles": bundles,
-        **{name: {} for name in ("preallocated", "domains", "groups", "versions")},
+        **{name: {} for name in ("preallocated", "domains", "versions")},
+        "groups": dict.fromkeys((namespace, *apart), "apart") if grouped else {},
         "isolation": [],
         "policies": policies,
     }

@@ -338,3 +338,43 @@ def many_partitions(draft: StoryDraft) -> None:
     space = draft.space(None)
     for _ in range(draft.random.randint(10, 14)):
         draft.use(space, 1)
+
+
+MAX_OVERRIDES = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
+
+
+def stop_with_many_bundles(draft: StoryDraft) -> None:
+    """Shut down a broker that owns more bundles than are reassigned at the same time."""
+    draft.settings[MAX_OVERRIDES] = draft.random.choice((1, 2, "1", "3"))
+    draft.up(draft.random.randint(1, 2))
+    for _ in range(draft.random.randint(1, 2)):
+        space = draft.space(draft.random.choice((4, 16)))
+        for _ in range(draft.random.randint(8, 12)):
+            draft.use(space, draft.random.choice((0, 1)))
+    draft.up()
+    draft.add_event("broker_stop", broker=draft.brokers[0])
+    draft.tick()
+
+
+def destination_that_is_down(draft: StoryDraft) -> None:
+    """Unload bundles to a broker that has crashed, and to others."""
+    crew(draft, fewest=2)
+    for _ in range(draft.random.randint(1, 3)):
+        draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5)))
+    crashed = draft.random.choice(draft.brokers)
+    draft.add_event("broker_down", broker=crashed)
+    for _ in range(draft.random.randint(1, 3)):
+        to = draft.random.choice((crashed, crashed, *draft.brokers))
+        draft.add_event("unload", bundleOf=draft.random.choice(draft.topics), to=to)
+
+
+def split_by_hand(draft: StoryDraft) -> None:
+    """Split bundles as an administrator while the unloading of parts is disabled."""
+    draft.settings[AUTO_UNLOAD] = draft.random.choice((False, False, "false"))
+    crew(draft, fewest=draft.random.choice((1, 2, 2)))
+    for _ in range(draft.random.randint(1, 2)):
+        space = draft.space(draft.random.choice((1, 1, 4)))
+        for _ in range(draft.random.randint(3, 6)):
+            draft.use(space, draft.random.choice((0, 1)))
+    for _ in range(draft.random.randint(1, 3)):
+        draft.add_event("split", bundleOf=draft.random.choice(draft.topics))

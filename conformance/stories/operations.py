@@ -191,6 +191,12 @@ class Course:
                 found.setdefault(one.bundle.rpartition("/")[0], scene.after.place)
         return found
 
+    def unloads_to_crashed(self, scene: Scene) -> bool:
+        """True if an administrator unloads a bundle to a broker that crashed and is down."""
+        past, to = self.scenes[: scene.after.place - 1], scene.about.get("to", "")
+        about = [one.kind for one in past if one.after.valid and one.about.get("broker") == to]
+        return about[-1:] == ["broker_down"]
+
     def whole(self, namespace: str, scene: Scene) -> bool:
         """True if a namespace certainly has a single bundle during a scene."""
         return self.undivided(namespace, scene) == 1

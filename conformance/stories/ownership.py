@@ -21,6 +21,7 @@ from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import HASHES, PARTITION, HashRange
 
 SPLITS = (plots.grown, plots.grown_in_place, plots.split_on_a_busy_broker)
+CRASHES = (draws.crashes, draws.leaders, plots.destination_that_is_down)
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
 
 
@@ -101,14 +102,16 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
             expect.that(new in assigned, allowed, assigned or "not assigned")
 
 
-@REPLAY.check("OWN-04", draws=draws.stories(draws.crashes, draws.leaders, draws.without_brokers))
+@REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
 def others_take_the_topics_of_a_crashed_broker(
     _case: Story, answer: Course, expect: Expect
 ) -> None:
-    """Another active broker soon owns the topics of a crashed broker."""
+    """Another active broker soon owns the topics of a crashed broker, which is given none."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
+        if expect.reached(answer.unloads_to_crashed(scene)):
+            _owns_nothing(scene, scene.about["to"], expect)
         if scene.kind == "restart" and scene.after.valid and len(up) > 1:
             _keeps_nothing(scene, expect)
         if scene.kind == "broker_down" and scene.after.valid:
@@ -125,6 +128,12 @@ def others_take_the_topics_of_a_crashed_broker(
                 del orphans[topic]
             elif not up:
                 orphans[topic] = clock
+
+
+def _owns_nothing(scene: Scene, name: str, expect: Expect) -> None:
+    """Demand that a broker that is down owns no topic."""
+    owned = [topic for topic, owner in scene.now.owners.items() if owner == name]
+    expect.nothing(owned, f"{scene}: {name} is down")
 
 
 def _keeps_nothing(scene: Scene, expect: Expect) -> None:
@@ -370,11 +379,11 @@ def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: E
             expect.that(now == to, f"{scene}: {to} owns {topic}", now or "nobody")
 
 
-@REPLAY.check("OWN-17", draws=draws.stories(draws.stops))
+@REPLAY.check("OWN-17", draws=draws.stories(draws.stops, plots.stop_with_many_bundles))
 def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expect: Expect) -> None:
     """A broker that shuts down unloads exactly the bundles that it owns, once each."""
     for scene in answer:
-        name = scene.about.get("broker")
+        name = str(scene.about.get("broker"))
         owned = [space_of(topic) for topic, one in scene.then.owners.items() if one == name]
         if scene.kind != "broker_stop" or not expect.reached(scene.after.valid and bool(owned)):
             continue
@@ -388,5 +397,4 @@ def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expec
             if answer.most_bundles(space, scene) == scene.after.spaces[space]:
                 allowed = f"{scene}: at most {most} bundles of {space} are unloaded"
                 expect.that(len(found) <= most, allowed, len(found))
-        kept = [topic for topic, owner in scene.now.owners.items() if owner == name]
-        expect.nothing(kept, f"{scene}: {name} is down")
+        _owns_nothing(scene, name, expect)

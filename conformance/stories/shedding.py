@@ -307,10 +307,23 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
             yield from one.into
 
 
-@REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place))
+def _by_hand(answer: Course) -> Iterator[tuple[Scene, Division]]:
+    """Yield the splits that administrators request, if nothing is unloaded.
+
+    The setting is about the splits of brokers, so that a request may unload the parts.
+    """
+    for scene in answer:
+        if scene.kind == "split" and scene.after.valid and not scene.now.unloaded:
+            yield from ((scene, one) for one in scene.now.split)
+
+
+@REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place, plots.split_by_hand))
 def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """If the unloading of parts is disabled, they stay with the bundle's owner."""
-    for scene, one in _by_brokers(answer):
+    """If the unloading of parts is disabled, they stay with the bundle's owner.
+
+    After an administrator's split they do unless they are unloaded.
+    """
+    for scene, one in (*_by_brokers(answer), *_by_hand(answer)):
         space = one.bundle.rpartition("/")[0]
         if _unloads_parts(scene) is not False or scene.now.shed():
             continue

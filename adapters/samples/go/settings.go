@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 const builtIn = "org.apache.pulsar.broker.loadbalance.impl."
 
@@ -42,12 +45,16 @@ func (s settings) text(name string) string    { return given[string](s, name) }
 func (s settings) on(name string) bool        { return given[bool](s, name) }
 
 // Returns the value of a setting; panics if the case lacks it, or has one of another type.
+// Text, which broker.conf consists of, is read as a value of that type.
 func given[T any](s settings, name string) T {
 	value := s[name]
 	if value == nil {
 		value = defaults[name]
 	}
 	found, fits := value.(T)
+	if text, isText := value.(string); isText && !fits {
+		fits = json.Unmarshal([]byte(text), &found) == nil
+	}
 	if !fits {
 		panic(fmt.Sprintf("setting %s is needed, and the case says %v", name, value))
 	}

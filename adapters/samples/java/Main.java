@@ -374,8 +374,8 @@ public class Main {
         String reading(String name) { return readings.get(name); }
         List<String> strings(String name) { return data.get(name, List.of()); }
         Obj settings() { return data.get("settings", new Obj()); }
-        double number(String name) { return (Double) setting(name); }
-        boolean on(String name) { return (Boolean) setting(name); }
+        double number(String name) { return Double.parseDouble(setting(name).toString()); }
+        boolean on(String name) { return Boolean.parseBoolean(setting(name).toString()); }
         String text(String name) { return (String) setting(name); }
         double weight(String resource) { return number(WEIGHTS.get(resource, "")); }
 
