@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, fault_count
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 
@@ -31,7 +32,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     if "documents" in found:
         yield from ("", *_difference_lines(found["documents"], found["profile"]))
     if "asked" in found:
-        yield from ("", *_comparison_lines(found["asked"]))
+        yield from ("", *_comparison_lines(found["asked"], found["profile"]))
     for fault in faults:
         yield from ("", *_fault_lines(fault))
     if faults:
@@ -132,7 +133,7 @@ def _rule_lines(rules: Json) -> list[str]:
     return table(("rule", *VERDICTS), rows, numbers=True)
 
 
-def _comparison_lines(asked: Json) -> list[str]:
+def _comparison_lines(asked: Json, profile: str) -> list[str]:
     headings = ("what would be unloaded", *(f"by {side} settings" for side in SIDES))
     rows = [
         (unit, *(_format_amount(asked[side][name]) for side in SIDES))
@@ -141,7 +142,11 @@ def _comparison_lines(asked: Json) -> list[str]:
     told = (
         f"{asked['both']} bundles under both, {asked['only_asked']} only under the asked settings"
     )
-    return [*table(headings, rows, numbers=True), told]
+    lines = [*table(headings, rows, numbers=True), told]
+    if specs.load().profile(profile).released:
+        more = "simulate --history FILE decides as the release does"
+        lines += paragraph(f"without the release's least traffic of an unload; {more}", 2, "")
+    return lines
 
 
 ROWS = {

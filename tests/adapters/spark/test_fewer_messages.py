@@ -3,6 +3,10 @@
 from collections import deque
 from types import SimpleNamespace
 
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
 from pulsar_conformance.adapters.spark.messages import (
     KEPT,
     SHORT,
@@ -11,6 +15,8 @@ from pulsar_conformance.adapters.spark.messages import (
     in_one_message,
     remember_results,
 )
+
+pytestmark = pytest.mark.spark
 
 
 def test_a_constant_column_is_requested_only_once():
