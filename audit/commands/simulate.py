@@ -163,14 +163,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the results; return 1 if a `must` rule is violated, 2 on failure."""
-    if args.moves and not args.json:
-        raise BadWorld("--moves is for --json; add it")
     return status_of(lambda: _run(args), AdapterError)
 
 
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
+    if args.moves and not args.json:
+        raise BadWorld("--moves is for --json; add it")
     args.strategy = args.strategy and short_name(args.strategy)
     if args.smallest:
         return _search(args)

@@ -27,14 +27,7 @@ def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that create a namespace with these bundles and settings."""
-    return st.builds(
-        lambda count, given, random: Trial.of(
-            "bundles.create", {"bundles": count, "settings": sometimes_as_text(random, given)}
-        ),
-        bundles,
-        settings,
-        randoms,
-    )
+    return _creation(bundles.map(lambda count: {"bundles": count}), settings)
 
 
 def created_by(creator: str) -> st.SearchStrategy[Trial]:
@@ -44,11 +37,17 @@ def created_by(creator: str) -> st.SearchStrategy[Trial]:
         st.tuples(counts, counts).map(lambda two: {DEFAULT: two[0], SYSTEM: two[1]}),
         st.tuples(st.sampled_from((DEFAULT, SYSTEM)), counts).map(lambda one: dict([one])),
     )
+    return _creation(st.just({"bundles": None, "creator": creator}), settings)
+
+
+def _creation(
+    asked: st.SearchStrategy[Json], settings: st.SearchStrategy[Json]
+) -> st.SearchStrategy[Trial]:
     return st.builds(
-        lambda given, random: Trial.of(
-            "bundles.create",
-            {"bundles": None, "creator": creator, "settings": sometimes_as_text(random, given)},
+        lambda one, given, random: Trial.of(
+            "bundles.create", {**one, "settings": sometimes_as_text(random, given)}
         ),
+        asked,
         settings,
         randoms,
     )

@@ -5,7 +5,6 @@ policies.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -38,6 +37,8 @@ from pulsar_conformance.conformance.common.image_tags import GIVE_RELEASE, Image
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.loads import SPARED
 from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.judged import (
     caveat,
@@ -45,9 +46,6 @@ from pulsar_conformance.specs.judged import (
     nearest_profile,
     version_of_released,
 )
-
-OWN_NAMESPACE = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?(?P<broker>[^/:]+:\d+)/[^/]+")
-"""Pattern of the bundles of a broker's own namespaces, for heartbeats and the SLA monitor."""
 
 
 @dataclass(frozen=True)
@@ -283,10 +281,10 @@ def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
     Only then is an SLA monitor's bundle placed by the load manager; one of a heartbeat never is.
     Errors: `BadSnapshot` if the bundle belongs to the broker that is named.
     """
-    named = OWN_NAMESPACE.fullmatch(bundle)
-    if named is None:
+    namespace = namespace_of(bundle)
+    if not any(SPARED[one].fullmatch(namespace) for one in ("own", "own-without-cluster")):
         return
-    broker = named["broker"]
+    broker = namespace.rpartition("/")[2]
     kind = "heartbeats" if bundle.startswith("pulsar/") else "the SLA monitor"
     active = {*broker_ids(snapshot).values(), *snapshot.brokers} & {broker, host_of(broker)}
     if active or kind == "heartbeats":

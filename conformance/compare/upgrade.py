@@ -54,9 +54,10 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
         return later[:1]
     last = nearest_release(to)
     if last not in later and numbers_of(to) <= numbers_of(found.version):
-        told = f"--to {to}: name a version after {found.version}"
-        known_ones = f"known releases are {', '.join(known)}"
-        raise UserError(f"{told}; {known_ones}; --release gives the version that reads the file")
+        raise UserError(
+            f"--to {to}: name a version after {found.version}; known releases are "
+            f"{', '.join(known)}; --release gives the version that reads the file"
+        )
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.stories.draw_stories import CAPACITY, StoryDraft, crew
+from pulsar_conformance.conformance.stories.draw_stories import (
+    CAPACITY,
+    StoryDraft,
+    crew,
+    use_namespaces,
+)
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, AUTO_UNLOAD, MAX_BUNDLES, MAX_TOPICS
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
 from pulsar_conformance.reference.story.timers import (
@@ -161,10 +166,7 @@ def grown(draft: StoryDraft) -> None:
     if draft.random.random() < 0.5:
         draft.settings[MAX_BUNDLES] = draft.random.choice((2, 3, 4))
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
-    for _ in range(draft.random.randint(1, 2)):
-        space = draft.space(draft.random.choice((1, 1, 2)))
-        for _ in range(draft.random.randint(2, 8)):
-            draft.use(space, draft.random.choice((1, 5)))
+    use_namespaces(draft, (1, 1, 2), (2, 8), (1, 5), count=draft.random.randint(1, 2))
     for _ in range(draft.random.randint(1, 4)):
         draft.tick(draft.settings[REPORT_INTERVAL])
     draft.noise()
@@ -347,10 +349,7 @@ def stop_with_many_bundles(draft: StoryDraft) -> None:
     """Shut down a broker that owns more bundles than are reassigned at the same time."""
     draft.settings[MAX_OVERRIDES] = draft.random.choice((1, 2, "1", "3"))
     draft.up(draft.random.randint(1, 2))
-    for _ in range(draft.random.randint(1, 2)):
-        space = draft.space(draft.random.choice((4, 16)))
-        for _ in range(draft.random.randint(8, 12)):
-            draft.use(space, draft.random.choice((0, 1)))
+    use_namespaces(draft, (4, 16), (8, 12), (0, 1), count=draft.random.randint(1, 2))
     draft.up()
     draft.add_event("broker_stop", broker=draft.brokers[0])
     draft.tick()
@@ -372,9 +371,6 @@ def split_by_hand(draft: StoryDraft) -> None:
     """Split bundles as an administrator while the unloading of parts is disabled."""
     draft.settings[AUTO_UNLOAD] = draft.random.choice((False, False, "false"))
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
-    for _ in range(draft.random.randint(1, 2)):
-        space = draft.space(draft.random.choice((1, 1, 4)))
-        for _ in range(draft.random.randint(3, 6)):
-            draft.use(space, draft.random.choice((0, 1)))
+    use_namespaces(draft, (1, 1, 4), (3, 6), (0, 1), count=draft.random.randint(1, 2))
     for _ in range(draft.random.randint(1, 3)):
         draft.add_event("split", bundleOf=draft.random.choice(draft.topics))

@@ -182,14 +182,17 @@ def _setting(draft: StoryDraft) -> None:
     draft.add_event("setting", name=name, value=value, how=draft.random.choice(("conf", "dynamic")))
 
 
+def _at_a_broker(kind: str) -> Callable[[StoryDraft], object]:
+    return lambda draft: draft.add_event(kind, broker=_some_broker(draft))
+
+
 RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
     lambda draft: draft.tick(draft.random.choice((0, 0.5, 1, 1, 2, 7))),
     lambda draft: draft.change(_some_topic(draft), draft.random.choice((0, 1, 5, 20, 40))),
     lambda draft: draft.use(_some_space(draft), draft.random.choice((0, 1, 5, 20))),
     lambda draft: draft.space(draft.random.choice((None, 1, 1, 2, 4))),
     lambda draft: draft.add_event("namespace", name=_some_space(draft), bundles=2),
-    lambda draft: draft.add_event("broker_down", broker=_some_broker(draft)),
-    lambda draft: draft.add_event("restart", broker=_some_broker(draft)),
+    *map(_at_a_broker, ("broker_down", "restart")),
     lambda draft: draft.add_event("leader_lost"),
     _join_again,
     _unload,
@@ -203,9 +206,7 @@ RANDOM_EVENTS: tuple[Callable[[StoryDraft], object], ...] = (
 
 EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     StoryDraft.up,
-    lambda draft: draft.add_event("broker_down", broker=_some_broker(draft)),
-    lambda draft: draft.add_event("broker_stop", broker=_some_broker(draft)),
-    lambda draft: draft.add_event("restart", broker=_some_broker(draft)),
+    *map(_at_a_broker, ("broker_down", "broker_stop", "restart")),
     lambda draft: draft.add_event("leader_lost"),
     StoryDraft.space,
     _domain,
@@ -275,7 +276,7 @@ def without_brokers(draft: StoryDraft) -> None:
 def crashes(draft: StoryDraft) -> None:
     """Crash brokers that own bundles, one after another."""
     crew(draft, fewest=2)
-    _use_namespaces(draft, (1, 1, 2), topics=(1, 2))
+    use_namespaces(draft, (1, 1, 2), topics=(1, 2))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, len(draft.brokers))):
         draft.add_event(
             draft.random.choice(("broker_down", "broker_down", "restart")), broker=broker
@@ -288,7 +289,7 @@ def crashes(draft: StoryDraft) -> None:
 def other_brokers(draft: StoryDraft) -> None:
     """Let brokers come, go and lead, or change their surroundings, while others own bundles."""
     crew(draft, fewest=2)
-    _use_namespaces(draft, (1, 1, 4))
+    use_namespaces(draft, (1, 1, 4))
     for happens in draft.random.sample(EVENTS_WITHOUT_LOAD, 4):
         happens(draft)
 
@@ -296,7 +297,7 @@ def other_brokers(draft: StoryDraft) -> None:
 def story_with_unloads(draft: StoryDraft) -> None:
     """Unload topics, bundles and namespaces while others are in use."""
     crew(draft, fewest=draft.random.choice((1, 2, 2)))
-    _use_namespaces(draft, (1, 1, 1, 4))
+    use_namespaces(draft, (1, 1, 1, 4))
     if draft.random.random() < 0.3:
         draft.spaces.append(f"{draft.spaces[-1]}0")
         draft.add_event("namespace", name=draft.spaces[-1], bundles=1)
@@ -314,7 +315,7 @@ def story_with_unloads(draft: StoryDraft) -> None:
 def unused_bundles(draft: StoryDraft) -> None:
     """Use one or two topics in namespaces with many bundles."""
     crew(draft)
-    _use_namespaces(draft, (4, 16, 32), topics=(0, 2), loads=(0, 1, 5))
+    use_namespaces(draft, (4, 16, 32), topics=(0, 2), loads=(0, 1, 5))
     draft.tick(draft.random.choice((0, 1)))
 
 
@@ -331,7 +332,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
 def stops(draft: StoryDraft) -> None:
     """Shut down brokers that own bundles of one or many namespaces, some of them idle."""
     crew(draft, fewest=2)
-    _use_namespaces(draft, (1, 4, 16), loads=(0, 1, 5, 20))
+    use_namespaces(draft, (1, 4, 16), loads=(0, 1, 5, 20))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
         draft.add_event("broker_stop", broker=broker)
         draft.tick(draft.random.choice((0, 1)))
@@ -381,14 +382,15 @@ def leaders(draft: StoryDraft) -> None:
     draft.noise()
 
 
-def _use_namespaces(
+def use_namespaces(
     draft: StoryDraft,
     bundles: Sequence[int],
     topics: tuple[int, int] = (1, 3),
     loads: Sequence[int] = (1, 5, 20),
+    count: int | None = None,
 ) -> None:
     """Create namespaces with one of these numbers of bundles, and use topics in each."""
-    for _ in range(_count(draft)):
+    for _ in range(_count(draft) if count is None else count):
         space = draft.space(draft.random.choice(bundles))
         for _ in range(draft.random.randint(*topics)):
             draft.use(space, draft.random.choice(loads))

@@ -114,11 +114,11 @@ class ReleasedPlacement:
         if self.strategy != LEAST_RATE:
             yield Step("strategy", self.strategy)
         yield Step("threshold", f"{plain(as_percent(self.threshold))} %")
+        overloaded = ": overloaded, left out" if self._leaves_out_overloaded else ": overloaded"
         for name in filter(self.candidates.__contains__, self.known.case["brokers"]):
             usage, resource = self.usage[name]
             at = f"{plain(as_percent(usage))} % of {resource}"
-            out = ": overloaded" if name in self.overloaded else ""
-            out += ", left out" if out and self._leaves_out_overloaded else ""
+            out = overloaded if name in self.overloaded else ""
             yield Step(name, f"{at}, {messages(Fraction(self.rates[name]))} long-term{out}")
         yield Step("decision", self._decision())
 
