@@ -7,7 +7,7 @@ import pytest
 
 LOADED = """
 import contextlib, io, sys
-from pulsar_conformance.conformance.commands.entry import entry
+from pulsar_conformance.conformance.__main__ import entry
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     entry()
 print(*(name for name in sys.modules if name.startswith("pulsar_conformance")))

@@ -14,11 +14,11 @@ from pulsar_conformance.adapters.spark import average, shedding
 from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Made
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.settings_at import INTERVAL
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-POINTS = float(expect.POINTS)
+POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
 LONG = 1 << 20

@@ -11,7 +11,7 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, formatting, settings_at, streaks
 from pulsar_conformance.audit.verdicts.extensible import HORIZON, NO_NEXT
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -81,6 +81,6 @@ def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
     last = last.agg(F.max_by("used", "seen").alias("used")).groupBy(*KEY)
     order = last.agg(F.array_sort(F.collect_list(F.struct("used", "broker"))).alias("order"))
     first, second = (F.get("order", F.lit(place)) for place in (0, 1))
-    clear = second["used"] - first["used"] > float(expect.POINTS)
+    clear = second["used"] - first["used"] > float(check.POINTS)
     least = order.select(*KEY, F.when(clear, first["broker"]).alias("least"))
     return rows.join(F.broadcast(least), KEY, "left")

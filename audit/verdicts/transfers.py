@@ -17,11 +17,11 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
 from pulsar_conformance.audit.verdicts import extensible, planned
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-POINTS = float(expect.POINTS)
+POINTS = float(check.POINTS)
 EDGE = 1e-3
 """Share by which limits are changed to find out whether a condition holds clearly."""
 

@@ -15,9 +15,14 @@ from pulsar_conformance.conformance.any_answer.transformations import (
 )
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.check import CHECKS, check_exchanges
+from pulsar_conformance.conformance.common.check import (
+    CHECKS,
+    Expect,
+    LeftUnanswered,
+    check_exchanges,
+    readable,
+)
 from pulsar_conformance.conformance.common.events import AN_ANSWER
-from pulsar_conformance.conformance.common.expect import Expect, LeftUnanswered, readable
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
     Exchange,

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms

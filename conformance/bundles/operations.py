@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from pulsar_conformance.conformance.common.check import Violated, same
 from pulsar_conformance.conformance.common.clusters import (
     LEFT,
     RIGHT,
@@ -17,7 +18,6 @@ from pulsar_conformance.conformance.common.clusters import (
     example_broker,
     example_bundle_data,
 )
-from pulsar_conformance.conformance.common.expect import Violated, same
 from pulsar_conformance.conformance.common.operation import (
     FlatCase,
     NamesUsed,

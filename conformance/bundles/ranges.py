@@ -10,7 +10,7 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
 from pulsar_conformance.conformance.bundles.operations import CREATE, LOCATE, Located, Locating
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.reference.numbers import Fraction

@@ -9,8 +9,7 @@ from itertools import pairwise
 from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.bundles.growth import FEWEST_TOPICS
 from pulsar_conformance.conformance.bundles.operations import LOCATE, SPLIT, WHOLE, Located, Parts
-from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.expect import Expect, same
+from pulsar_conformance.conformance.common.check import Expect, check_exchanges, same
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Asked, Exchange, Trial
 from pulsar_conformance.reference.cluster import Rates

@@ -73,6 +73,12 @@ def bundles_named_in(case: Json) -> set[str]:
     return {*reported, *case["bundles"], *case.get("recentlyUnloaded", ())}
 
 
+def is_part(bundle: str, whole: str) -> bool:
+    """True if a bundle's range lies within that of another bundle of the same namespace."""
+    alike = namespace_of(bundle) == namespace_of(whole)
+    return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
+
+
 LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 TOPICS = [f"persistent://t/ns/orders-{number}" for number in range(4)]
 

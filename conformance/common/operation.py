@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from pulsar_conformance.conformance.common.check import (
     Draws,
+    LeftUnanswered,
     OneQuestion,
     OnOne,
     OnSeveral,
@@ -15,7 +16,6 @@ from pulsar_conformance.conformance.common.check import (
     register,
 )
 from pulsar_conformance.conformance.common.events import AN_ANSWER
-from pulsar_conformance.conformance.common.expect import LeftUnanswered
 from pulsar_conformance.conformance.common.trial import Asked, Exchange, Json
 from pulsar_conformance.reference import Readings, Settings
 

@@ -13,8 +13,9 @@ from random import Random
 from typing import Literal
 
 from pulsar_conformance import fixtures, specs
+from pulsar_conformance.conformance.any_answer.edits import edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -48,6 +49,18 @@ ONE_VARIED_IN = 4
 
 It gets other names, another notation, or additions without effect.
 """
+
+ONE_EDITED_IN = 4
+"""One in this many drawn trials is replaced by an edited one, which no strategy aims at.
+
+The others are kept and edited as well if they are small, since small cases cost little.
+"""
+
+SMALL = 1_500
+"""Maximum number of bytes of a small trial."""
+
+EDITING_ATTEMPTS = 4
+"""Number of attempts to edit a trial so that it stays valid."""
 
 GROWTH_LIMIT = 8
 """Largest factor by which the number of draws grows at once if they yield too few questions."""
@@ -116,7 +129,9 @@ def trials_of_rule(
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
     for trial in draw_trials(rule.id, profile, plan.seed, examples):
-        yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
+        own = _with_its_strategy(trial, rule, implementation)
+        if own is trial or bad_trial(own, defaults) is None:
+            yield SourcedTrial("drawn", own)
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
@@ -147,7 +162,20 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
         for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
             other = _vary(trials[index], random)
             trials[index] = trials[index] if bad_trial(other, defaults) else other
+        random = Random(f"{seed}/{profile}/{rule}/edited")
+        for index, trial in enumerate(trials[:]):
+            if index % ONE_EDITED_IN == 1:
+                trials[index] = _edit(trial, random, defaults)
+            elif fits(trial, SMALL) and (other := _edit(trial, random, defaults)) != trial:
+                trials.append(other)
     return tuple(trials)
+
+
+def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:
+    """Return a trial with random edits that leave it valid, or the trial if none is found."""
+    attempts = (edited(trial, random) for _ in range(EDITING_ATTEMPTS))
+    valid = (one for one in attempts if one != trial and bad_trial(one, defaults) is None)
+    return next(valid, trial)
 
 
 def _vary(trial: Trial, random: Random) -> Trial:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial, lacks_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
-from pulsar_conformance.conformance.common.events import AN_ANSWER
-from pulsar_conformance.conformance.common.expect import (
+from pulsar_conformance.conformance.common.check import (
     Expect,
     LeftUnanswered,
     NotReached,
     Violated,
 )
+from pulsar_conformance.conformance.common.events import AN_ANSWER
 from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.context import WithoutAnswer

@@ -7,7 +7,7 @@ from itertools import islice
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.expect import Expect, same
+from pulsar_conformance.conformance.common.check import Expect, same
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from pulsar_conformance.conformance.common.check import POINTS, Expect
 from pulsar_conformance.conformance.common.clusters import (
     LEFT,
     RIGHT,
@@ -16,7 +17,6 @@ from pulsar_conformance.conformance.common.clusters import (
     report_problems,
     weight_problems,
 )
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
 from pulsar_conformance.conformance.common.operation import (
     NamesUsed,
     Operation,
@@ -194,7 +194,7 @@ def due_reports(
 
 SETTINGS = (
     *((10, 5000, 15), (20, 1000, 1), (5, 60_000, 2), (0, 30_000, 30), (10, 2750, 15)),
-    *((10, 0, 15), (30, 1, 60), (150, 10_000, 1)),
+    *((10, 0, 15), (30, 1, 60), (150, 10_000, 1), (10, 5000, 43_200)),
 )
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from math import isclose
 from typing import Any
 
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
+from pulsar_conformance.conformance.common.check import NotReached
 from pulsar_conformance.conformance.common.clusters import (
     LEFT,
     bundle_name_problems,
@@ -20,7 +21,6 @@ from pulsar_conformance.conformance.common.clusters import (
     report_problems,
     weight_problems,
 )
-from pulsar_conformance.conformance.common.expect import NotReached
 from pulsar_conformance.conformance.common.operation import (
     FlatCase,
     NamesUsed,
@@ -51,7 +51,7 @@ from pulsar_conformance.reference.reports import NESTED, Report, Unreadable, rea
 from pulsar_conformance.reference.usage import NIC_SPEED, UNWEIGHTED, weights
 from pulsar_conformance.specs import schema
 
-POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
+POINTS, SHARE = float(check.POINTS), float(check.SHARE)
 
 
 def _same_rates(allowed: Json, answer: Json) -> bool:
@@ -310,7 +310,7 @@ def _same_usage(allowed: Json, answer: Json) -> bool:
 def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
     """True if there is a single busiest resource, or all are idle."""
     *_, second, most = sorted(usage_percents(case).values())
-    return most == 0 or most - second > expect.POINTS
+    return most == 0 or most - second > check.POINTS
 
 
 USAGE = Operation(

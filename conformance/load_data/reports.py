@@ -7,8 +7,7 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.check import check_exchanges
-from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
+from pulsar_conformance.conformance.common.check import POINTS, Expect, check_exchanges, same
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads, names

@@ -10,8 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.check import DerivedQuestions
-from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, DerivedQuestions, Expect
 from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads

@@ -8,7 +8,8 @@ from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.expect import Expect, Violated
+from pulsar_conformance.conformance.common.check import Expect, Violated
+from pulsar_conformance.conformance.common.clusters import is_part
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing import aim
@@ -100,8 +101,7 @@ class Applied:
         """Yield each change with the state before it, according to the answer."""
         units = _states(self.case["units"])
         for index, change in enumerate(self.case["changes"]):
-            bundle, state = change["bundle"], State.read(change)
-            counts = index not in self.ignored
+            bundle, state, counts = change["bundle"], State.read(change), index not in self.ignored
             yield ChannelTurn(bundle, units.get(bundle), state, counts)
             if counts:
                 units[bundle] = state
@@ -187,11 +187,10 @@ FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
     """Yield changes of a bundle or its parts, with letters replaced by broker names."""
-    parts = {"lower": LOWER, "upper": UPPER}
+    parts = {"lower": LOWER.rpartition("/")[2], "upper": UPPER.rpartition("/")[2]}
     for step in steps:
         state, to, source, *part = step.split()
-        ranges = [parts[one].rpartition("/")[2] for one in part]
-        name = f"{namespace_of(bundle)}/{ranges[0]}" if part else bundle
+        name = f"{namespace_of(bundle)}/{parts[part[0]]}" if part else bundle
         yield change_of(name, state, brokers.get(to), brokers.get(source))
 
 
@@ -316,17 +315,18 @@ def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expec
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
 def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> None:
     """The owner's split, the new parts, and the end of the bundle count."""
-    splitting: set[tuple[str, str | None]] = set()
+    splitting: dict[str, str | None] = {}
     for turn in answer.turns():
-        change = turn.change
+        change, bundle = turn.change, turn.bundle
         begun = change.name == "splitting" and turn.finds("owned") and turn.owner == change.source
         ended = change.name == "deleted" and turn.finds("splitting") and turn.continues
-        part = (namespace_of(turn.bundle), change.to) in splitting
+        part = any(owner == change.to and is_part(bundle, one) for one, owner in splitting.items())
         created = change.name == "owned" and change.source is None and turn.finds(None) and part
         if begun or ended or created:
             turn.demand(True, expect)
-        if change.name == "splitting" and turn.counts:
-            splitting.add((namespace_of(turn.bundle), change.source))
+        if turn.counts:
+            splitting.pop(bundle, None)
+            splitting |= {bundle: change.source} if change.name == "splitting" else {}
 
 
 def _only_the_owner(answer: Applied, expect: Expect, change: str, then: str) -> None:

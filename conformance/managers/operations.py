@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.operation import Operation, same_field
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing import aim

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.placement import draw_domains as draws
 from pulsar_conformance.conformance.placement.operations import ASSIGN, SPREAD

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms, sometimes_as_text
 from pulsar_conformance.conformance.placement.operations import (
@@ -46,6 +46,7 @@ CHANGES = ("added", "removed", "exchanged", "created", "nothing", "permuted")
 LISTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (("b7[.]svc",), ("b8[.]svc",)),
     (("b7[.]svc", "b8[.]svc"), ()),
+    (("b7[.]svc|b8[.]svc",), ()),
     (("b7[.]svc",), ()),
     (("b8[.]svc",), ("b7[.]svc",)),
     ((), ("b8[.]svc", "b7[.]svc")),
@@ -243,7 +244,7 @@ def isolated_brokers(
         names.append(f"{random.choice(OTHERS)}:8080")
     bundles = {f"shop/us-{n}/0x00000000_0xffffffff": _measured(random) for n in range(len(names))}
     brokers = {
-        name: {"cpu": {"usage": random.choice((0, 10, 50, 80)), "limit": 100}, "bundles": [one]}
+        name: {"cpu": {"usage": random.choice((0, 10, 50, 80, 95)), "limit": 100}, "bundles": [one]}
         for name, one in zip(random.sample(names, len(names)), bundles, strict=True)
     }
     namespace = random.choice((OWN, OTHER)) if shared else OWN if own else "shop/eu"

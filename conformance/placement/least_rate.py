@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect, near
 from pulsar_conformance.conformance.common.trial import Asked, Json
 from pulsar_conformance.conformance.placement import draw_placements as draws
 from pulsar_conformance.conformance.placement.operations import PLACE

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect, near
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect, near
 from pulsar_conformance.conformance.placement.view import (
     Assigning,
     ComparedBroker,

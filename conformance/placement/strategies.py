@@ -9,7 +9,7 @@ from random import Random
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.check import POINTS, Expect
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.placement import draw_placements as draws

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.expect import Expect, readable
+from pulsar_conformance.conformance.common.check import Expect, readable
 from pulsar_conformance.conformance.common.operation import FlatCase, Operation
 from pulsar_conformance.conformance.common.trial import Json, Trial
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.common.check import DerivedQuestions
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import DerivedQuestions, Expect
 from pulsar_conformance.conformance.common.trial import Asked, Json, Question, copied
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities

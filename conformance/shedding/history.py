@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.check import POINTS, Expect
 from pulsar_conformance.conformance.shedding import draw_threshold as draws
 from pulsar_conformance.conformance.shedding.draw_cycles import (
     cycle_trials,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from pulsar_conformance.conformance.common.check import Violated
 from pulsar_conformance.conformance.common.clusters import (
     LEFT,
     RIGHT,
@@ -14,7 +15,6 @@ from pulsar_conformance.conformance.common.clusters import (
     example_bundle_data,
     weight_problems,
 )
-from pulsar_conformance.conformance.common.expect import Violated
 from pulsar_conformance.conformance.common.operation import NamesUsed, Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.shedding.quantities import is_determined

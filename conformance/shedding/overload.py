@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.common.check import SHARE, Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.shedding import draw_cycles as draws
 from pulsar_conformance.conformance.shedding import quantities

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from pulsar_conformance.conformance.common.expect import SHARE, Expect, near, same
+from pulsar_conformance.conformance.common.check import SHARE, Expect, near, same
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import MEGABYTE, Broker, Rates

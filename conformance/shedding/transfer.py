@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulsar_conformance.conformance.common.expect import POINTS, SHARE, Expect
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, Expect
 from pulsar_conformance.conformance.common.trial import Asked
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding import draw_transfer as draws

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.common.check import SHARE, Expect
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.conformance.shedding.draw_clusters import uniform

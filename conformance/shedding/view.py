@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pulsar_conformance.conformance.common.expect import POINTS, SHARE, near
+from pulsar_conformance.conformance.common.check import POINTS, SHARE, near
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker, Rates
 from pulsar_conformance.reference.numbers import (

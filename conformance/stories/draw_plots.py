@@ -12,6 +12,7 @@ from pulsar_conformance.conformance.stories.draw_stories import (
 )
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, AUTO_UNLOAD, MAX_BUNDLES, MAX_TOPICS
 from pulsar_conformance.reference.shedding import ENABLED, GRACE, PACKAGE, STRATEGY
+from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES
 from pulsar_conformance.reference.story.timers import (
     REPORT_INTERVAL,
     SHEDDING_INTERVAL,
@@ -347,9 +348,13 @@ MAX_OVERRIDES = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 
 def stop_with_many_bundles(draft: StoryDraft) -> None:
     """Shut down a broker that owns more bundles than are reassigned at the same time."""
-    draft.settings[MAX_OVERRIDES] = draft.random.choice((1, 2, "1", "3"))
-    draft.up(draft.random.randint(1, 2))
-    use_namespaces(draft, (4, 16), (8, 12), (0, 1), count=draft.random.randint(1, 2))
+    if draft.random.random() < 0.08:
+        draft.up()
+        use_namespaces(draft, (256,), (80, 90), (0,), count=1)
+    else:
+        draft.settings[MAX_OVERRIDES] = draft.random.choice((1, 2, "1", "3"))
+        draft.up(draft.random.randint(1, 2))
+        use_namespaces(draft, (4, 16), (8, 12), (0, 1), count=draft.random.randint(1, 2))
     draft.up()
     draft.add_event("broker_stop", broker=draft.brokers[0])
     draft.tick()
@@ -374,3 +379,15 @@ def split_by_hand(draft: StoryDraft) -> None:
     use_namespaces(draft, (1, 1, 4), (3, 6), (0, 1), count=draft.random.randint(1, 2))
     for _ in range(draft.random.randint(1, 3)):
         draft.add_event("split", bundleOf=draft.random.choice(draft.topics))
+
+
+def another_default(draft: StoryDraft) -> None:
+    """Change the default number of bundles before brokers start; create namespaces with it."""
+    for number in draft.random.sample((1, 2, 16), draft.random.randint(1, 2)):
+        how = draft.random.choice(("conf", "dynamic"))
+        draft.add_event("setting", name=DEFAULT_BUNDLES, value=number, how=how)
+    draft.up(draft.random.randint(1, 3))
+    for _ in range(2):
+        space = draft.space(None)
+        for _ in range(draft.random.randint(2, 4)):
+            draft.use(space, draft.random.choice((0, 1, 5)))

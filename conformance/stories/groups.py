@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pulsar_conformance.conformance.common.expect import POINTS, Expect
+from pulsar_conformance.conformance.common.check import POINTS, Expect
 from pulsar_conformance.conformance.placement.quantities import either
 from pulsar_conformance.conformance.placement.view import GroupSpread
 from pulsar_conformance.conformance.stories import draw_plots as plots
@@ -177,6 +177,8 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
         draft.use(space, draft.random.choice((0, 1)))
         if draft.random.random() < 0.2:
             draft.tick()
+        if draft.random.random() < 0.1:
+            draft.add_event("leader_lost")
 
 
 @REPLAY.check("ANTI-11", draws=draws.stories(first_of_a_group))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulsar_conformance.conformance.common.expect import POINTS, Expect, same
+from pulsar_conformance.conformance.common.check import POINTS, Expect, same
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story

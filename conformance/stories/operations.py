@@ -8,8 +8,8 @@ from functools import cached_property
 from json import dumps
 from typing import Any
 
+from pulsar_conformance.conformance.common.check import Violated
 from pulsar_conformance.conformance.common.clusters import TOPICS, example_rates, weight_problems
-from pulsar_conformance.conformance.common.expect import Violated
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.shedding.operations import history_share, legal_transfers

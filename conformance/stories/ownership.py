@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.conformance.common.expect import Expect
+from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
@@ -21,6 +21,7 @@ from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import HASHES, PARTITION, HashRange
 
 SPLITS = (plots.grown, plots.grown_in_place, plots.split_on_a_busy_broker)
+SPACES = (plots.many_partitions, plots.another_default)
 CRASHES = (draws.crashes, draws.leaders, plots.destination_that_is_down)
 ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.leaders)
 
@@ -36,7 +37,7 @@ def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expec
                 expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 
-@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, plots.many_partitions))
+@REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, *SPACES))
 def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
     """A namespace has at most as many owners as bundles; a single bundle has one owner."""
     for scene, assigned in courses.with_assigned(answer):
@@ -60,7 +61,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
                 expect.that(len(each) == 1, f"{scene}: one owner of all of {space}", each)
 
 
-@REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS))
+@REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS, *SPACES))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
     """Topics change owners only with their bundle, and go to the broker to which it is assigned."""
     for scene, left in courses.with_left(answer):
@@ -89,6 +90,8 @@ def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Exp
 def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
     bundle = f"{space}/{WHOLE}"
     assigned = [one.broker for one in scene.now.assigned if one.bundle == bundle]
+    parts = [one.bundle for one in scene.now.assigned if one.namespace == space]
+    expect.nothing([one for one in parts if one != bundle], f"{scene}: {bundle} is all of {space}")
     topics = courses.topics_of(scene.after, space)
     if len(assigned) == 1 and expect.reached(bool(topics)):
         owners = {scene.now.owner(topic) for topic in topics}
@@ -103,9 +106,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 
 @REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
-def others_take_the_topics_of_a_crashed_broker(
-    _case: Story, answer: Course, expect: Expect
-) -> None:
+def others_take_over_from_a_crashed_broker(_case: Story, answer: Course, expect: Expect) -> None:
     """Another active broker soon owns the topics of a crashed broker, which is given none."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
@@ -333,9 +334,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
         expect.that(fine, f"{allowed}, which carries far less", found)
 
 
-@REPLAY.check(
-    "OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, plots.many_partitions)
-)
+@REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, *SPACES))
 def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
     """No more bundles of a namespace are assigned than topics of it are in use."""
     for scene, assigned in courses.with_assigned(answer):
@@ -352,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Partitions that, hashed one by one, all fall in the same sixteenth once in 16^15 trials."""
+"""Partitions that, hashed one by one, share a sixteenth once in 16^15 trials."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.cases.legality import bad_case
-from pulsar_conformance.conformance.common.check import DerivedQuestions
-from pulsar_conformance.conformance.common.expect import Violated
+from pulsar_conformance.conformance.common.check import DerivedQuestions, Violated
 from pulsar_conformance.conformance.common.trial import Json, Question, canonical
 from pulsar_conformance.conformance.drawing import aim
 from pulsar_conformance.conformance.load_data.operations import USAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.conformance.common.expect import POINTS
+from pulsar_conformance.conformance.common.check import POINTS
 from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle
 from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene

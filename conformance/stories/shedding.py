@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pulsar_conformance.conformance.common.expect import SHARE, Expect
+from pulsar_conformance.conformance.common.check import SHARE, Expect
 from pulsar_conformance.conformance.shedding.quantities import can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, holds, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots

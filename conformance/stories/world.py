@@ -82,6 +82,12 @@ class Moment:
         return Settings({**self.base.given, **values}, self.base.defaults)
 
 
+NOBODY = ""
+"""No broker's name: a file's value that waits for it to start remains uncertain, as it does if a
+dynamic value was set before.
+"""
+
+
 def space_of(topic: str) -> str:
     """Return a topic's namespace."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
@@ -160,7 +166,9 @@ def _set(now: Moment, about: Json) -> dict[str, Any]:
     name = about["name"]
     known = now.is_known(name) and (name in now.changed or name in _given(now.base))
     former = now.value(name) if known else None
-    waiting = frozenset(now.brokers)
+    before = now.changed.get(name)
+    overridden = about["how"] == "conf" and before is not None and before.how == "dynamic"
+    waiting = frozenset({*now.brokers, *([NOBODY] if overridden else ())})
     one = Changed(former, about["value"], waiting, False, about["how"], known)
     return {"changed": {**now.changed, name: one}}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.numbers import plain
@@ -154,7 +154,7 @@ class Site:
     def _protocol(self) -> str:
         hello = shapes.fields_of(schema("message")["$defs"]["implementation"])
         asked = list(_exchanges(self.specs))
-        tolerance = {"points": plain(expect.POINTS), "share": f"{float(expect.SHARE):.5f}"}
+        tolerance = {"points": plain(check.POINTS), "share": f"{float(check.SHARE):.5f}"}
         page = {
             "operations": asked,
             "hello": hello,

@@ -89,7 +89,7 @@ class Stopping:
         if name == "yaml":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Stopping())
-from pulsar_conformance.conformance.commands.entry import entry
+from pulsar_conformance.conformance.__main__ import entry
 entry()
 """
     done = subprocess.run(

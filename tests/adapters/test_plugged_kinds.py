@@ -15,7 +15,7 @@ INSTALLED = Path(__file__).parent / "plugged_kind"
 
 def command(*words):
     """The command line, with the package installed."""
-    entry = "from pulsar_conformance.conformance.commands.entry import entry; entry()"
+    entry = "from pulsar_conformance.conformance.__main__ import entry; entry()"
     path = os.pathsep.join(filter(None, (str(INSTALLED), os.environ.get("PYTHONPATH"))))
     return subprocess.run(
         [sys.executable, "-c", entry, *words],

@@ -22,7 +22,7 @@ assert spark
 COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from pulsar_conformance.conformance.commands.entry import entry
+from pulsar_conformance.conformance.__main__ import entry
 entry()
 """
 """A shell's background jobs ignore interrupts, and so do their children."""

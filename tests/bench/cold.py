@@ -16,7 +16,7 @@ from pulsar_conformance.audit.fleet.writing import write_history
 
 from bench.audits import Rounds, Row, Tell, seconds
 
-ENTRY = "from pulsar_conformance.conformance.commands.entry import entry"
+ENTRY = "from pulsar_conformance.conformance.__main__ import entry"
 AUDIT = (sys.executable, "-c", f"import sys; {ENTRY}; sys.exit(entry() == 2)", "audit")
 """The command `pulsar-conformance audit`; faults that it finds are no failure of it."""
 

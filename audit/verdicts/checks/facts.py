@@ -14,13 +14,13 @@ from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCE
 from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import certainly, certainly_not
-from pulsar_conformance.conformance.common import expect
+from pulsar_conformance.conformance.common import check
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 Readings = Mapping[str, str]
 
-POINTS, SHARE = float(expect.POINTS), float(expect.SHARE)
+POINTS, SHARE = float(check.POINTS), float(check.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
 """Percentages that floating-point numbers of any size represent exactly."""
 

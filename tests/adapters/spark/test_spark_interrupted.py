@@ -19,7 +19,7 @@ HISTORY = Path(__file__).parents[3] / "fixtures" / "histories" / "cluster-3.0.7.
 COMMAND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from pulsar_conformance.conformance.commands.entry import entry
+from pulsar_conformance.conformance.__main__ import entry
 entry()
 """
 """A shell's background jobs ignore interrupts, and so do their children."""

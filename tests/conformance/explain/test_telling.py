@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.check import Expect, Violated, readable
 from pulsar_conformance.conformance.common.events import Failure, Verdict, ignore_event
-from pulsar_conformance.conformance.common.expect import Expect, Violated, readable
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.confirm import Confirmer
 from pulsar_conformance.conformance.engine.draw import SourcedTrial

@@ -1,6 +1,6 @@
 """Calculations print as many places as a verdict needs."""
 
-from pulsar_conformance.conformance.common.expect import SHARE
+from pulsar_conformance.conformance.common.check import SHARE
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 

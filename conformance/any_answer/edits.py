@@ -1,0 +1,203 @@
+"""Random edits of a drawn case, which lead to valid cases that no strategy aims at.
+
+A strategy combines what its author thought of. An edit changes one value, whatever it is: a limit
+that differs between two reports, a list with one entry more, a leader lost in the middle of a
+story. Whether the result is valid is up to the caller, and what it must be answered is up to the
+rules.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
+
+MOST_EDITS = 3
+"""Maximum number of edits of one case."""
+
+LARGE = 20_000
+"""Number of bytes from which a case is not edited, since that would take long."""
+
+GROWN = (17, 33, 65, 100, 129)
+"""Numbers of entries to which a map grows: just more than the sizes of common batches."""
+
+MAPS = frozenset(
+    {"settings", "stats", "lastStats", "bundles", "brokers", "recentlyUnloaded", "preallocated"}
+)
+"""Fields with values by name."""
+
+SETTING = "settings entry"
+"""The field of each setting; none is left out, since not every setting has a default."""
+
+GROWING = frozenset({"stats", "preallocated"})
+"""Maps to which copies of entries are added; transformations add entries to the others."""
+
+EVENTS: tuple[Json, ...] = (
+    {"leader_lost": {}},
+    {"tick": {"minutes": 1}},
+    {"tick": {"minutes": 30}},
+)
+"""Events that are possible at any moment of a story."""
+
+LASTING = frozenset({"minutes", "bundles", "value"})
+"""Numbers in stories that are not made many times as large, since that takes long to play."""
+
+SEPARATORS = ("|", ",")
+"""Texts by which lists are commonly joined."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A value of a case, and how to find it: in an object by its name, in a list by its index."""
+
+    parent: Any
+    key: Any
+    field: str
+    """The name of the value; for an entry of a list or of a map by name, derived from its name."""
+
+    @property
+    def value(self) -> Any:
+        """The value at this place."""
+        return self.parent[self.key]
+
+    def put(self, value: Any) -> None:
+        """Replace the value."""
+        self.parent[self.key] = value
+
+
+def edited(trial: Trial, random: Random) -> Trial:
+    """Return a trial of one question with a few random edits of its case.
+
+    The result may be invalid. A trial of several questions is returned unchanged, since its rule
+    compares them, and so is a large one.
+    """
+    if len(trial.questions) != 1 or trial.before or not fits(trial, LARGE):
+        return trial
+    [(operation, original)] = trial.questions
+    case = copied(original)
+    for _ in range(random.randint(1, MOST_EDITS)):
+        _edit(case, random)
+    return Trial((Question(operation, case),))
+
+
+def fits(trial: Trial, size: int) -> bool:
+    """True if the trial's cases have at most about this many bytes together."""
+    return sum(len(marshal.dumps(case)) for _operation, case in trial.questions) <= size
+
+
+def _edit(case: Json, random: Random) -> None:
+    """Edit a value of the case in place."""
+    places = list(_places(case))
+    if not places:
+        return
+    known = random.choice(sorted({place.field for place in places}))
+    place = random.choice([one for one in places if one.field == known])
+    kind, value = type(place.value), place.value
+    same = [one.value for one in places if one.field == known and one.value != value]
+    _edits_of(value)(place, [one for one in same if type(one) is kind], random)
+
+
+def _places(value: Any, field: str = "") -> Iterator[_Place]:
+    """Yield all places of a value, from the outside in."""
+    if isinstance(value, dict):
+        for name in value:
+            known = f"{field} entry" if field in MAPS else name
+            yield _Place(value, name, known)
+            yield from _places(value[name], known)
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            yield _Place(value, index, f"{field} entry")
+            yield from _places(value[index], f"{field} entry")
+
+
+def _edits_of(value: Any) -> Callable[[_Place, list[Any], Random], None]:
+    if isinstance(value, bool):
+        return _negate
+    if isinstance(value, int | float):
+        return _renumber
+    if isinstance(value, list):
+        return _relist
+    if isinstance(value, dict):
+        return _remap
+    return _exchange
+
+
+def _negate(place: _Place, _same: list[Any], _random: Random) -> None:
+    place.put(not place.value)
+
+
+def _renumber(place: _Place, same: list[Any], random: Random) -> None:
+    """Put another number of the same field, a related one, or 0 in place of a number."""
+    value = place.value
+    less = value // 2 if isinstance(value, int) else value * 0.9
+    related = [value + 1, value * 2, less or value]
+    related += [0] if place.field != "value" else []  # No document says which settings may be 0.
+    if place.field not in LASTING:
+        related += [value * 10, value * 1000]
+    place.put(random.choice((*related, *same[:2])))
+
+
+def _exchange(place: _Place, same: list[Any], random: Random) -> None:
+    """Put another value of the same field in place of a text or null, or leave out the field."""
+    if same and random.random() < 0.7:
+        place.put(random.choice(same))
+    elif isinstance(place.parent, dict) and place.field != SETTING:
+        del place.parent[place.key]
+
+
+def _relist(place: _Place, same: list[Any], random: Random) -> None:
+    """Remove, repeat, move, add or join entries of a list."""
+    entries: list[Any] = place.value
+    if place.field == "events":
+        return _replot(entries, random)
+    if not entries:
+        entries += copied(random.choice(same)) if same else []
+        return None
+    one = random.randrange(len(entries))
+    how = random.randrange(4)
+    if how == 0:
+        del entries[one]
+    elif how == 1:
+        entries.insert(random.randint(0, len(entries)), entries.pop(one))
+    elif how == 2 and same:
+        entries.append(copied(random.choice(random.choice(same) or entries)))
+    elif all(isinstance(entry, str) for entry in entries):
+        entries[:] = [random.choice(SEPARATORS).join(entries)]
+    return None
+
+
+def _replot(events: list[Json], random: Random) -> None:
+    """Remove, move, repeat or insert an event of a story."""
+    other, how = random.randint(0, len(events)), random.randrange(5) if events else 4
+    one = other % max(1, len(events))
+    if how == 0:
+        del events[one]
+    elif how == 1:
+        events.insert(other, events.pop(one))
+    elif how == 2:
+        events.insert(other, copied(events[one]))
+    else:
+        events.insert(other, copied(random.choice(EVENTS)))
+
+
+def _remap(place: _Place, same: list[Any], random: Random) -> None:
+    """Leave out an object, copy another one to its place, or let a map grow."""
+    entries: dict[str, Any] = place.value
+    if place.field in GROWING and entries:
+        _grow(entries, random)
+    elif same and random.random() < 0.5:
+        place.put(copied(random.choice(same)))
+    elif isinstance(place.parent, dict):
+        del place.parent[place.key]
+
+
+def _grow(entries: dict[str, Any], random: Random) -> None:
+    """Add copies of entries under new names, which sort before and after the others."""
+    known = list(entries)
+    for number in range(random.choice(GROWN) - len(known)):
+        name = random.choice(known)
+        entries[f"{'az'[number % 2]}{number}-{name}"] = copied(entries[name])
