@@ -19,6 +19,22 @@ from pulsar_conformance.conformance.common.trial import Json, Question, Trial, c
 MOST_EDITS = 3
 """Maximum number of edits of one case."""
 
+EDITED = frozenset(
+    {
+        "bundles.create",
+        "channel.apply",
+        "cluster.replay",
+        "place.broker",
+        "policy.changed",
+        "report.bundles",
+        "report.due",
+    }
+)
+"""Operations whose cases are edited: what their fields mean does not depend on other fields."""
+
+REGEXES = frozenset({"primary", "secondary", "namespaces"})
+"""Lists whose entries are joined."""
+
 LARGE = 20_000
 """Number of bytes from which a case is not edited, since that would take long."""
 
@@ -31,7 +47,7 @@ MAPS = frozenset(
 """Fields with values by name."""
 
 SETTING = "settings entry"
-"""The field of each setting; none is left out, since not every setting has a default."""
+"""The field of each setting; no text is replaced, since each has a type of its own."""
 
 GROWING = frozenset({"stats", "preallocated"})
 """Maps to which copies of entries are added; transformations add entries to the others."""
@@ -72,10 +88,11 @@ class _Place:
 def edited(trial: Trial, random: Random) -> Trial:
     """Return a trial of one question with a few random edits of its case.
 
-    The result may be invalid. A trial of several questions is returned unchanged, since its rule
-    compares them, and so is a large one.
+    The result may be invalid. A trial of another operation than `EDITED` is returned unchanged, and
+    so are a large one, and one of several questions, which its rule compares.
     """
-    if len(trial.questions) != 1 or trial.before or not fits(trial, LARGE):
+    alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED
+    if not alone or not fits(trial, LARGE):
         return trial
     [(operation, original)] = trial.questions
     case = copied(original)
@@ -143,9 +160,11 @@ def _renumber(place: _Place, same: list[Any], random: Random) -> None:
 
 def _exchange(place: _Place, same: list[Any], random: Random) -> None:
     """Put another value of the same field in place of a text or null, or leave out the field."""
+    if place.field == SETTING:
+        return
     if same and random.random() < 0.7:
         place.put(random.choice(same))
-    elif isinstance(place.parent, dict) and place.field != SETTING:
+    elif isinstance(place.parent, dict):
         del place.parent[place.key]
 
 
@@ -165,7 +184,7 @@ def _relist(place: _Place, same: list[Any], random: Random) -> None:
         entries.insert(random.randint(0, len(entries)), entries.pop(one))
     elif how == 2 and same:
         entries.append(copied(random.choice(random.choice(same) or entries)))
-    elif all(isinstance(entry, str) for entry in entries):
+    elif place.field in REGEXES:
         entries[:] = [random.choice(SEPARATORS).join(entries)]
     return None
 

@@ -128,7 +128,7 @@ def trials_of_rule(
         return
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
-    for trial in draw_trials(rule.id, profile, plan.seed, examples):
+    for trial in draw_trials(rule.id, profile, plan.seed, examples, not costly):
         own = _with_its_strategy(trial, rule, implementation)
         if own is trial or bad_trial(own, defaults) is None:
             yield SourcedTrial("drawn", own)
@@ -142,8 +142,13 @@ def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
 
 
 @cache
-def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
-    """Return valid trials drawn for a rule; they are the same for every implementation."""
+def draw_trials(
+    rule: str, profile: str, seed: int, examples: int, edits: bool = False
+) -> tuple[Trial, ...]:
+    """Return valid trials drawn for a rule; they are the same for every implementation.
+
+    With `edits`, some are edited at random, and there are more than `examples` if they are small.
+    """
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
     share = -(-examples // len(parts))
@@ -157,18 +162,24 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
         )
     ]
     spec = specs.load()
-    if not (spec.rules[rule].any_operation or spec.profiles[profile].released):
-        random = Random(f"{seed}/{profile}/{rule}/varied")
-        for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
-            other = _vary(trials[index], random)
-            trials[index] = trials[index] if bad_trial(other, defaults) else other
-        random = Random(f"{seed}/{profile}/{rule}/edited")
-        for index, trial in enumerate(trials[:]):
-            if index % ONE_EDITED_IN == 1:
-                trials[index] = _edit(trial, random, defaults)
-            elif fits(trial, SMALL) and (other := _edit(trial, random, defaults)) != trial:
-                trials.append(other)
-    return tuple(trials)
+    if spec.rules[rule].any_operation or spec.profiles[profile].released:
+        return tuple(trials)
+    random = Random(f"{seed}/{profile}/{rule}/varied")
+    for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
+        other = _vary(trials[index], random)
+        trials[index] = trials[index] if bad_trial(other, defaults) else other
+    return tuple(_with_edits(trials, f"{seed}/{profile}/{rule}", defaults) if edits else trials)
+
+
+def _with_edits(trials: Sequence[Trial], seeded_by: str, defaults: Defaults) -> Iterator[Trial]:
+    """Yield trials, one in `ONE_EDITED_IN` of them edited, then edited copies of small others."""
+    random, copies = Random(f"{seeded_by}/edited"), []
+    for index, trial in enumerate(trials):
+        replaced = index % ONE_EDITED_IN == 1
+        other = _edit(trial, random, defaults) if replaced or fits(trial, SMALL) else trial
+        yield other if replaced else trial
+        copies += [other] if not replaced and other != trial else []
+    yield from copies
 
 
 def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:

@@ -176,7 +176,15 @@ def reported(cases):
     [
         pytest.param(PROFILE, RULES[PROFILE], {}, FEW, id="usual"),
         pytest.param(PROFILE, RULES[PROFILE], {}, MANY, id="many", marks=pytest.mark.thorough),
-        pytest.param(PROFILE, RULES[PROFILE], OTHERWISE, MANY, id="otherwise"),
+        pytest.param(PROFILE, RULES[PROFILE], OTHERWISE, FEW, id="otherwise"),
+        pytest.param(
+            PROFILE,
+            RULES[PROFILE],
+            OTHERWISE,
+            MANY,
+            id="many otherwise",
+            marks=pytest.mark.thorough,
+        ),
         pytest.param("documented-4.2", CHANGED, {}, MANY, id="4.2"),
     ],
 )

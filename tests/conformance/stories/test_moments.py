@@ -1,4 +1,4 @@
-"""What is certain about a cluster after each event of a story."""
+"""A story event by event: what is certain about the cluster after each."""
 
 from pulsar_conformance.conformance.stories.world import moments
 from pulsar_conformance.reference import Settings
