@@ -41,7 +41,9 @@ def placement_question(
     source: str,
     what_if: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Trial, list[str]]:
-    """Return the question of where a bundle is placed after an unload, and notes.
+    """Return the question of where a bundle is placed, and notes.
+
+    If it has an owner, it is placed once it is unloaded, before the owner's next report.
 
     `what_if`: settings that will be changed later.
 
@@ -68,7 +70,7 @@ def placement_question(
     case = {
         "settings": settings,
         "bundle": bundle,
-        "brokers": {name: _broker_without(bundle, snapshot, name) for name in brokers},
+        "brokers": {name: _report_of(name, bundle, snapshot, constraints) for name in brokers},
         "bundles": _known_bundles(bundle, snapshot),
         "preallocated": {
             name: [one for one in bundles if one != bundle]
@@ -94,17 +96,20 @@ def _check_ranges(bundle: str, snapshot: Snapshot, constraints: Constraints) -> 
                 raise BadSnapshot(f"--place {bundle}: it overlaps {other}, which {name} owns")
 
 
-def _broker_without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker's report with the bundle removed, but the reported number of topics kept."""
+def _report_of(name: str, bundle: str, snapshot: Snapshot, constraints: Constraints) -> Json:
+    """Return a broker's report with its number of topics, and the bundle if the broker owns it.
+
+    The leader counts a bundle with its owner until a report of the owner no longer has it, even if
+    it was unloaded before (ModularLoadManagerImpl.updateBundleData).
+    """
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None
     if isinstance(topics, int):
         broker["numTopics"] = topics
-    if bundle in broker.get("bundles", ()):
-        broker["bundles"] = [one for one in broker["bundles"] if one != bundle]
-        stats = broker.get("lastStats", {})
-        broker["lastStats"] = {one: rates for one, rates in stats.items() if one != bundle}
+    reported = broker.get("bundles", ())
+    if bundle in constraints.ahead.get(name, ()) and bundle not in reported:
+        broker["bundles"] = [*reported, bundle]
     return broker
 
 
@@ -121,6 +126,11 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         if bundle in (*one.get("bundles", ()), *constraints.ahead.get(name, ()))
     ]
     yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
+    if owner and owner[0] not in _permitted(constraints, namespace, ids):
+        yield (
+            f"policies keep new bundles of {namespace} off {owner[0]}, but the bundle stays there "
+            "until it is unloaded"
+        )
     own = constraints.policy_of(namespace)
     if own is not None:
         one = own.resolved([namespace], ids)
@@ -145,6 +155,16 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
             told
         )
+
+
+def _permitted(constraints: Constraints, namespace: str, ids: Mapping[str, str]) -> set[str]:
+    """Return the brokers on which isolation policies permit bundles of a namespace."""
+    policies = constraints.isolation(namespace, ids)
+    if constraints.policy_of(namespace) is None:
+        return {*ids} - {name for one in policies for name in one["primary"]}
+    [own] = policies
+    few = len(own["primary"]) < own["least"]
+    return {*own["primary"], *(own["secondary"] if few else ())}
 
 
 def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:

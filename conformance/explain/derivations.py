@@ -20,6 +20,7 @@ from pulsar_conformance.conformance.common.trial import Json, Question, Trial, c
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
 from pulsar_conformance.conformance.explain.logs import as_logged
+from pulsar_conformance.conformance.explain.next_report import next_report_lines
 from pulsar_conformance.conformance.explain.running import (
     check_manager,
     comparable_answers,
@@ -112,6 +113,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     yield from _derivations(trial, derived, options)
     if undecided:
         return False
+    yield from next_report_lines(trial, model)
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model)
