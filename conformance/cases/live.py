@@ -13,9 +13,9 @@ from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
 from pulsar_conformance.adapters.operated.sight import Sight
-from pulsar_conformance.conformance.cases.constraints import Constraints, policies_of
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MANAGER, manager_by_settings
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, saved_report
+from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead
 from pulsar_conformance.conformance.cases.settings_files import read_written_settings
 from pulsar_conformance.specs.broker import known_releases

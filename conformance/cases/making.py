@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.constraints import Constraints, host_of, read_constraints
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, Running
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
 from pulsar_conformance.conformance.cases.metrics import read_metrics
-from pulsar_conformance.conformance.cases.placing import broker_ids, placement_question
+from pulsar_conformance.conformance.cases.placing import (
+    Constraints,
+    broker_ids,
+    host_of,
+    placement_question,
+    read_constraints,
+)
 from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
 from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_written_settings
 from pulsar_conformance.conformance.cases.snapshot import (

@@ -3,22 +3,242 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
-from pulsar_conformance.conformance.cases.constraints import Constraints, Policy, host_of
-from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address
+import yaml
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
 from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
 NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
+FAILOVER_TYPE = "min_available"
+"""The only type of failover policy in Pulsar."""
+
+QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A namespace isolation policy; namespaces and brokers are matched by regular expressions."""
+
+    name: str
+    namespaces: Sequence[re.Pattern[str]]
+    primary: Sequence[re.Pattern[str]]
+    secondary: Sequence[re.Pattern[str]]
+    least: int
+    """Number of available primary brokers below which secondary brokers may be used."""
+
+    def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
+        """Return the policy in the format of a case, with the names of the brokers that it matches.
+
+        `ids` maps the name of each broker in the case to its ID.
+        """
+        hosts = {name: host_of(broker) for name, broker in ids.items()}
+        primary = [name for name, host in hosts.items() if _matches(self.primary, host)]
+        return {
+            "namespaces": list(namespaces),
+            "primary": primary,
+            "secondary": [
+                name
+                for name, host in hosts.items()
+                if name not in primary and _matches(self.secondary, host)
+            ],
+            "least": self.least,
+        }
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Placement constraints: isolation policies, failure domains, anti-affinity groups.
+
+    `ahead` has the bundles of each broker that were assigned to it since its report.
+    """
+
+    policies: Sequence[Policy] = ()
+    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+    ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def policy_of(self, namespace: str) -> Policy | None:
+        """Return a namespace's isolation policy, or None.
+
+        If several match, it is the first in the order of Java's hash map, as in Pulsar.
+        """
+        named = {one.name: one for one in self.policies}
+        ordered = (named[name] for name in in_map(named))
+        return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
+
+    def named_for(self, namespace: str) -> str:
+        """Return the isolation policy and the anti-affinity group of a namespace, as text."""
+        policy, group = self.policy_of(namespace), self.groups.get(namespace)
+        named = [f"the isolation policy {policy.name}"] if policy else []
+        named += [f"the anti-affinity group {group}"] if group else []
+        return " and ".join(named)
+
+    def isolation(self, namespace: str, ids: Mapping[str, str]) -> list[Json]:
+        """Return the policies, in the format of a case, that decide which brokers a namespace may
+        use.
+
+        `ids` maps the name of each broker in the case to its ID. A namespace without a policy may
+        use brokers that are primary in no policy.
+        """
+        own = self.policy_of(namespace)
+        if own is not None:
+            return [own.resolved([namespace], ids)]
+        return [one.resolved([], ids) for one in self.policies]
+
+    def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the brokers of each failure domain, by their names in the case if known.
+
+        A domain contains IDs; a member that is only the name of a broker in the case is left out.
+        """
+        names = {broker: name for name, broker in ids.items()}
+        return {
+            domain: [
+                names.get(broker, broker)
+                for broker in brokers
+                if broker in names or broker not in ids
+            ]
+            for domain, brokers in self.domains.items()
+        }
+
+
+def host_of(broker: str) -> str:
+    """Return a broker's host without the port; isolation policies match the host alone."""
+    host, _, port = broker.rpartition(":")
+    return host if port.isdecimal() and host else broker
+
+
+def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    return any(pattern.fullmatch(text) for pattern in patterns)
+
+
+def read_constraints(
+    isolation: Path | None, domains: Path | None, groups: Path | None
+) -> Constraints:
+    """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
+    return Constraints(
+        policies_of(str(isolation), _read_policies(isolation)) if isolation else (),
+        domains_of(str(domains), json_content(domains)) if domains else {},
+        groups_of(str(groups), json_content(groups)) if groups else {},
+    )
+
+
+def _read_policies(file: Path) -> Any:
+    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
+    if file.suffix not in (".yaml", ".yml"):
+        return json_content(file)
+    try:
+        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
+    found = [one.get("spec") for one in resources if isinstance(one, dict)]
+    policies = {
+        str(spec.get("name")): {
+            **spec,
+            FAILOVER[0]: {
+                "policy_type": spec.get("autoFailoverPolicyType"),
+                "parameters": spec.get("autoFailoverPolicyParams"),
+            },
+            "secondary": spec.get("secondary") or [],
+        }
+        for spec in found
+        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
+    }
+    if not policies:
+        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
+    return policies
+
+
+def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
+    """Parse an isolation policy, or an object that maps names to policies.
+
+    Errors: `BadSnapshot`.
+    """
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: neither an isolation policy nor an object of policies by name")
+    named = {Path(place).stem: data} if "namespaces" in data else data
+    return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())
+
+
+def _policy(place: str, name: str, data: Any) -> Policy:
+    patterns = {}
+    for key in PATTERNS:
+        texts = data.get(key) if isinstance(data, dict) else None
+        if not _are_texts(texts):
+            raise BadSnapshot(f"{place}: {key} is not a list of regular expressions")
+        patterns[key] = [_pattern(place, text) for text in texts]
+    given = [data[key] for key in FAILOVER if isinstance(data.get(key), dict)]
+    failover: Mapping[str, Any] = given[0] if given else {}
+    kind = failover.get("policy_type", failover.get("policyType"))
+    least = str((failover.get("parameters") or {}).get("min_limit", ""))
+    if kind != FAILOVER_TYPE or not least.isdecimal():
+        raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {FAILOVER_TYPE} with a min_limit")
+    return Policy(name, **patterns, least=int(least))
+
+
+PATTERNS = ("namespaces", "primary", "secondary")
+
+
+def _pattern(place: str, text: str) -> re.Pattern[str]:
+    """Compile a Java regular expression. Errors: `BadSnapshot` if Python has no equivalent."""
+    written = QUOTED.sub(lambda quoted: re.escape(quoted[1]), text)
+    written = re.sub(r"\(\?<(?![=!])", "(?P<", written)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(written, re.ASCII)
+    except (re.error, FutureWarning) as error:
+        problem = f"{text} cannot be read as a regular expression: {error}"
+        raise BadSnapshot(f"{place}: {problem}") from None
+
+
+def domains_of(place: str, data: Any) -> dict[str, list[str]]:
+    """Parse failure domains; return the brokers in each. Errors: `BadSnapshot`."""
+    found = {}
+    for name, one in _entries(place, data, "failure domains by name"):
+        brokers = one.get("brokers") if isinstance(one, dict) else one
+        if not _are_texts(brokers):
+            raise BadSnapshot(f"{place}: failure domain {name} has no list of brokers")
+        found[name] = sorted(brokers)
+    return found
+
+
+def groups_of(place: str, data: Any) -> dict[str, str]:
+    """Parse anti-affinity groups; return the group of each namespace.
+
+    `data` maps namespaces to groups, or groups to lists of namespaces. Errors: `BadSnapshot`.
+    """
+    found: dict[str, str] = {}
+    for name, one in _entries(place, data, "namespaces and their groups"):
+        if not isinstance(one, str) and not _are_texts(one):
+            raise BadSnapshot(f"{place}: {name} has neither a group nor a list of namespaces")
+        found |= {name: one} if isinstance(one, str) else dict.fromkeys(one, name)
+    return found
+
+
+def _entries(place: str, data: Any, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of an object. Errors: `BadSnapshot` if it is not an object."""
+    if not isinstance(data, dict):
+        raise BadSnapshot(f"{place}: it is not an object of {what}")
+    yield from data.items()
+
+
+def _are_texts(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def broker_ids(snapshot: Snapshot) -> dict[str, str]:

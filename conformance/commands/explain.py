@@ -17,7 +17,6 @@ from pulsar_conformance.adapters.arguments import (
     add_profile,
     add_reading,
 )
-from pulsar_conformance.conformance.cases.constraints import read_constraints
 from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
@@ -34,6 +33,7 @@ from pulsar_conformance.conformance.cases.making import (
     made,
     other_files,
 )
+from pulsar_conformance.conformance.cases.placing import read_constraints
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,

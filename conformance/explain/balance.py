@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.cases.constraints import Constraints
 from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
+from pulsar_conformance.conformance.cases.placing import Constraints
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.load_data import (

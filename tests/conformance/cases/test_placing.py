@@ -4,8 +4,8 @@ import json
 from contextlib import closing
 
 import pytest
-from pulsar_conformance.conformance.cases.constraints import Constraints, host_of, policies_of
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
+from pulsar_conformance.conformance.cases.placing import Constraints, host_of, policies_of
 from pulsar_conformance.conformance.commands.main import main
 from standins.admin import FakeCluster
 
