@@ -10,8 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-import yaml
-from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
+from pulsar_conformance.conformance.cases.load_reports import (
+    BadSnapshot,
+    address,
+    json_content,
+    policies_in,
+)
 from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
@@ -131,36 +135,10 @@ def read_constraints(
 ) -> Constraints:
     """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
-        policies_of(str(isolation), _read_policies(isolation)) if isolation else (),
+        policies_of(str(isolation), policies_in(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
         groups_of(str(groups), json_content(groups)) if groups else {},
     )
-
-
-def _read_policies(file: Path) -> Any:
-    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
-    if file.suffix not in (".yaml", ".yml"):
-        return json_content(file)
-    try:
-        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
-    found = [one.get("spec") for one in resources if isinstance(one, dict)]
-    policies = {
-        str(spec.get("name")): {
-            **spec,
-            FAILOVER[0]: {
-                "policy_type": spec.get("autoFailoverPolicyType"),
-                "parameters": spec.get("autoFailoverPolicyParams"),
-            },
-            "secondary": spec.get("secondary") or [],
-        }
-        for spec in found
-        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
-    }
-    if not policies:
-        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
-    return policies
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
