@@ -241,7 +241,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
     from pulsar_conformance.conformance.compare.upgrade import release_compared
-    from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
+    from pulsar_conformance.specs.judged import differences_from, unlike_strategy
 
     runs, release = found.running(), release_compared(found)
     lacks, modular = not runs.culprit, runs.manager == MODULAR
@@ -250,8 +250,8 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
         if modular
         else (unlike_strategy(found.version, runs.shedding), {})
     )
-    shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
-    told += [way_clause(name, way) for name, way in shown.items()]
+    shown = [text for name, text in ways.items() if every or name in OF_SETTINGS]
+    told += shown
     if rest := len(ways) - len(shown):
         told.append(f"{counted(rest, 'other difference')} (--all lists them)")
     if told:
