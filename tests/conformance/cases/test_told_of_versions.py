@@ -1,4 +1,4 @@
-"""What is said of a version is about what it has: no class, setting or point that came later."""
+"""Differences told of a version are about what it has: no class or point that came later."""
 
 import re
 
