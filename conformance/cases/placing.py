@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
-    address,
     json_content,
     policies_in,
 )
-from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
+from pulsar_conformance.conformance.cases.snapshot import (
+    Snapshot,
+    broker_ids,
+    host_of,
+    reserve_without_topics,
+)
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
@@ -31,6 +36,9 @@ FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
 
+PORT_IGNORED = "a port, but Pulsar matches only the host"
+"""End of what is said of regular expressions that match brokers by host and port."""
+
 QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
 
 
@@ -44,6 +52,20 @@ class Policy:
     secondary: Sequence[re.Pattern[str]]
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
+
+    @property
+    def title(self) -> str:
+        """The policy by its name; a file of one policy may be named after what it has."""
+        return self.name if self.name == "policy" else f"policy {self.name}"
+
+    def with_port(self, brokers: Iterable[str]) -> list[str]:
+        """Return the regular expressions that match brokers by host and port, and no host."""
+        hosts = {host_of(name): name for name in brokers}
+        return [
+            one.pattern
+            for one in (*self.primary, *self.secondary)
+            if any(map(one.fullmatch, hosts.values())) and not any(map(one.fullmatch, hosts))
+        ]
 
     def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
         """Return the policy in the format of a case, with the names of the brokers that it matches.
@@ -85,10 +107,16 @@ class Constraints:
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
+    def with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
+        """Return the regular expressions about a namespace that match no host without its port."""
+        own = self.policy_of(namespace)
+        found = (one.with_port(brokers) for one in ((own,) if own else self.policies))
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
+
     def named_for(self, namespace: str) -> str:
         """Return the isolation policy and the anti-affinity group of a namespace, as text."""
         policy, group = self.policy_of(namespace), self.groups.get(namespace)
-        named = [f"the isolation policy {policy.name}"] if policy else []
+        named = [f"the isolation {policy.title}"] if policy else []
         named += [f"the anti-affinity group {group}"] if group else []
         return " and ".join(named)
 
@@ -118,12 +146,6 @@ class Constraints:
             ]
             for domain, brokers in self.domains.items()
         }
-
-
-def host_of(broker: str) -> str:
-    """Return a broker's host without the port; isolation policies match the host alone."""
-    host, _, port = broker.rpartition(":")
-    return host if port.isdecimal() and host else broker
 
 
 def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
@@ -219,19 +241,6 @@ def _are_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def broker_ids(snapshot: Snapshot) -> dict[str, str]:
-    """Return the ID of each broker, its host and web port, by the name in the case.
-
-    A name with a port is the ID; otherwise the report has it.
-    """
-    return {name: _broker_id(name, one.report) for name, one in snapshot.reported.items()}
-
-
-def _broker_id(name: str, report: Any) -> str:
-    known = name if host_of(name) != name else ""
-    return known or address(report) or name
-
-
 def placement_question(
     bundle: str,
     snapshot: Snapshot,
@@ -263,7 +272,7 @@ def placement_question(
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:
-        without_topics, more = _without_topics(namespace, snapshot)
+        without_topics, more = reserve_without_topics(namespace, snapshot)
         notes += more
     case = {
         "settings": settings,
@@ -334,7 +343,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         one = own.resolved([namespace], ids)
         primary, secondary = (", ".join(one[key]) or "none" for key in ("primary", "secondary"))
         yield (
-            f"{namespace} is under the isolation policy {own.name}: primary {primary}; "
+            f"{namespace} is under the isolation {own.title}: primary {primary}; "
             f"secondary, if fewer than {own.least} of these are up, {secondary}"
         )
     elif constraints.policies:
@@ -365,34 +374,10 @@ def _permitted(constraints: Constraints, namespace: str, ids: Mapping[str, str])
     return {*own["primary"], *(own["secondary"] if few else ())}
 
 
-def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
-    """Return an isolation policy that reserves the brokers without persistent topics, and notes.
-
-    Pulsar assigns no bundle to them, unless a policy of the namespace does
-    (LoadManagerShared.applyNamespacePolicies).
-    """
-    names = snapshot.switched_off(SWITCHES[0])
-    persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)
-    notes = []
-    if persistent:
-        notes.append(
-            f"{SWITCHES[0]} is false in the report of {persistent}: no candidate for persistent "
-            f"topics of {namespace}, which has no isolation policy; left out"
-        )
-    if volatile:
-        notes.append(
-            f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
-            "looked up for a non-persistent topic; the answer assumes a persistent one"
-        )
-    reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
-    return [reserved] if names else [], notes
-
-
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
     """Yield a note for each regular expression of a policy that matches no broker."""
-    hosts = [host_of(name) for name in brokers]
+    hosts, ports = [host_of(name) for name in brokers], policy.with_port(brokers)
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.fullmatch(host) for host in hosts):
-            port = any(pattern.fullmatch(name) for name in brokers)
-            why = ": it contains a port, but Pulsar matches only the host" if port else ""
-            yield f"policy {policy.name}: {pattern.pattern} matches no broker{why}"
+            why = f": it contains {PORT_IGNORED}" if pattern.pattern in ports else ""
+            yield f"{policy.title}: {pattern.pattern} matches no broker{why}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
@@ -70,6 +71,8 @@ class ExplainOptions:
     """True to list every bundle that stays, even if there are many."""
     unknown: tuple[str, ...] = ()
     """Brokers whose traffic is unknown."""
+    ports: tuple[str, ...] = ()
+    """Regular expressions of isolation policies that match no host without its port."""
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
@@ -190,6 +193,7 @@ def _derivations(
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
         found = tuple(map(as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
+        found = tuple(_with_ports(one, options.ports) for one in found)
         kept = found if options.every or focus else tuple(shortened(found))
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
@@ -202,6 +206,14 @@ def _derivations(
             if shown != answer:
                 yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
             yield from spread_lines(operation, case, answer)
+
+
+def _with_ports(step: Step, ports: Sequence[str]) -> Step:
+    """Return the step of the isolation policies with those of their entries that have a port."""
+    if not ports or step.label.strip() != "isolation":
+        return step
+    verb = "contains" if len(ports) == 1 else "contain"
+    return replace(step, text=f"{step.text}; {', '.join(ports)} {verb} {PORT_IGNORED}")
 
 
 def _comparison_by_hand(
