@@ -33,6 +33,10 @@ STRATEGY = "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 OVERLOAD = f"{PACKAGE}OverloadShedder"
+DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+"""The documented shedding strategies."""
+SHEDDERS = "shedders"
+"""The way about the strategies that a release has."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,13 @@ class JudgedVersion:
     differs: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
     """The revisions that divide it from the profile, and if it has each."""
+    asked: str = ""
+    """The version that was asked for, if this one is the nearest that was judged."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return clauses on the differences that matter with a cluster's settings."""
         found = [
-            f"{name} is {str(value).removeprefix(PACKAGE)} by default"
+            f"{name} is {_as_text(value)} by default"
             for name, value in self.defaults.items()
             if settings.get(name) is None and not _is_replaced(name, value, settings)
         ]
@@ -73,6 +79,7 @@ class JudgedVersion:
             for name in one.ways
             if one.strategy not in ("", strategy)
         }
+        others |= {name for name in self.ways if not concerns_version(name, self.asked)}
         found += (way_clause(name, way) for name, way in self.ways.items() if name not in others)
         found.append(self.differs)
         found += (one.clause(has) for one, has in self.revised if one.strategy in ("", strategy))
@@ -102,22 +109,51 @@ class JudgedVersion:
 def differences_from(
     version: str, release: str, settings: Mapping[str, Any], *, lacks: bool
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Return the differences of a version from a known release: clauses, and the ways of another
-    profile.
+    """Return the differences of a version from a known release: clauses, and those clauses that are
+    about the ways of another profile, by the way.
 
-    Without `lacks`, none is about a strategy that the version lacks.
+    None is about what the version lacks; without `lacks`, none says that another strategy runs
+    instead of one that it lacks.
     """
     judged = judged_version(version)
     if judged and not lacks:
         judged = replace(judged, lacks=())
-    profile = load().ways_of(nearest_profile(version))
+    profile_name = nearest_profile(version)
+    profile = load().ways_of(profile_name)
     theirs = load().ways_of(nearest_profile(release))
     ways = {
-        name: taken
+        name: way_clause(name, taken)
         for name, taken in ways_of_version(version).items()
         if taken == profile[name] != theirs[name] and taken != "unspoken"
+        if concerns_version(name, version)
     }
+    strategies = _documented_strategies(version)
+    if SHEDDERS in ways and strategies != _documented_strategies(_release_of(profile_name)):
+        ways[SHEDDERS] = f"{load().ways[SHEDDERS].question} {' and '.join(strategies)}."
     return list(judged.differences(settings)) if judged else [], ways
+
+
+def concerns_version(name: str, version: str) -> bool:
+    """True if a way is about what a version has: it is not about a later point, or about a class or
+    a setting that the version lacks.
+    """
+    way = load().ways[name]
+    if numbers_of(version) < numbers_of(way.since):
+        return False
+    return not any(
+        comes_later(one, version) or (one in broker_settings() and not knows_name(version, one))
+        for one in re.findall(r"\w+", way.question)
+    )
+
+
+def _documented_strategies(version: str) -> list[str]:
+    """Return the documented shedding strategies that a version has."""
+    return [one for one in DOCUMENTED if not comes_later(one, version)]
+
+
+def _as_text(value: Value) -> str:
+    """Return a default as in broker.conf, and a class without its package."""
+    return str(value).lower() if isinstance(value, bool) else str(value).removeprefix(PACKAGE)
 
 
 def unlike_strategy(version: str, strategy: str) -> list[str]:
@@ -207,7 +243,8 @@ def judged_version(version: str) -> JudgedVersion | None:
     if not (found or lacks or changed):
         return None
     ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
-    return replace(base, lacks=lacks, ways={**base.ways, **ways}, revised=changed)
+    own = {**base.ways, **ways}
+    return replace(base, lacks=lacks, ways=own, revised=changed, asked=version)
 
 
 def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:

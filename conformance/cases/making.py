@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, Running
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MODULAR, Running
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
 from pulsar_conformance.conformance.cases.metrics import read_metrics
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
-    broker_ids,
-    host_of,
     placement_question,
     read_constraints,
 )
@@ -27,10 +25,13 @@ from pulsar_conformance.conformance.cases.settings_files import read_in_force, r
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
-    SWITCHES,
     Snapshot,
+    broker_ids,
+    host_of,
     read_bundle_data,
+    switched_off_notes,
     trial_from,
+    unowned_notes,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
 from pulsar_conformance.conformance.common.image_tags import GIVE_RELEASE, ImageTag, image_tags
@@ -46,6 +47,10 @@ from pulsar_conformance.specs.judged import (
     nearest_profile,
     version_of_released,
 )
+from pulsar_conformance.specs.revisions import numbers_of
+
+TARGETED = (3, 0, 0)
+"""The first version whose administrators can name the destination of an unload."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class MadeCase:
     """The manager and strategies that run; None if the case is not of a cluster."""
     without_traffic: tuple[str, ...] = ()
     """The brokers whose traffic is unknown."""
+    ports: tuple[str, ...] = ()
+    """Regular expressions of isolation policies that match no host without its port."""
 
 
 @dataclass(frozen=True)
@@ -220,10 +227,13 @@ def made(
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += () if args.release else _other_images(tags, versions)
     notes += source.notes
-    notes += _unowned(args, snapshot)
-    notes += _notes(snapshot, versions, profile, changed if read else None)
+    notes += unowned_notes(snapshot, args.place)
+    notes += _notes(
+        snapshot, versions, profile, changed if read else None, differs=bool(differences)
+    )
     notes += [f"Pulsar {versions[0]} differs from {profile}: {one}" for one in differences]
     owned: Mapping[str, Sequence[str]] = {}
+    ports: tuple[str, ...] = ()
     if args.topics:
         trial, owned, told = topics_question(args.topics, snapshot)
         notes += told
@@ -233,10 +243,13 @@ def made(
             args.place, snapshot, source.constraints, source.place, what_if or {}
         )
         notes += more
+        ids = broker_ids(snapshot).values()
+        ports = source.constraints.with_port(namespace_of(args.place), ids)
+        notes += _target(trial, versions, running)
     else:
         trial = trial_from(operation, snapshot)
         if operation == SHED.id:
-            notes += _switched_off(snapshot)
+            notes += switched_off_notes(snapshot)
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
     place = str(args.conf) if args.conf else source.place
@@ -251,6 +264,7 @@ def made(
         tuple(snapshot.simple),
         running,
         tuple(snapshot.without_traffic),
+        ports,
     )
 
 
@@ -262,17 +276,6 @@ def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
             yield f"{told}, which decides; to change that, add --release {version}"
-
-
-def _switched_off(snapshot: Snapshot) -> Iterator[str]:
-    """Yield a note on brokers that cannot take a bundle with persistent topics."""
-    off = ", ".join(snapshot.switched_off(SWITCHES[0]))
-    if off:
-        yield (
-            f"{SWITCHES[0]} is false in the report of {off}: as a destination, it counts only for "
-            "namespaces with an isolation policy, but the answer takes it for one in any case; "
-            "explain with --place BUNDLE says where a bundle goes"
-        )
 
 
 def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
@@ -295,12 +298,13 @@ def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
     yield f"{broker} is not among the brokers, so the load manager places a bundle of its namespace"
 
 
-def _unowned(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a note on bundle data that is not used."""
-    unowned = [name for name in snapshot.unowned() if name != args.place]
-    if unowned:
-        others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
-        yield f"bundle data not used, since no broker owns the bundle: {unowned[0]}{others}"
+def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
+    """Yield that an administrator may choose the broker (NamespacesBase, from 3.0.0 on)."""
+    case = trial.questions[0].case
+    owned = any(case["bundle"] in one.get("bundles", ()) for one in case["brokers"].values())
+    since = versions and numbers_of(versions[0]) >= TARGETED
+    if owned and since and running.manager == MODULAR:
+        yield "pulsar-admin namespaces unload --destinationBroker can name its target"
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
@@ -377,14 +381,20 @@ def _settings(
 
 
 def _notes(
-    snapshot: Snapshot, versions: list[str], profile: str | None, read: SettingsRead | None
+    snapshot: Snapshot,
+    versions: list[str],
+    profile: str | None,
+    read: SettingsRead | None,
+    *,
+    differs: bool,
 ) -> Iterator[str]:
     """Yield notes for the user: versions, caveats, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
         yield f"the brokers run {', '.join(versions)}; name one by --release"
     if versions and profile:
-        yield f"Pulsar {versions[0]} is explained by {profile}"
         yield from filter(None, [caveat(versions[0])])
+        below = ", except for the differences below" if differs else ""
+        yield f"Pulsar {versions[0]} is explained by {profile}{below}"
     if read is not None:
         yield from read.notes()

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-import yaml
-from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, address, json_content
-from pulsar_conformance.conformance.cases.snapshot import SWITCHES, Snapshot
+from pulsar_conformance.conformance.cases.load_reports import (
+    BadSnapshot,
+    json_content,
+    policies_in,
+)
+from pulsar_conformance.conformance.cases.snapshot import (
+    Snapshot,
+    broker_ids,
+    host_of,
+    reserve_without_topics,
+)
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
@@ -22,12 +31,15 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
+NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
 
+PORT_IGNORED = "a port, but Pulsar matches only the host"
+"""End of what is said of regular expressions that match brokers by host and port."""
+
 QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
-NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,20 @@ class Policy:
     secondary: Sequence[re.Pattern[str]]
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
+
+    @property
+    def title(self) -> str:
+        """The policy by its name; a file of one policy may be named after what it has."""
+        return self.name if self.name == "policy" else f"policy {self.name}"
+
+    def with_port(self, brokers: Iterable[str]) -> list[str]:
+        """Return the regular expressions that match brokers by host and port, and no host."""
+        hosts = {host_of(name): name for name in brokers}
+        return [
+            one.pattern
+            for one in (*self.primary, *self.secondary)
+            if any(map(one.fullmatch, hosts.values())) and not any(map(one.fullmatch, hosts))
+        ]
 
     def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
         """Return the policy in the format of a case, with the names of the brokers that it matches.
@@ -81,10 +107,16 @@ class Constraints:
         ordered = (named[name] for name in in_map(named))
         return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
 
+    def with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
+        """Return the regular expressions about a namespace that match no host without its port."""
+        own = self.policy_of(namespace)
+        found = (one.with_port(brokers) for one in ((own,) if own else self.policies))
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
+
     def named_for(self, namespace: str) -> str:
         """Return the isolation policy and the anti-affinity group of a namespace, as text."""
         policy, group = self.policy_of(namespace), self.groups.get(namespace)
-        named = [f"the isolation policy {policy.name}"] if policy else []
+        named = [f"the isolation {policy.title}"] if policy else []
         named += [f"the anti-affinity group {group}"] if group else []
         return " and ".join(named)
 
@@ -116,25 +148,6 @@ class Constraints:
         }
 
 
-def broker_ids(snapshot: Snapshot) -> dict[str, str]:
-    """Return the ID of each broker, its host and web port, by the name in the case.
-
-    A name with a port is the ID; otherwise the report has it.
-    """
-    return {name: _broker_id(name, one.report) for name, one in snapshot.reported.items()}
-
-
-def _broker_id(name: str, report: Any) -> str:
-    known = name if host_of(name) != name else ""
-    return known or address(report) or name
-
-
-def host_of(broker: str) -> str:
-    """Return a broker's host without the port; isolation policies match the host alone."""
-    host, _, port = broker.rpartition(":")
-    return host if port.isdecimal() and host else broker
-
-
 def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
     return any(pattern.fullmatch(text) for pattern in patterns)
 
@@ -144,36 +157,10 @@ def read_constraints(
 ) -> Constraints:
     """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
-        policies_of(str(isolation), _read_policies(isolation)) if isolation else (),
+        policies_of(str(isolation), policies_in(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
         groups_of(str(groups), json_content(groups)) if groups else {},
     )
-
-
-def _read_policies(file: Path) -> Any:
-    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
-    if file.suffix not in (".yaml", ".yml"):
-        return json_content(file)
-    try:
-        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
-    found = [one.get("spec") for one in resources if isinstance(one, dict)]
-    policies = {
-        str(spec.get("name")): {
-            **spec,
-            FAILOVER[0]: {
-                "policy_type": spec.get("autoFailoverPolicyType"),
-                "parameters": spec.get("autoFailoverPolicyParams"),
-            },
-            "secondary": spec.get("secondary") or [],
-        }
-        for spec in found
-        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
-    }
-    if not policies:
-        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
-    return policies
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
@@ -261,7 +248,9 @@ def placement_question(
     source: str,
     what_if: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Trial, list[str]]:
-    """Return the question of where a bundle is placed after an unload, and notes.
+    """Return the question of where a bundle is placed, and notes.
+
+    If it has an owner, it is placed once it is unloaded, before the owner's next report.
 
     `what_if`: settings that will be changed later.
 
@@ -283,12 +272,12 @@ def placement_question(
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:
-        without_topics, more = _without_topics(namespace, snapshot)
+        without_topics, more = reserve_without_topics(namespace, snapshot)
         notes += more
     case = {
         "settings": settings,
         "bundle": bundle,
-        "brokers": {name: _broker_without(bundle, snapshot, name) for name in brokers},
+        "brokers": {name: _report_of(name, bundle, snapshot, constraints) for name in brokers},
         "bundles": _known_bundles(bundle, snapshot),
         "preallocated": {
             name: [one for one in bundles if one != bundle]
@@ -314,17 +303,20 @@ def _check_ranges(bundle: str, snapshot: Snapshot, constraints: Constraints) -> 
                 raise BadSnapshot(f"--place {bundle}: it overlaps {other}, which {name} owns")
 
 
-def _broker_without(bundle: str, snapshot: Snapshot, name: str) -> Json:
-    """Return a broker's report with the bundle removed, but the reported number of topics kept."""
+def _report_of(name: str, bundle: str, snapshot: Snapshot, constraints: Constraints) -> Json:
+    """Return a broker's report with its number of topics, and the bundle if the broker owns it.
+
+    The leader counts a bundle with its owner until a report of the owner no longer has it, even if
+    it was unloaded before (ModularLoadManagerImpl.updateBundleData).
+    """
     broker = dict(snapshot.brokers[name])
     report = snapshot.reported[name].report
     topics = report.get("numTopics") if isinstance(report, dict) else None
     if isinstance(topics, int):
         broker["numTopics"] = topics
-    if bundle in broker.get("bundles", ()):
-        broker["bundles"] = [one for one in broker["bundles"] if one != bundle]
-        stats = broker.get("lastStats", {})
-        broker["lastStats"] = {one: rates for one, rates in stats.items() if one != bundle}
+    reported = broker.get("bundles", ())
+    if bundle in constraints.ahead.get(name, ()) and bundle not in reported:
+        broker["bundles"] = [*reported, bundle]
     return broker
 
 
@@ -341,12 +333,17 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         if bundle in (*one.get("bundles", ()), *constraints.ahead.get(name, ()))
     ]
     yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
+    if owner and owner[0] not in _permitted(constraints, namespace, ids):
+        yield (
+            f"policies keep new bundles of {namespace} off {owner[0]}, but the bundle stays there "
+            "until it is unloaded"
+        )
     own = constraints.policy_of(namespace)
     if own is not None:
         one = own.resolved([namespace], ids)
         primary, secondary = (", ".join(one[key]) or "none" for key in ("primary", "secondary"))
         yield (
-            f"{namespace} is under the isolation policy {own.name}: primary {primary}; "
+            f"{namespace} is under the isolation {own.title}: primary {primary}; "
             f"secondary, if fewer than {own.least} of these are up, {secondary}"
         )
     elif constraints.policies:
@@ -367,34 +364,20 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         )
 
 
-def _without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
-    """Return an isolation policy that reserves the brokers without persistent topics, and notes.
-
-    Pulsar assigns no bundle to them, unless a policy of the namespace does
-    (LoadManagerShared.applyNamespacePolicies).
-    """
-    names = snapshot.switched_off(SWITCHES[0])
-    persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)
-    notes = []
-    if persistent:
-        notes.append(
-            f"{SWITCHES[0]} is false in the report of {persistent}: no candidate for persistent "
-            f"topics of {namespace}, which has no isolation policy; left out"
-        )
-    if volatile:
-        notes.append(
-            f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
-            "looked up for a non-persistent topic; the answer assumes a persistent one"
-        )
-    reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
-    return [reserved] if names else [], notes
+def _permitted(constraints: Constraints, namespace: str, ids: Mapping[str, str]) -> set[str]:
+    """Return the brokers on which isolation policies permit bundles of a namespace."""
+    policies = constraints.isolation(namespace, ids)
+    if constraints.policy_of(namespace) is None:
+        return {*ids} - {name for one in policies for name in one["primary"]}
+    [own] = policies
+    few = len(own["primary"]) < own["least"]
+    return {*own["primary"], *(own["secondary"] if few else ())}
 
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
     """Yield a note for each regular expression of a policy that matches no broker."""
-    hosts = [host_of(name) for name in brokers]
+    hosts, ports = [host_of(name) for name in brokers], policy.with_port(brokers)
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.fullmatch(host) for host in hosts):
-            port = any(pattern.fullmatch(name) for name in brokers)
-            why = ": it contains a port, but Pulsar matches only the host" if port else ""
-            yield f"policy {policy.name}: {pattern.pattern} matches no broker{why}"
+            why = f": it contains {PORT_IGNORED}" if pattern.pattern in ports else ""
+            yield f"{policy.title}: {pattern.pattern} matches no broker{why}"

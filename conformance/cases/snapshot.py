@@ -13,6 +13,7 @@ from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     SavedReport,
+    address,
     json_content,
     json_files,
     written_at,
@@ -267,3 +268,64 @@ OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:
     """Return an operation's questions about a snapshot, in the order of the brokers."""
     return Trial.of(operation, *MAKERS[operation](snapshot))
+
+
+def host_of(broker: str) -> str:
+    """Return a broker's host without the port; isolation policies match the host alone."""
+    host, _, port = broker.rpartition(":")
+    return host if port.isdecimal() and host else broker
+
+
+def broker_ids(snapshot: Snapshot) -> dict[str, str]:
+    """Return the ID of each broker, its host and web port, by the name in the case.
+
+    A name with a port is the ID; otherwise the report has it.
+    """
+    return {name: _broker_id(name, one.report) for name, one in snapshot.reported.items()}
+
+
+def _broker_id(name: str, report: Any) -> str:
+    known = name if host_of(name) != name else ""
+    return known or address(report) or name
+
+
+def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note on brokers that cannot take a bundle with persistent topics."""
+    off = ", ".join(snapshot.switched_off(SWITCHES[0]))
+    if off:
+        yield (
+            f"{SWITCHES[0]} is false in the report of {off}: as a destination, it counts only for "
+            "namespaces with an isolation policy, but the answer takes it for one in any case; "
+            "explain with --place BUNDLE says where a bundle goes"
+        )
+
+
+def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
+    """Yield a note on bundle data that is not used."""
+    unowned = [name for name in snapshot.unowned() if name != place]
+    if unowned:
+        others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
+        yield f"bundle data not used, since no broker owns the bundle: {unowned[0]}{others}"
+
+
+def reserve_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
+    """Return an isolation policy that reserves the brokers without persistent topics, and notes.
+
+    Pulsar assigns no bundle to them, unless a policy of the namespace does
+    (LoadManagerShared.applyNamespacePolicies).
+    """
+    names = snapshot.switched_off(SWITCHES[0])
+    persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)
+    notes = []
+    if persistent:
+        notes.append(
+            f"{SWITCHES[0]} is false in the report of {persistent}: no candidate for persistent "
+            f"topics of {namespace}, which has no isolation policy; left out"
+        )
+    if volatile:
+        notes.append(
+            f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
+            "looked up for a non-persistent topic; the answer assumes a persistent one"
+        )
+    reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
+    return [reserved] if names else [], notes

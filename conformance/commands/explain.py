@@ -33,7 +33,7 @@ from pulsar_conformance.conformance.cases.making import (
     made,
     other_files,
 )
-from pulsar_conformance.conformance.cases.placing import read_constraints
+from pulsar_conformance.conformance.cases.placing import PORT_IGNORED, read_constraints
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
@@ -235,12 +235,15 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     changed = with_settings(found.trial, what_if)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
-        print_note(note)
+        if not note.endswith(PORT_IGNORED):  # It is told where it decides.
+            print_note(note)
     if sheds_any(changed, model):
         for note in unknown_unloads_notes(changed, model):
             print_note(note)
     readings = chosen_readings(args.reading)
-    wanted = ExplainOptions(args.profile, readings, what_if, focus, args.all, found.without_traffic)
+    wanted = ExplainOptions(
+        args.profile, readings, what_if, focus, args.all, found.without_traffic, found.ports
+    )
     provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
     answered = yield from case_lines(provided, wanted)
     if found.owned:

@@ -140,7 +140,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     }
 
 
-NOTHING_WITHOUT_EFFECT = "no setting that differs from its default is without effect"
+NOTHING_WITHOUT_EFFECT = "every setting that differs from its default has an effect"
 
 Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
@@ -209,11 +209,17 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         + ")"
         for name, (value, default) in in_force
     ]
-    yield f"in force, with the defaults of Pulsar {release}", rows
+    none = f"nothing that is set is in force; the defaults are those of Pulsar {release}"
+    yield (f"in force, with the defaults of Pulsar {release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
-    defaults = [f"{name} = {short_value(value)}" for name, value in _defaults(found).items()]
+    runs = found.running()
+    told = {runs.culprit: f" (not the default: {runs.problem})"} if runs.instead else {}
+    defaults = [
+        f"{name} = {short_value(value)}{told.get(name, '')}"
+        for name, value in _defaults(found).items()
+    ]
     count = counted(len(defaults), "setting")
     title = f"not set, so that the default of Pulsar {release} applies"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
@@ -241,7 +247,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
     from pulsar_conformance.conformance.compare.upgrade import release_compared
-    from pulsar_conformance.specs.judged import differences_from, unlike_strategy, way_clause
+    from pulsar_conformance.specs.judged import differences_from, unlike_strategy
 
     runs, release = found.running(), release_compared(found)
     lacks, modular = not runs.culprit, runs.manager == MODULAR
@@ -250,8 +256,8 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
         if modular
         else (unlike_strategy(found.version, runs.shedding), {})
     )
-    shown = {name: way for name, way in ways.items() if every or name in OF_SETTINGS}
-    told += [way_clause(name, way) for name, way in shown.items()]
+    shown = [text for name, text in ways.items() if every or name in OF_SETTINGS]
+    told += shown
     if rest := len(ways) - len(shown):
         told.append(f"{counted(rest, 'other difference')} (--all lists them)")
     if told:

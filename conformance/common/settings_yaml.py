@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
 from pulsar_conformance.conformance.common.yaml_parts import (
+    ANSIBLE,
     DERIVED,
     LEFT_OUT,
     MAP,
@@ -30,6 +31,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     entries_of,
     helm_values,
     is_null,
+    is_of_helm,
     is_other,
     items_of,
     names_other,
@@ -77,7 +79,7 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     try:
         scope, found = YAMLScope(str(file)), list[FoundInYAML]()
         for document in yaml.compose_all(text, yaml.SafeLoader):
-            own = list(_walk(document, scope))
+            own = list(_walk(document, replace(scope, of_helm=is_of_helm(document, text))))
             found += (*own, *(_unknown_operator(document, scope) if own else ()))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -134,8 +136,14 @@ def _unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
-    """Return settings in the order in which they apply: variables with the prefix come last."""
-    return sorted(found, key=lambda one: (one.name.startswith(PREFIX), LATER.get(one.source[0], 0)))
+    """Return settings in the order in which they apply: variables with the prefix come last, and
+    what may not be read after what is.
+    """
+
+    def order(one: FoundInYAML) -> tuple[bool, bool, int]:
+        return one.misplaced, one.name.startswith(PREFIX), LATER.get(one.source[0], 0)
+
+    return sorted(found, key=order)
 
 
 def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
@@ -209,7 +217,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield from _misplaced(key, scope)
             yield from _within_text(key, value, scope)
         elif scope.resource and name == "values" and scope.ends == "spec":
-            yield from _walk(value, replace(scope.under(name), resource=False))
+            yield from _walk(value, replace(scope.under(name), resource=False, of_helm=True))
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
 
@@ -217,7 +225,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings in the Helm values of an Argo CD application."""
     for one in helm_values(node):
-        yield from _walk(one, replace(scope, path=(), resource=False))
+        yield from _walk(one, replace(scope, path=(), resource=False, of_helm=True))
     for one in items_of(children(node).get("valueFiles")):
         why = "it is not read; give that file with --conf"
         yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
@@ -346,6 +354,8 @@ def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
     """Return the setting with a scalar value; in a compose file, null is the shell's value."""
+    if scope.ends == ANSIBLE and "{{" in scalar(value):
+        return _unknown(place, name, "a template", scope)
     if not scope.composed:
         of_chart = scope.of_chart
         return FoundInYAML(place, name, rendered(value), scope.source, of_image=of_chart)

@@ -45,8 +45,16 @@ DISTRIBUTION = re.compile(
 )
 """Matches the last part of a repository with images of Pulsar or of a distribution of it."""
 
-SECTIONS = frozenset({"configData", "config", "custom", "environment", "env", "data", "stringData"})
+ANSIBLE = "misc_broker_config_dict"
+"""The variable whose entries datastax/pulsar-ansible writes into broker.conf as they are."""
+
+SECTIONS = frozenset(
+    {"configData", "config", "custom", "environment", "env", "data", "stringData", ANSIBLE}
+)
 """Keys of YAML files whose values are settings or environment variables."""
+
+JINJA = re.compile(r"\{\{-?\s*[a-z_]\w*\s*(\||\[|-?\}\})|\{%")
+"""Matches an expression of Ansible; those of Helm name objects with a dot, or call functions."""
 
 SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
 """Kinds of sources: brokers of one file that may each have settings of their own."""
@@ -64,6 +72,10 @@ MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?
 STANDALONE = (
     "it reads conf/standalone.conf, which turns load balancing off and is not read here; give that "
     "file with --conf"
+)
+
+UNKNOWN_FILE = (
+    "it is not known what reads {} in this file; give the broker.conf that is made from it"
 )
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -125,6 +137,8 @@ class YAMLScope:
     source: Source = ("", "")
     resource: bool = False
     """True within a Kubernetes resource, except in the Helm values that one has."""
+    of_helm: bool = False
+    """True within Helm values."""
 
     def under(self, key: str) -> YAMLScope:
         """Return the scope of a key's value."""
@@ -142,13 +156,16 @@ class YAMLScope:
     def misplaced(self, key: Any) -> FoundInYAML:
         """Return the setting of a key that is not read here, with the key to write it under.
 
-        Whether it has an effect is not known of variables and of operators' resources.
+        Whether it has an effect is not known of variables, of operators' resources, and of files
+        that are not known to be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
         right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
         why = f"{'.'.join(self.path)} is not read; write it under {right}"
         found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
+        if not (self.resource or self.of_helm or self.source[0]):
+            return replace(found, unread=UNKNOWN_FILE.format(".".join(self.path)))
         if own or key.value.startswith(PREFIX):
             return replace(found, unread=why, part=True)
         return replace(found, off=why)
@@ -163,6 +180,14 @@ class YAMLScope:
     def composed(self) -> bool:
         """True within a service of a compose file."""
         return self.source[0] == SERVICE
+
+
+def is_of_helm(document: Any, text: str) -> bool:
+    """True if a file has the keys of components, as Helm values have, and nothing of Ansible's."""
+    own = children(document)
+    each = [own, *map(children, own.values())]
+    keys = (plain(key) for one in each for key in one if isinstance(one[key], yaml.MappingNode))
+    return not JINJA.search(text) and not (OTHER_COMPONENTS | BROKERS).isdisjoint(keys)
 
 
 def plain(key: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
@@ -35,6 +36,7 @@ from pulsar_conformance.conformance.explain.running import (
     without_effect_notes,
 )
 from pulsar_conformance.conformance.explain.spread import spread_lines
+from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
@@ -69,6 +71,8 @@ class ExplainOptions:
     """True to list every bundle that stays, even if there are many."""
     unknown: tuple[str, ...] = ()
     """Brokers whose traffic is unknown."""
+    ports: tuple[str, ...] = ()
+    """Regular expressions of isolation policies that match no host without its port."""
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
@@ -112,6 +116,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     yield from _derivations(trial, derived, options)
     if undecided:
         return False
+    yield from next_report_lines(trial, model)
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
         yield from other_decisions(trial, model)
@@ -188,6 +193,7 @@ def _derivations(
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
         found = tuple(map(as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
+        found = tuple(_with_ports(one, options.ports) for one in found)
         kept = found if options.every or focus else tuple(shortened(found))
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
@@ -200,6 +206,14 @@ def _derivations(
             if shown != answer:
                 yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
             yield from spread_lines(operation, case, answer)
+
+
+def _with_ports(step: Step, ports: Sequence[str]) -> Step:
+    """Return the step of the isolation policies with those of their entries that have a port."""
+    if not ports or step.label.strip() != "isolation":
+        return step
+    verb = "contains" if len(ports) == 1 else "contain"
+    return replace(step, text=f"{step.text}; {', '.join(ports)} {verb} {PORT_IGNORED}")
 
 
 def _comparison_by_hand(
@@ -279,3 +293,42 @@ def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> I
         elif indented and not told:
             told = True
             yield Step("decision", "it depends on traffic, which is unknown").within()
+
+
+def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield the decision after the owner's next report, if it differs from the one before.
+
+    Clients look a bundle up as soon as it is unloaded, while the leader still counts it with its
+    owner (ModularLoadManagerImpl.updateBundleData).
+    """
+    if trial.operation != ASSIGN.id or len(trial.questions) > 1:
+        return
+    case = trial.questions[0].case
+    owner = owner_of(case, case["bundle"])
+    if owner is None:
+        return
+    after = Trial((Question(ASSIGN.id, _released(case, owner)),))
+    decided = comparable_answers(after, model)
+    if decided == comparable_answers(trial, model):
+        return
+    told = " or ".join(sorted(decided))
+    yield ""
+    yield from paragraph(
+        f"until the next report of {owner}, the leader counts the bundle there, even after its "
+        f"unload; placed after that report, it goes {told}"
+    )
+
+
+def owner_of(case: Any, bundle: str) -> str | None:
+    """Return the broker whose report has the bundle; None without one."""
+    reports = case["brokers"].items()
+    return next((name for name, one in reports if bundle in one.get("bundles", ())), None)
+
+
+def _released(case: Any, owner: str) -> Any:
+    """Return the case with the bundle removed from the owner's report."""
+    bundle, report = case["bundle"], dict(case["brokers"][owner])
+    report["bundles"] = [one for one in report["bundles"] if one != bundle]
+    stats = report.get("lastStats", {})
+    report["lastStats"] = {name: rates for name, rates in stats.items() if name != bundle}
+    return {**case, "brokers": {**case["brokers"], owner: report}}

@@ -316,6 +316,7 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
     """The chosen broker has the fewest of the namespace's bundles."""
     _ordinary(case, answer, expect)
     expect.given(case.spread.group is None, "the namespace is in no group")
+    expect.given(not case.owned, "no broker has the bundle")
     evenly = case.settings.given.get(EVENLY) is None or case.settings.flag(EVENLY)
     expect.given(evenly, "bundles are distributed evenly")
     counts = _bundles_of_namespace(case)
@@ -343,6 +344,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
     """If later versions are preferred and all are known, a broker with the latest is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
+    expect.given(not case.owned, "no broker has the bundle")
     expect.given(case.settings.flag(LATER), "later versions are preferred")
     expect.given(
         all(name in versions for name in case.permitted), "each broker reports its version"

@@ -169,10 +169,9 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
     yield from PLACE.legal({**case, "candidates": []}, settings)
     yield from SPREAD.legal(case, settings)
     owned = [one for report in case["brokers"].values() for one in report.get("bundles", ())]
-    if case["bundle"] in owned:
-        yield f"case.brokers: {case['bundle']} is the bundle to be placed"
     ahead = [one for names in case["preallocated"].values() for one in names]
-    yield from overlap_problems([*owned, *ahead, case["bundle"]], "case")
+    placed = [] if case["bundle"] in owned else [case["bundle"]]
+    yield from overlap_problems([*owned, *ahead, *placed], "case")
     under = Counter(one for policy in case["isolation"] for one in policy["namespaces"])
     for name, count in under.items():
         if count > 1:

@@ -218,6 +218,12 @@ class Assigning:
         """The bundle's namespace."""
         return namespace_of(self.case["bundle"])
 
+    @property
+    def owned(self) -> bool:
+        """True if a broker reports the bundle, as the owner does until after its unload."""
+        reports = self.case["brokers"].values()
+        return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
+
     @cached_property
     def serving(self) -> dict[str, list[str]]:
         """The bundles on each broker: those reported, and those assigned since."""

@@ -39,9 +39,10 @@ MORE = 1000
 
 @dataclass(frozen=True)
 class _Spread:
-    """The busiest broker, and the highest and lowest traffic on any broker."""
+    """The busiest and the idlest broker, and the highest and lowest traffic that count."""
 
     busiest: str | None
+    idlest: str | None
     most: float
     least: float
 
@@ -79,7 +80,7 @@ def _decision(view: ClusterView) -> _Decision:
     needs = {one: _need(view, spreads[one]) for one in spreads}
     floors = {one: _setting(view, LEAST[one]) for one in LEAST}
     enough = needs[kind] >= floors[kind]
-    if known.way("uniform-settings") == "constants":
+    if known.way("uniform-settings") == "constants" or known.way("uniform-pair") != "separate":
         enough = any(needs[one] >= floors[one] for one in LEAST)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:
@@ -99,13 +100,14 @@ def _need(view: ClusterView, spread: _Spread) -> int:
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
     """Return the busiest broker and the extremes of one measure."""
-    busiest, most, least = None, -1.0, float(INT - 1)
+    busiest, idlest, most, least = None, None, -1.0, float(INT - 1)
     for name in view.known.brokers:
         carries = view.known.carries(name, kind)
         if carries > most:
             busiest, most = name, carries
-        least = min(least, carries)
-    return _Spread(busiest, most, 1.0 if abs(least) <= NEAR_NOTHING else least)
+        if carries < least:
+            idlest, least = name, carries
+    return _Spread(busiest, idlest, most, 1.0 if abs(least) <= NEAR_NOTHING else least)
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
@@ -115,7 +117,8 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
     the other; likewise for the lowest broker.
     """
     known = view.known
-    busiest, most, least = None, dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
+    busiest, idlest = None, None
+    most, least = dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
         if len(known.owned(name)) <= 1 and known.way("uniform-pair") == "mixed":
             continue
@@ -123,9 +126,11 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
         if any(carries[kind] > most[kind] for kind in LEAST):
             busiest, most = name, carries
         if any(carries[kind] < least[kind] for kind in LEAST):
-            least = carries
+            idlest, least = name, carries
     return {
-        kind: _Spread(busiest, most[kind], 1.0 if abs(least[kind]) <= NEAR_NOTHING else least[kind])
+        kind: _Spread(
+            busiest, idlest, most[kind], 1.0 if abs(least[kind]) <= NEAR_NOTHING else least[kind]
+        )
         for kind in LEAST
     }
 
@@ -168,12 +173,13 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         if threshold <= 0:
             found = f"not compared, since {setting} is {threshold:g}"
         differs = f"{_difference(kind, spread):.10g} {unit}"
-        yield Step(MEASURES[kind], f"{least} to {most}, {differs}: {found}")
+        pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
+        yield Step(MEASURES[kind], f"{pair}, {differs}: {found}")
 
 
 def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
-    if name == (decision.broker or next(iter(known.brokers))):
+    if name == (decision.broker or decision.spreads[decision.kind].busiest or known.brokers[0]):
         yield from _difference_steps(view, decision)
     if decision.broker is None:
         over = "neither difference is over its threshold; a threshold of 0 switches its test off"

@@ -147,9 +147,9 @@ def test_a_uniform_cycle_says_what_does_not_fit_and_what_carries_nothing(explain
 @pytest.mark.parametrize(
     ("threshold", "messages", "decision"),
     [
-        (100, "10 msg/s to 25 msg/s, 150 % more: over 100", "less than the 1000 msg/s"),
-        (150, "10 msg/s to 25 msg/s, 150 % more: not over 150", "neither difference is over"),
-        (0, "10 msg/s to 25 msg/s, 150 % more: not compared, since", "neither difference is over"),
+        (100, "b2 10 msg/s to b1 25 msg/s, 150 % more: over 100", "less than the 1000 msg/s"),
+        (150, "b2 10 msg/s to b1 25 msg/s, 150 % more: not over 150", "neither difference is over"),
+        (0, "b2 10 msg/s to b1 25 msg/s, 150 % more: not compared", "neither difference is over"),
     ],
 )
 def test_a_release_says_how_far_apart_its_brokers_are(explain, threshold, messages, decision):
@@ -160,7 +160,7 @@ def test_a_release_says_how_far_apart_its_brokers_are(explain, threshold, messag
     _, out, _ = explain(shed(case), "--judge-by", "released-4.2")
     told = " ".join(out.split())
     assert f"messages {messages}" in told
-    assert "throughput 16 MB/s to 40 MB/s, 2.5 times as much: not over 4" in told
+    assert "throughput b2 16 MB/s to b1 40 MB/s, 2.5 times as much: not over 4" in told
     assert f"decision {decision}" in told
 
 
