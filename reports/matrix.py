@@ -123,7 +123,7 @@ def _cell(verdict: str | None, release: str) -> str:
 
 def _letter(reason: str | None, shared: Mapping[str, Sequence[str]]) -> str:
     """Return the mark of a reason that several rules share; empty for any other."""
-    return f" {ascii_lowercase[[*shared].index(reason)]}" if reason in shared else ""
+    return f" {ascii_lowercase[[*shared].index(reason)]}" if reason and reason in shared else ""
 
 
 def main() -> None:

@@ -16,6 +16,14 @@ from pulsar_conformance.specs.text import as_sentence
 NUMBERS = "document_numbers.yaml"
 """File with the numbers that sections of the documents state."""
 
+DEFAULTS = "settings.defaults"
+"""The operation whose numbers are all documented defaults."""
+
+OWN = "this example's own or defaults"
+
+COUNT = 4
+"""Maximum of numbers such as those of brokers, of which nobody asks where they are from."""
+
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 
 
@@ -40,11 +48,12 @@ def origin(example: Example) -> Iterator[str]:
     used = {float(one) for line in example.arithmetic for one in NUMBER.findall(line)}
     stated = stated_numbers().get(example.document, {}).get(example.section, ())
     both = [f"{one:g}" if one < 10**6 else str(one) for one in stated if one in used]
+    asks_defaults = any(operation == DEFAULTS for operation, _ in example.questions)
     if both:
-        own = "all other numbers are this example's own, or follow"
-        yield f"The section states {_and(both)}, too; {own}."
-    elif used:
-        yield "All numbers are this example's own."
+        others = "" if asks_defaults else f"; the others are {OWN}, or follow"
+        yield f"The section states {_and(both)}, too{others}."
+    elif max(used, default=0) > COUNT and not asks_defaults:
+        yield f"The numbers are {OWN}."
 
 
 def _and(words: Sequence[str]) -> str:

@@ -87,9 +87,11 @@ def test_an_example_is_shown_whole(example):
 
 def test_an_example_says_which_numbers_its_section_states():
     printed = part_of(example_of("threshold-40-10-10"))
-    assert "\nThe section states 5, 10, 20 and 40, too; all other numbers " in printed
+    assert "\nThe section states 5, 10, 20 and 40, too; the others are " in printed
     own = part_of(example_of("uniform-700-and-700"))
-    assert "\nAll numbers are this example's own.\n" in own
+    assert "\nThe numbers are this example's own or defaults.\n" in own
+    defaults = part_of(example_of("config-annotated-avgshedder"))
+    assert "\nThe section states 15, too.\n" in defaults
     assert "numbers are from" not in "".join(built().values())
 
 
