@@ -62,6 +62,10 @@ class Settings:
         """The profile's defaults, which also list unused and renamed settings."""
         return self.defaults if isinstance(self.defaults, specs.Defaults) else specs.Defaults()
 
+    def counts(self, name: str) -> bool:
+        """True unless the documents of the profile say that the setting is unused."""
+        return name not in self._documented.unused
+
     def number(self, name: str) -> Fraction:
         """Return a numeric setting as an exact number."""
         value = self.value(name)

@@ -95,14 +95,14 @@ def quantity(number: Fraction | int, noun: str) -> str:
     return f"{plain(exact(number))} {in_number(noun, number)}"
 
 
-def throughput(number: Rate) -> str:
+def throughput(number: Rate, digits: int = 2) -> str:
     """Format bytes per second with a suitable unit: 30 MB/s, 12.5 KB/s."""
     for unit, size in (("GB/s", 10**9), ("MB/s", 10**6), ("KB/s", 10**3)):
         if number >= size:
-            return f"{plain(number / size)} {unit}"
-    return f"{plain(number)} B/s"
+            return f"{plain(number / size, digits)} {unit}"
+    return f"{plain(number, digits)} B/s"
 
 
-def messages(number: Rate) -> str:
+def messages(number: Rate, digits: int = 2) -> str:
     """Format messages per second: 50 msg/s."""
-    return f"{plain(number)} msg/s"
+    return f"{plain(number, digits)} msg/s"

@@ -33,9 +33,10 @@ def bundle_steps(
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
 
 
-def keep_all_steps(cycle: Cycle, broker: Broker, why: str) -> Iterator[Step]:
-    """Yield the steps for a broker that sheds nothing."""
-    yield Step("decision", f"{broker.name} {why}: it keeps all")
+def keep_all_steps(cycle: Cycle, broker: Broker, why: str, obstacle: str = "") -> Iterator[Step]:
+    """Yield the steps for a broker that sheds nothing, of itself or for an obstacle to all."""
+    decision = f"{obstacle}: {broker.name} keeps all" if obstacle else ""
+    yield Step("decision", decision or f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         moved = cycle.moved_with(bundle)
         also = f"; {_last_unload(cycle, bundle, moved)}" if moved else ""

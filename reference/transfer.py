@@ -317,7 +317,7 @@ def _conditions(balance: Balance) -> Iterator[Step]:
 def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Step]:
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     if move is None:
-        yield from keep_all_steps(cycle, broker, plan.obstacle or "unloads nothing to another")
+        yield from keep_all_steps(cycle, broker, "unloads nothing to another", plan.obstacle)
         return
     high, low = (plain(plan.balance.load[one]) for one in (name, move.target))
     amount = f"({high} - {low}) / 2 / {high} of its traffic = {throughput(move.amount)}"

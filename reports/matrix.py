@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 
 from pulsar_conformance.reports.site.results import numbers
 from pulsar_conformance.specs import load
+from pulsar_conformance.specs.lines import read_sheet
 
 PUBLISHED = Path("reports", "published")
 PAGE = PUBLISHED / "README.md"
-DEVIATIONS = "../../fixtures/deviations"
+LISTS = Path("fixtures", "deviations")
+DEVIATIONS = f"../../{LISTS.as_posix()}"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
@@ -24,7 +28,9 @@ INTRODUCTION = """# Which rules each release breaks
 
 Each release of Pulsar is judged by the documents of its line. "breaks" links to the known
 deviations of the release, which give the place in Pulsar's source and the smallest case. A rule
-marked `-` is not in these documents, or does not apply. `pulsar-conformance rule ID` prints a rule,
+marked `-` is not in these documents, or does not apply. A letter marks rules that fail for one and
+the same reason, which stands below the table: their cases may keep what the title of the rule says,
+and fail by that reason alone. `pulsar-conformance rule ID` prints a rule,
 and `pulsar-conformance report summary FILE` summarizes one of the reports, which contain every
 verdict. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
 without a list of deviations; the guide to released Pulsar explains each of their failures.
@@ -44,20 +50,55 @@ def verdicts_by_release() -> dict[str, dict[str, str]]:
     return {release: found[release] for release in sorted(found, key=numbers)}
 
 
+def reasons_by_release(
+    found: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, str]]:
+    """Return the reason for each broken rule, by release. Errors: `SpecError`."""
+    lists = {release: read_sheet(LISTS, f"pulsar-{release}.yaml").data for release in found}
+    return {
+        release: {
+            one["rule"]: " ".join(one["reason"].split())
+            for one in listed
+            if found[release].get(one["rule"]) == BROKEN
+        }
+        for release, listed in lists.items()
+    }
+
+
+def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the reasons for which a release breaks several rules, each with all these rules."""
+    found: dict[str, list[str]] = {}
+    for of_release in reasons.values():
+        rules: dict[str, list[str]] = defaultdict(list)
+        for rule, reason in of_release.items():
+            rules[reason].append(rule)
+        for reason, some in rules.items():
+            if len(some) > 1:
+                found[reason] = list(dict.fromkeys((*found.get(reason, ()), *some)))
+    return found
+
+
 def release_matrix() -> str:
     """Return the page: a table of broken rules, and a list of the rules that no release breaks."""
     return INTRODUCTION + "".join(f"{line}\n" for line in _lines(verdicts_by_release()))
 
 
 def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    reasons = reasons_by_release(found)
+    shared = _shared(reasons)
     broken = [one for one in load().rules if BROKEN in {each.get(one) for each in found.values()}]
     yield f"| rule | {' | '.join(found)} |"
     yield f"| --- |{' --- |' * len(found)}"
     for rule in broken:
-        cells = (_cell(each.get(rule), release) for release, each in found.items())
+        cells = (
+            _cell(each.get(rule), release) + _letter(reasons[release].get(rule), shared)
+            for release, each in found.items()
+        )
         yield f"| `{rule}` {load().rules[rule].title} | {' | '.join(cells)} |"
     counts = (list(each.values()).count(BROKEN) for each in found.values())
     yield f"| broken | {' | '.join(map(str, counts))} |"
+    different = (len({*each.values()}) for each in reasons.values())
+    yield f"| for different reasons | {' | '.join(map(str, different))} |"
     judged = (sum(one in (BROKEN, "pass") for one in each.values()) for each in found.values())
     yield f"| of rules that apply | {' | '.join(map(str, judged))} |"
     kept = [
@@ -65,6 +106,9 @@ def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         for one in load().rules
         if one not in broken and "pass" in {each.get(one) for each in found.values()}
     ]
+    yield from ("", "The reasons for which a release breaks several rules:", "")
+    for letter, (reason, rules) in zip(ascii_lowercase, shared.items(), strict=False):
+        yield f"- <b>{letter}</b>: {', '.join(rules)}: {reason}"
     yield ""
     yield f"No release breaks any of the other {len(kept)} that apply: {', '.join(kept)}."
     yield ""
@@ -75,6 +119,11 @@ def _cell(verdict: str | None, release: str) -> str:
     if verdict == BROKEN:
         return f"[breaks][{release}]"
     return WORDS.get(verdict or "not_applicable", verdict or "")
+
+
+def _letter(reason: str | None, shared: Mapping[str, Sequence[str]]) -> str:
+    """Return the mark of a reason that several rules share; empty for any other."""
+    return f" {ascii_lowercase[[*shared].index(reason)]}" if reason and reason in shared else ""
 
 
 def main() -> None:

@@ -32,6 +32,20 @@ from pulsar_conformance.reference import Derivation, Model
 from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE
 
+LEGEND = """\
+* `bundles of each broker`: the usage that each bundle causes, in percent; `;` separates brokers.
+* `period`: the number of cycles after which the owners of all bundles repeat themselves, once they
+  do. Before that, a history of usage that still changes can delay unloads, so that the first round
+  takes longer.
+* `unloads in the first period`: unloads in as many cycles from the start. The texts below show
+  these cycles, eight at most; in those that are left out, nothing is unloaded.
+* `broken`: the rules about the long run that this breaks, such as LOOP-03 (a bundle that was shed
+  does not return with its next unload) and LOOP-07 (under constant load, unloads come to an end);
+  `pulsar-conformance rule ID` prints one.
+* OverloadShedder of a release sheds its margin from a broker exactly at the threshold, too.
+""".splitlines()
+"""Explanation of the columns and of what is shown below."""
+
 MAX_BROKERS, MAX_BUNDLES = 4, 6
 PERCENTS = 60
 """Maximum usage of a broker by one bundle, in percent; all usages are multiples of five."""
@@ -195,7 +209,13 @@ def restless_page(
         rules = ", ".join(fault.rule.id for fault in loop_faults(one.course))
         unloads = sum(move.cycle < one.period for move in one.course.sheds)
         rows.append((variant, f"{cluster} %", str(one.period), str(unloads), rules))
-    headings = ("variant", "bundles of each broker", "period", "unloads in the first", "broken")
+    headings = (
+        "variant",
+        "bundles of each broker",
+        "period",
+        "unloads in the first period",
+        "broken",
+    )
     chapters = [
         line
         for variant, lines in stories.items()
@@ -211,6 +231,8 @@ def restless_page(
             f"    {command}",
             "",
             *markdown_table(headings, rows),
+            "",
+            *LEGEND,
             "",
             *chapters,
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.compare.differences import (
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.reference import MissingSetting, Model, fold_steps
 from pulsar_conformance.specs.broker import broker_settings, default_in, every_release
-from pulsar_conformance.specs.text import counted, paragraph
+from pulsar_conformance.specs.text import counted, paragraph, written_value
 
 Versions = tuple[str, str]
 CONFIGURATION = "ServiceConfiguration"
@@ -54,8 +54,22 @@ def lines_of(
         yield from paragraph(f"{cause_name(one.cause)} ({counted(one.cases, 'case')})", 2)
         yield from _describe_subject(one, versions, profiles)
         yield from paper.format_entry("smallest case", f"{next(files)}  ({one.trial.size})", 4, 13)
+        yield from settings_of_cases([question.case for question in one.trial.questions])
         for place in (0, 1):
             yield from _describe_decision(one, place, versions, profiles)
+
+
+def settings_of_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the settings that cases give in place of the defaults."""
+    given = dict.fromkeys(
+        f"{name}={written_value(value)}"
+        for case in cases
+        for name, value in case.get("settings", {}).items()
+    )
+    if given:
+        yield "    settings of the case"
+        for one in given:
+            yield from paragraph(one, 6)
 
 
 def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:

@@ -40,12 +40,15 @@ PLACES = 4
 def maximum(context: Context, case: Case) -> Derivation:
     """Answer `usage.max`. [USAGE-01 … 04]"""
     broker = Broker.read("broker", case["broker"])
-    weight = usage.weights(context.settings(case)) if case["weighted"] else usage.UNWEIGHTED
+    settings = context.settings(case)
+    weight = usage.weights(settings) if case["weighted"] else usage.UNWEIGHTED
     used = usage.weighted_maximum(broker, weight)
 
     def explain() -> Iterator[Step]:
         for name, percent in broker.percent.items():
             weighed = f" x {plain(weight[name])} = {plain(percent * weight[name], PLACES)} %"
+            if not settings.counts(usage.WEIGHT_SETTINGS[name]):
+                weighed = ", does not count"
             yield Step(name, f"{plain(percent, PLACES)} %{weighed if case['weighted'] else ''}")
         maximum = f"{plain(used.percent, PLACES)} % of {used.resource or 'everything'}"
         yield Step("maximum", maximum)

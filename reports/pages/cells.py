@@ -15,6 +15,9 @@ FEW = 6
 
 FIRST = 3
 
+PLACES = 6
+"""Decimal places of numbers of a case or an answer, in which two of its readings can differ."""
+
 SMALL = Fraction(1, 100)
 """Percentage below which only "under 0.01 %" is shown."""
 
@@ -31,10 +34,10 @@ CYCLES = "cycles"
 """Field of cases and answers that contains a sequence of others."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
-    "msgRateIn": lambda value: messages(exact(value)),
-    "msgRateOut": lambda value: messages(exact(value)),
-    "msgThroughputIn": lambda value: throughput(exact(value)),
-    "msgThroughputOut": lambda value: throughput(exact(value)),
+    "msgRateIn": lambda value: messages(exact(value), PLACES),
+    "msgRateOut": lambda value: messages(exact(value), PLACES),
+    "msgThroughputIn": lambda value: throughput(exact(value), PLACES),
+    "msgThroughputOut": lambda value: throughput(exact(value), PLACES),
     "percent": lambda value: f"{plain(exact(value))} %",
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
@@ -59,7 +62,7 @@ def format_field(name: str, value: Any) -> str:
 
 def format_number(value: float) -> str:
     """Format a number."""
-    return plain(exact(value), digits=6)
+    return plain(exact(value), PLACES)
 
 
 def inline(value: Json) -> str:

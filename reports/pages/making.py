@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
+from pulsar_conformance.reports.pages.origins import origin
 from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
 from pulsar_conformance.reports.pages.stories import course, course_differences
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -21,7 +22,13 @@ from pulsar_conformance.specs.text import as_sentence
 
 INDEX = "README.md"
 TAG = re.compile(f"<(?!{LINE[1:]})")
-STORY = "cluster.replay"
+STORY, CHANNEL = "cluster.replay", "channel.apply"
+
+ABOUT_DATA = ("DATA-", "REPORT-")
+"""Areas with rules about the data that a story writes."""
+
+FRAMES: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
+"""Field of a bundle that counts under a value of the reading `shed-window`."""
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -126,14 +133,21 @@ class Shown:
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
-        return course_differences(case, self.worked.answers[0], one.answers[0])
+        return course_differences(case, self.worked.answers[0], one.answers[0], self._about_data)
+
+    @property
+    def _about_data(self) -> bool:
+        """True if a rule is about the data that a story writes."""
+        return any(one.startswith(ABOUT_DATA) for one in self.example.rules)
 
     @property
     def other_courses(self) -> list[str]:
         """A story's other allowed courses."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
-        return [course_differences(case, courses[0], other) for other in courses[1:]]
+        return [
+            course_differences(case, courses[0], other, self._about_data) for other in courses[1:]
+        ]
 
     @cached_property
     def course(self) -> Table | None:
@@ -142,7 +156,32 @@ class Shown:
             return None
         [(_, case)] = self.example.questions
         [answer] = self.example.allowed[0] if self.example.allowed else self.worked.answers
-        return course(case, answer)
+        return course(case, answer, self._about_data)
+
+    @cached_property
+    def answer_tables(self) -> list[Table]:
+        """The answer to a single question as tables, if one line would be too long."""
+        if self.operations != [CHANNEL] or len(self.example.questions) > 1:
+            return []
+        [[answer]] = self.example.allowed or [self.worked.answers]
+        return list(case_tables(answer, "answer"))
+
+    @property
+    def assumed(self) -> str:
+        """The averages that some bundles lack and that decide under another reading; or nothing."""
+        bundles = [
+            bundle
+            for operation, case in self.example.questions
+            if operation.startswith("shed.")
+            for cycle in case.get("cycles", [case])
+            for bundle in cycle.get("bundles", {}).values()
+        ]
+        return " and ".join(
+            value
+            for value, frame in FRAMES.items()
+            if any(taken == value for _, taken, *_ in self.outcomes)
+            and any(frame not in bundle for bundle in bundles)
+        )
 
     @property
     def has_steps(self) -> bool:
@@ -196,7 +235,7 @@ def template_environment(package: str) -> Environment:
     )
     made.filters["cell"] = _escaped
     made.filters["as_sentence"] = as_sentence
-    made.globals.update(specs=load(), question=_question)
+    made.globals.update(specs=load(), question=_question, origin=origin)
     return made
 
 

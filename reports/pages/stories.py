@@ -21,10 +21,17 @@ KINDS: Mapping[str, str] = {
 }
 
 
-def course(case: Json, answer: Json) -> Table:
-    """Format events and steps side by side, grouping equal consecutive ones."""
+WRITTEN = ("reports", "written")
+"""Fields of a step about data that brokers and the leader write."""
+
+
+def course(case: Json, answer: Json, about_data: bool = False) -> Table:
+    """Format events and steps side by side, grouping equal consecutive ones.
+
+    Data that are written are shown only if the story is about them.
+    """
     found = []
-    rows = _rows(case["events"], answer.get("steps", ()))
+    rows = _rows(case["events"], _steps(answer, about_data))
     for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
         minutes = [minute for minute, *_ in equal]
         times = f", {len(minutes)} times" if len(minutes) > 1 else ""
@@ -32,9 +39,16 @@ def course(case: Json, answer: Json) -> Table:
     return Table(HEADINGS, tuple(found))
 
 
-def course_differences(case: Json, answer: Json, other: Json) -> str:
+def _steps(answer: Json, about_data: bool) -> Sequence[Json]:
+    steps: Sequence[Json] = answer.get("steps", ())
+    if about_data:
+        return steps
+    return [{name: one[name] for name in one if name not in WRITTEN} for one in steps]
+
+
+def course_differences(case: Json, answer: Json, other: Json, about_data: bool = False) -> str:
     """Return where a story continues differently: minute, event, and the other result."""
-    pairs = (_rows(case["events"], one.get("steps", ())) for one in (answer, other))
+    pairs = (_rows(case["events"], _steps(one, about_data)) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
         for before, (minute, event, comes) in zip(*pairs, strict=True)
@@ -92,6 +106,23 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     }
     for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
         yield f"{owner or 'no broker'} owns {listed(list(topics))}"
+    yield from _written_results(step)
+
+
+def _written_results(step: Json) -> Iterator[str]:
+    """Yield when brokers reported and the leader wrote, and the samples that it wrote."""
+    for broker, report in step.get("reports", {}).items():
+        if report["minutes"]:
+            yield f"{broker} reports at {_minutes(report['minutes'])}"
+    written = step.get("written", {})
+    if written.get("minutes"):
+        samples = (f"{one} {each['numSamples']}" for one, each in written["bundles"].items())
+        yield f"the leader writes at {_minutes(written['minutes'])}, samples: {listed([*samples])}"
+
+
+def _minutes(minutes: Sequence[Any]) -> str:
+    noun = "minute" if len(minutes) == 1 else "minutes"
+    return f"{noun} {listed([plain(exact(one)) for one in minutes])}"
 
 
 def _space(topic: str) -> str:

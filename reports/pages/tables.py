@@ -63,15 +63,15 @@ class Table:
         return (*self.rows[:FIRST], left_out, self.rows[-1])
 
 
-def case_tables(case: Json) -> Iterator[Table]:
-    """Yield a case's tables: its plain fields, then each field with parts."""
+def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
+    """Yield the tables of a case or an answer: its plain fields, then each field with parts."""
     plain = [
         (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
         if not _has_table(value)
     ]
     if plain:
-        yield Table(("case", ""), tuple(plain))
+        yield Table((heading, ""), tuple(plain))
     for name, value in case.items():
         if name == CYCLES:
             yield from _cycle_tables(value)

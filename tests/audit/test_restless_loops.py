@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pulsar_conformance.audit.simulation import search
 from pulsar_conformance.audit.simulation.measures import measures_of, period_of
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.search import cluster_of
@@ -45,6 +46,7 @@ def test_every_release_has_the_loops_of_two_strategies_and_no_other():
     page = (FOLDER / "README.md").read_text("utf-8")
     assert page.count("| none found |") == len(RELEASES)
     assert all(f"## {one['variant']}\n" in page for one in LOOPS)
+    assert "\n".join(search.LEGEND) in page
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=named)

@@ -11,7 +11,14 @@ from pulsar_conformance.reports import pages as package
 from pulsar_conformance.reports.pages import pages
 from pulsar_conformance.reports.pages.__main__ import main
 from pulsar_conformance.reports.pages.answers import format_answers
-from pulsar_conformance.reports.pages.cells import format_field, format_setting, inline, listed
+from pulsar_conformance.reports.pages.cells import (
+    RATES,
+    format_field,
+    format_setting,
+    inline,
+    listed,
+)
+from pulsar_conformance.reports.pages.origins import stated_numbers
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 
 ROOT = Path(__file__).parents[2]
@@ -58,8 +65,12 @@ def test_an_example_is_shown_whole(example):
         known = specs.load().rules[rule]
         assert f"> **{rule}** ({known.level}): {known.statement}\n" in shown
     document = specs.load().documents[example.document]
-    assert f"<{document.url}>" in shown
+    assert f"<{document.url}>." in shown
     assert f"section “{example.section}”" in shown or not example.section
+    assert ("Others may be right as well. " in shown) == example.of_the_model
+    for rule in example.rules:
+        observed = specs.load().rules[rule].provenance == "observed"
+        assert (f"No document states {rule}." in shown) == observed
     for line in example.arithmetic:
         assert f"\n{line}\n" in shown
     for name, value in example.readings.items():
@@ -72,6 +83,66 @@ def test_an_example_is_shown_whole(example):
     assert f"[{example.title}]" in built()["README.md"]
     parts = [shown.index(part) for part in ("\n**", "\n### By hand", "\n### Answer", "\n### Why")]
     assert parts == sorted(parts), "question and numbers, the calculation, the answer; then why"
+
+
+def test_an_example_says_which_numbers_its_section_states():
+    printed = part_of(example_of("threshold-40-10-10"))
+    assert "\nThe section states 5, 10, 20 and 40, too; the others are " in printed
+    own = part_of(example_of("uniform-700-and-700"))
+    assert "\nThe numbers are this example's own or defaults.\n" in own
+    defaults = part_of(example_of("config-annotated-avgshedder"))
+    assert "\nThe section states 15, too.\n" in defaults
+    assert "numbers are from" not in "".join(built().values())
+
+
+def test_numbers_are_of_known_sections():
+    documents = specs.load().documents
+    for document, sections in stated_numbers().items():
+        for title, numbers in sections.items():
+            assert documents[document].section(title) is not None, title
+            assert list(numbers) == sorted(set(numbers)), title
+
+
+@pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
+def test_different_numbers_of_an_answer_look_different(example):
+    """At most a millionth of the unit is lost."""
+    numbers = {
+        value
+        for answers in example.allowed or ()
+        for answer in answers
+        for frame in answer.values()
+        if isinstance(frame, dict)
+        for name, value in frame.items()
+        if name in RATES and not isinstance(value, bool)
+    }
+    assert len({format_field("msgThroughputIn", one) for one in numbers}) == len(numbers)
+
+
+def test_bundles_without_data_are_said_to_count_as_never_measured():
+    told = "Bundles without long-term data count there as never measured: 50 KB/s"
+    assert told in part_of(example_of("uniform-a-fifth-of-the-difference"))
+    assert told not in part_of(example_of("overload-95-over-85"))
+
+
+def test_the_states_of_bundles_are_a_table():
+    shown = part_of(example_of("channel-two-assignments"))
+    assert "\n| units | state | to | from |\n" in shown.partition("### Answer")[2]
+
+
+@each_page
+def test_a_decision_does_not_run_into_its_reason(name):
+    rows = re.findall(r"^\| decision \| (.*) \|$", built()[name], re.MULTILINE)
+    assert [one for one in rows if re.match(r"\S+ (the load|no load|found in) ", one)] == []
+
+
+def test_a_weight_that_is_unused_is_no_factor():
+    assert "| memory | 60 %, does not count |" in part_of(example_of("usage-heap-does-not-count"))
+
+
+def test_a_story_says_when_data_are_written():
+    shown = part_of(example_of("data-written-every-two-minutes"))
+    written = "b1 reports at minutes 3, 4; the leader writes at minute 4, samples: "
+    assert f"{written}shop/eu/0x00000000_0xffffffff 4 |" in shown
 
 
 @each_page

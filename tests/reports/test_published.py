@@ -355,9 +355,24 @@ def test_the_page_counts_what_the_readme_says():
     cells = [
         [cell.strip() for cell in line.split("|")[2:-1]]
         for line in matrix.release_matrix().splitlines()
-        if line.startswith(("| broken", "| of"))
+        if line.startswith(("| broken", "| for different", "| of rules"))
     ]
     readme = " ".join((ROOT / "README.md").read_text("utf-8").split()).replace("of the", "of")
-    counts = [f"{one} of {of}" for one, of in zip(*cells, strict=True)]
+    broken, reasons, judged = cells
+    counts = [f"{one} of {of}" for one, of in zip(broken, judged, strict=True)]
     assert len(counts) == 6
     assert [one for one in counts[2:] if one not in readme] == []
+    shown = re.findall(r"for (\d+) reasons|\((\d+)(?: reasons)?\)", readme.partition("## Run")[0])
+    assert ["".join(one) for one in shown] == reasons[2:]
+
+
+def test_the_page_marks_rules_that_fail_for_one_reason():
+    page = matrix.release_matrix()
+    [row] = [line for line in page.splitlines() if line.startswith("| `THRESHOLD-05`")]
+    [letter] = {cell.split()[-1] for cell in row.split("|") if "breaks" in cell}
+    [shared] = [line for line in page.splitlines() if line.startswith(f"- <b>{letter}</b>: ")]
+    assert "THRESHOLD-05" in shared
+    assert "THRESHOLD-19" in shared
+    assert "The minimum throughput of an unload" in shared
+    [alone] = [line for line in page.splitlines() if line.startswith("| `THRESHOLD-03`")]
+    assert not re.search(r"\] [a-z] \|", alone)

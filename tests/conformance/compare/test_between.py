@@ -1,9 +1,14 @@
 """The pages of what releases decide otherwise: made of what `changes` prints and writes."""
 
 import json
+import re
+from pathlib import Path
 
+import pytest
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.reports import between
+
+PAGES = sorted((Path(__file__).parents[3] / between.TO).glob("*-to-*.md"))
 
 
 def way(name, older, newer):
@@ -74,3 +79,16 @@ def test_a_pair_that_cannot_be_asked_leaves_no_page(tmp_path, monkeypatch):
     monkeypatch.setattr(between, "releases", lambda: ("0.0.1", "0.0.2"))
     assert between.main(["--to", str(tmp_path / "pages")]) == 2
     assert list((tmp_path / "pages").iterdir()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_the_settings_of_each_case(page):
+    text = page.read_text("utf-8")
+    blocks = text.split("    smallest case  ")[1:]
+    for block in blocks:
+        [file, *_] = re.findall(r"cases/\S+?\.json", block)
+        content = json.loads((page.parent / file).read_text("utf-8"))
+        asked = content.get("trial", [content])
+        settings = [f"      {name}=" for one in asked for name in one["case"].get("settings", {})]
+        before = block.partition("\n    answer")[0]
+        assert [one for one in settings if one not in before] == []

@@ -1,0 +1,61 @@
+"""Where the rules and the numbers of an example are from, in sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pulsar_conformance.fixtures as fixtures
+from pulsar_conformance.fixtures import Example
+from pulsar_conformance.specs import load
+from pulsar_conformance.specs.lines import read_sheet
+from pulsar_conformance.specs.text import as_sentence
+
+NUMBERS = "document_numbers.yaml"
+"""File with the numbers that sections of the documents state."""
+
+DEFAULTS = "settings.defaults"
+"""The operation whose numbers are all documented defaults."""
+
+OWN = "this example's own or defaults"
+
+COUNT = 4
+"""Maximum of numbers such as those of brokers, of which nobody asks where they are from."""
+
+NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
+
+
+@cache
+def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
+    """Return the numbers that sections state, by document and section. Errors: `SpecError`."""
+    stated: Mapping[str, Mapping[str, Sequence[float]]] = read_sheet(
+        Path(fixtures.__file__).parent, NUMBERS
+    ).data
+    return stated
+
+
+def origin(example: Example) -> Iterator[str]:
+    """Yield a sentence about the example's section, its numbers, and each rule of no document."""
+    rules = [load().rules[one] for one in example.rules]
+    observed = [rule for rule in rules if rule.provenance == "observed"]
+    document = load().documents[example.document]
+    section = f", section “{example.section}”" if example.section else ""
+    word = "Source" if len(observed) < len(rules) else "About"
+    yield f"{word}: {document.title}, Pulsar {document.version}{section}, <{document.url}>."
+    yield from (f"No document states {rule.id}. {as_sentence(rule.why or '')}" for rule in observed)
+    used = {float(one) for line in example.arithmetic for one in NUMBER.findall(line)}
+    stated = stated_numbers().get(example.document, {}).get(example.section, ())
+    both = [f"{one:g}" if one < 10**6 else str(one) for one in stated if one in used]
+    asks_defaults = any(operation == DEFAULTS for operation, _ in example.questions)
+    if both:
+        others = "" if asks_defaults else f"; the others are {OWN}, or follow"
+        yield f"The section states {_and(both)}, too{others}."
+    elif max(used, default=0) > COUNT and not asks_defaults:
+        yield f"The numbers are {OWN}."
+
+
+def _and(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
