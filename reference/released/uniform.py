@@ -80,7 +80,7 @@ def _decision(view: ClusterView) -> _Decision:
     needs = {one: _need(view, spreads[one]) for one in spreads}
     floors = {one: _setting(view, LEAST[one]) for one in LEAST}
     enough = needs[kind] >= floors[kind]
-    if known.way("uniform-settings") == "constants" or known.way("uniform-pair") != "separate":
+    if known.way("uniform-pair") != "separate":
         enough = any(needs[one] >= floors[one] for one in LEAST)
     chosen: tuple[str, ...] = ()
     if broker is not None and enough and len(known.owned(broker)) > 1:

@@ -212,7 +212,7 @@ def test_two_changes_explain_together_what_neither_does_alone():
     ]
 
 
-def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_settings():
+def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
     """A fifth of 10 - 1 messages is under 1000; of 500 MB/s it is over 1 MiB/s.
 
     Either is enough in 2.10.5, and the measure that counts has to have it since; both compare the
@@ -228,7 +228,7 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_settings():
     older, newer = (Model(one).answer(*trial.questions[0]) for one in profiles)
     assert len(older["unload"]) == 2
     assert newer["unload"] == []
-    assert [one.name for one in Causes(*profiles).of(trial, (older, newer))] == ["uniform-settings"]
+    assert [one.name for one in Causes(*profiles).of(trial, (older, newer))] == ["uniform-pair"]
     steps = Model(profiles[0]).derive(*trial.questions[0]).steps
     [why] = [step.text for step in steps if step.label.strip() == "enough"]
     assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")
