@@ -4,6 +4,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -27,7 +28,8 @@ public class Main {
             Map<String, Object> settings = Json.object(asked.get("settings"));
             number = settings.getOrDefault("defaultNumberOfNamespaceBundles", DEFAULT_BUNDLES);
         }
-        long count = ((Number) number).longValue();
+        // A setting may be text, as in broker.conf: "16" for 16.
+        long count = new BigDecimal(number.toString()).longValue();
         List<Object> boundaries = new ArrayList<>();
         for (long i = 0; i < count; i++) {
             boundaries.add(String.format("0x%08x", i * (HASHES / count)));

@@ -26,7 +26,10 @@ var operations = map[string]func(asked json.RawMessage) (any, error){
 func create(asked json.RawMessage) (any, error) {
 	var given struct {
 		Bundles  *int64
-		Settings struct{ DefaultNumberOfNamespaceBundles *int64 }
+		Settings struct {
+			// A setting may be text, as in broker.conf: "16" for 16.
+			DefaultNumberOfNamespaceBundles *json.Number
+		}
 	}
 	if err := json.Unmarshal(asked, &given); err != nil {
 		return nil, err
@@ -35,7 +38,11 @@ func create(asked json.RawMessage) (any, error) {
 	if given.Bundles != nil {
 		count = *given.Bundles
 	} else if given.Settings.DefaultNumberOfNamespaceBundles != nil {
-		count = *given.Settings.DefaultNumberOfNamespaceBundles
+		number, err := given.Settings.DefaultNumberOfNamespaceBundles.Float64()
+		if err != nil {
+			return nil, err
+		}
+		count = int64(number)
 	}
 	boundaries := []string{}
 	for i := int64(0); i < count; i++ {
@@ -49,9 +56,12 @@ func create(asked json.RawMessage) (any, error) {
 // bundle: one that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each
 // way (DATA-04, DATA-05). Its "strategy" is a full class name, its last part ("OverloadShedder"),
 // or null: then the setting loadBalancerLoadSheddingStrategy, or its default, names it. The command
-//     pulsar-conformance schema shed.select --example
+//
+//	pulsar-conformance schema shed.select --example
+//
 // prints such a case, and the answer to it:
-//     {"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
+//
+//	{"unload": [{"broker": "b1", "bundle": "shop/eu/0x60000000_0x80000000"}, ...]}
 func selectBundles(asked json.RawMessage) (any, error) {
 	return object{"unload": []object{}}, nil
 }

@@ -22,6 +22,8 @@ fn create(asked: &Json) -> Result<Json, String> {
     let number = match (&asked["bundles"], &asked["settings"]["defaultNumberOfNamespaceBundles"]) {
         (Null, Null) => DEFAULT_BUNDLES,
         (Null, Number(number)) | (Number(number), _) => *number,
+        // A setting may be text, as in broker.conf: "16" for 16.
+        (Null, Text(number)) => number.parse().map_err(|_| "not a number".to_string())?,
         _ => return Err("the number of bundles is not a number".into()),
     };
     let count = number as u64;

@@ -324,12 +324,15 @@ def test_a_skeleton_keeps_the_protocol_and_is_right(language, tmp_path, monkeypa
         subprocess.run(shlex.split(build), check=True, timeout=300)
     assert "FAIL" not in found_by_check(adapter)
     cases = EXAMPLES["bundles.create"]
-    configured = {"bundles": None, "settings": {"defaultNumberOfNamespaceBundles": 7}}
+    configured = [
+        {"bundles": None, "settings": {"defaultNumberOfNamespaceBundles": number}}
+        for number in (7, "7", 7.0)
+    ]
     with (
         connect(adapter, "documented-3.0", {}) as mine,
         connect("reference", "documented-3.0", {}) as model,
     ):
-        cases = [*cases, configured, {"bundles": 1, "settings": {'é"\\\n\u2028': 1.5e-3}}]
+        cases = [*cases, *configured, {"bundles": 1, "settings": {'é"\\\n\u2028': 1.5e-3}}]
         assert mine.ask("bundles.create", cases) == model.ask("bundles.create", cases)
         (failed,) = mine.ask("bundles.create", [{"bundles": "x", "settings": {}}])
         assert "failed" in failed or "boundaries" in failed
