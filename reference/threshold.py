@@ -19,7 +19,7 @@ from pulsar_conformance.reference.numbers import (
     throughput,
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
-from pulsar_conformance.reference.usage import weighted_maximum, weights
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
 
 SHEDDER_THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 HISTORY_SHARE = "loadBalancerHistoryResourcePercentage"
@@ -281,7 +281,9 @@ def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:
     yield Step("usage", f"{plain(usage.percent, levels.places)} % {busiest}{weighted}")
     for name, used in broker.percent.items():
         if weight[name] == 0 and used > usage.percent:
-            yield Step("except", f"{plain(used)} % of {name}, whose weight is 0")
+            counts = levels.cycle.settings.counts(WEIGHT_SETTINGS[name])
+            why = "whose weight is 0" if counts else "which does not count (USAGE-09)"
+            yield Step("except", f"{plain(used)} % of {name}, {why}")
     if broker.history:
         kept, new = plain(levels.kept), plain(1 - levels.kept)
         observed = (*broker.history[1:], usage.percent)

@@ -8,6 +8,7 @@ import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.cases.load_reports import unknown_fields
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.reference import Model
 
 REPORTS = Path(fixtures.__file__).parent / "reports"
 DIRECT_MEMORY, EXTENSIBLE = REPORTS / "full-direct-memory", REPORTS / "extensible"
@@ -144,6 +145,15 @@ def test_a_busier_resource_without_weight_is_shown(said):
         assert "except 95 % of directMemory, whose weight is 0" in out
     out, _ = said("explain", DIRECT_MEMORY, "--judge-by", "released-3.0")
     assert "whose weight is 0" not in out
+
+
+def test_busier_heap_memory_that_does_not_count_is_shown_as_such():
+    heap = {"cpu": {"usage": 10, "limit": 100}, "memory": {"usage": 95, "limit": 100}}
+    settings = {"loadBalancerMemoryResourceWeight": 1.0}
+    case = {"strategy": "ThresholdShedder", "settings": settings, "bundles": {}}
+    case |= {"brokers": {"b1": heap, "b2": {}}, "recentlyUnloaded": {}}
+    lines = "\n".join(Model("documented-4.0").derive("shed.select", case).lines())
+    assert "95 % of memory, which does not count (USAGE-09)" in lines
 
 
 def test_a_broker_that_an_example_does_not_contain_is_named(said):
