@@ -38,6 +38,9 @@ REGEXES = frozenset({"primary", "secondary", "namespaces"})
 LARGE = 20_000
 """Number of bytes from which a case is not edited, since that would take long."""
 
+LARGEST_SETTING = 65_536
+"""Largest number that a setting is edited to: a namespace may have as many bundles."""
+
 GROWN = (17, 33, 65, 100, 129)
 """Numbers of entries to which a map grows: just more than the sizes of common batches."""
 
@@ -155,6 +158,8 @@ def _renumber(place: _Place, same: list[Any], random: Random) -> None:
     related += [0] if place.field != "value" else []  # No document says which settings may be 0.
     if place.field not in LASTING:
         related += [value * 10, value * 1000]
+    if place.field == SETTING:
+        related = [one for one in related if one <= LARGEST_SETTING] or [value]
     place.put(random.choice((*related, *same[:2])))
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.any_answer.edits import EDITED, LARGE, edited
+from pulsar_conformance.conformance.any_answer.edits import EDITED, LARGE, LARGEST_SETTING, edited
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
@@ -49,6 +49,13 @@ def _limit(case, name):
 
 def test_no_setting_is_left_out():
     assert all({*one.get("settings", DUE["settings"])} for one in cases("report.due", DUE))
+
+
+def test_settings_stay_small_enough_to_count_bundles():
+    case = {"bundles": None, "settings": {"defaultNumberOfNamespaceBundles": 60}}
+    found = [one.get("settings") or {} for one in cases("bundles.create", case)]
+    numbers = [one.get("defaultNumberOfNamespaceBundles", 0) for one in found]
+    assert 60_000 <= max(numbers) <= LARGEST_SETTING
 
 
 def test_the_original_is_not_changed():
