@@ -189,7 +189,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
         for error in judged.errors.values():
             raise error
         for rule, one in judged.findings.items():
-            own = [trial for (trial, _) in one.answered if trial.origin == "drawn"]
+            own = [trial for (trial, _) in one.answered if trial.origin in ("drawn", "edited")]
             faults = tuple(fault.trial for fault in one.own)
             found[adapter, part.profile, rule] = Searched(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]

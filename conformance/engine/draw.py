@@ -25,9 +25,10 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.answers.shedding import strategies_of
 from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER
 
-Origin = Literal["saved", "example", "searched", "drawn", "aimed", "other"]
+Origin = Literal["saved", "example", "searched", "drawn", "edited", "aimed", "other"]
 """Source of a trial.
 
+`edited` is a drawn trial that was edited at random, so that it may not concern its rule.
 `searched` is a fault that a campaign found, `aimed` distinguishes the alternatives of a reading,
 and `other` was drawn for a different rule.
 """
@@ -128,10 +129,12 @@ def trials_of_rule(
         return
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
-    for trial in draw_trials(rule.id, profile, plan.seed, examples, not costly):
+    for trial in draw_trials(rule.id, profile, plan.seed, examples) if costly else ():
+        yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
+    for origin, trial in () if costly else with_edits(rule.id, profile, plan.seed, examples):
         own = _with_its_strategy(trial, rule, implementation)
         if own is trial or bad_trial(own, defaults) is None:
-            yield SourcedTrial("drawn", own)
+            yield SourcedTrial(origin, own)
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
@@ -142,13 +145,8 @@ def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
 
 
 @cache
-def draw_trials(
-    rule: str, profile: str, seed: int, examples: int, edits: bool = False
-) -> tuple[Trial, ...]:
-    """Return valid trials drawn for a rule; they are the same for every implementation.
-
-    With `edits`, some are edited at random, and there are more than `examples` if they are small.
-    """
+def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Trial, ...]:
+    """Return valid trials drawn for a rule; they are the same for every implementation."""
     defaults = specs.load().defaults(profile)
     parts = checks()[rule].parts
     share = -(-examples // len(parts))
@@ -168,18 +166,30 @@ def draw_trials(
     for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
         other = _vary(trials[index], random)
         trials[index] = trials[index] if bad_trial(other, defaults) else other
-    return tuple(_with_edits(trials, f"{seed}/{profile}/{rule}", defaults) if edits else trials)
+    return tuple(trials)
 
 
-def _with_edits(trials: Sequence[Trial], seeded_by: str, defaults: Defaults) -> Iterator[Trial]:
-    """Yield trials, one in `ONE_EDITED_IN` of them edited, then edited copies of small others."""
-    random, copies = Random(f"{seeded_by}/edited"), []
+@cache
+def with_edits(
+    rule: str, profile: str, seed: int, examples: int
+) -> tuple[tuple[Origin, Trial], ...]:
+    """Return the trials drawn for a rule, some of them edited at random, and copies of small ones.
+
+    For released classes, none is edited.
+    """
+    spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
+    found: list[tuple[Origin, Trial]] = [("drawn", trial) for trial in trials]
+    if spec.rules[rule].any_operation or spec.profiles[profile].released:
+        return tuple(found)
+    random, defaults = Random(f"{seed}/{profile}/{rule}/edited"), spec.defaults(profile)
     for index, trial in enumerate(trials):
         replaced = index % ONE_EDITED_IN == 1
         other = _edit(trial, random, defaults) if replaced or fits(trial, SMALL) else trial
-        yield other if replaced else trial
-        copies += [other] if not replaced and other != trial else []
-    yield from copies
+        if other is not trial and replaced:
+            found[index] = "edited", other
+        elif other is not trial:
+            found.append(("edited", other))
+    return tuple(found)
 
 
 def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:

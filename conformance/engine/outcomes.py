@@ -272,7 +272,7 @@ def _answers_unlike_model(
     """
     for name, trials in asked.by_rule.items():
         for one in trials:
-            if one.origin not in ("drawn", "example") or asked.dispatcher.failed(one):
+            if one.origin not in ("drawn", "edited", "example") or asked.dispatcher.failed(one):
                 continue
             trial, answers = one.trial, asked.dispatcher.answers(one)
             right = _cached_model_answers(trial, judged)

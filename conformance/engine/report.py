@@ -44,7 +44,7 @@ def verdict_of(
         _decided(confirmed, blank, plan),
         saved=counts["saved"],
         examples=counts["example"],
-        drawn=counts["drawn"] + searched.drawn,
+        drawn=counts["drawn"] + counts["edited"] + searched.drawn,
         reached=findings.reached + searched.reached,
     )
     return with_deviation(verdict, plan, deviation)
@@ -103,7 +103,8 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
     the cases drawn for the rule, if there are any: saved cases may belong to any rule.
     """
     pairs = list(zip(findings.answered, findings.outcomes, strict=True))
-    own = [outcome for (one, _), outcome in pairs if one.origin not in ("saved", "aimed", "other")]
+    others = "saved", "edited", "aimed", "other"
+    own = [outcome for (one, _), outcome in pairs if one.origin not in others]
     outcomes: Sequence[Outcome] = own or findings.outcomes
     unsupported = [outcome.why for outcome in outcomes if outcome.word == "unsupported"]
     if unsupported and len(unsupported) == len(outcomes):
