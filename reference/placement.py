@@ -254,6 +254,22 @@ def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -
     return tuple(dict.fromkeys((*primary, *brokers_under(brokers, own[0]["secondary"]))))
 
 
+def permitted_by(
+    policies: Sequence[Mapping[str, Any]], namespace: str, brokers: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the brokers that policies by name permit for a namespace's bundles. [PLACE-14]"""
+    own = [one for one in policies if namespace in one["namespaces"]]
+    if not own:
+        dedicated = {name for one in policies for name in one["primary"]}
+        return tuple(name for name in brokers if name not in dedicated)
+    [policy] = own
+    primary = tuple(name for name in brokers if name in policy["primary"])
+    if len(primary) >= policy["least"]:
+        return primary
+    beside = (name for name in brokers if name in policy["secondary"])
+    return tuple(dict.fromkeys((*primary, *beside)))
+
+
 @dataclass(frozen=True)
 class Assignment:
     """A `place.broker` case, read under the given readings."""
@@ -282,16 +298,7 @@ class Assignment:
         brokers, policies = tuple(self.case["brokers"]), self.case["isolation"]
         if self.case.get("policies"):
             return eligible(self.case["policies"], self.namespace, brokers)
-        own = [one for one in policies if self.namespace in one["namespaces"]]
-        if not own:
-            dedicated = {name for one in policies for name in one["primary"]}
-            return tuple(name for name in brokers if name not in dedicated)
-        [policy] = own
-        primary = tuple(name for name in brokers if name in policy["primary"])
-        if len(primary) >= policy["least"]:
-            return primary
-        beside = (name for name in brokers if name in policy["secondary"])
-        return tuple(dict.fromkeys((*primary, *beside)))
+        return permitted_by(policies, self.namespace, brokers)
 
     @cached_property
     def spread(self) -> Spread:

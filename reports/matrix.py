@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -86,12 +86,14 @@ def release_matrix() -> str:
 def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     reasons = reasons_by_release(found)
     shared = _shared(reasons)
+    letters = dict(zip(shared, ascii_lowercase, strict=False))
+    marks = {reason: f" {letters[reason]}" for reason in shared}
     broken = [one for one in load().rules if BROKEN in {each.get(one) for each in found.values()}]
     yield f"| rule | {' | '.join(found)} |"
     yield f"| --- |{' --- |' * len(found)}"
     for rule in broken:
         cells = (
-            _cell(each.get(rule), release) + _letter(reasons[release].get(rule), shared)
+            _cell(each.get(rule), release) + marks.get(reasons[release].get(rule, ""), "")
             for release, each in found.items()
         )
         yield f"| `{rule}` {load().rules[rule].title} | {' | '.join(cells)} |"
@@ -107,8 +109,8 @@ def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         if one not in broken and "pass" in {each.get(one) for each in found.values()}
     ]
     yield from ("", "The reasons for which a release breaks several rules:", "")
-    for letter, (reason, rules) in zip(ascii_lowercase, shared.items(), strict=False):
-        yield f"- <b>{letter}</b>: {', '.join(rules)}: {reason}"
+    for reason, rules in shared.items():
+        yield f"- <b>{letters[reason]}</b>: {', '.join(rules)}: {reason}"
     yield ""
     yield f"No release breaks any of the other {len(kept)} that apply: {', '.join(kept)}."
     yield ""
@@ -119,11 +121,6 @@ def _cell(verdict: str | None, release: str) -> str:
     if verdict == BROKEN:
         return f"[breaks][{release}]"
     return WORDS.get(verdict or "not_applicable", verdict or "")
-
-
-def _letter(reason: str | None, shared: Mapping[str, Sequence[str]]) -> str:
-    """Return the mark of a reason that several rules share; empty for any other."""
-    return f" {ascii_lowercase[[*shared].index(reason)]}" if reason and reason in shared else ""
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ EDITED = frozenset(
         "report.due",
     }
 )
-"""Operations whose cases are edited: what their fields mean does not depend on other fields."""
+"""Operations whose cases are edited, and whose checks were tried with such cases."""
 
 REGEXES = frozenset({"primary", "secondary", "namespaces"})
 """Lists whose entries are joined."""
@@ -163,12 +163,12 @@ def _renumber(place: _Place, same: list[Any], random: Random) -> None:
     place.put(random.choice((*related, *same[:2])))
 
 
-def _exchange(place: _Place, same: list[Any], random: Random) -> None:
-    """Put another value of the same field in place of a text or null, or leave out the field."""
+def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7) -> None:
+    """Put another value of the same field in place of a value, or leave out the field."""
     if place.field == SETTING:
         return
-    if same and random.random() < 0.7:
-        place.put(random.choice(same))
+    if same and random.random() < share:
+        place.put(copied(random.choice(same)))
     elif isinstance(place.parent, dict):
         del place.parent[place.key]
 
@@ -213,10 +213,8 @@ def _remap(place: _Place, same: list[Any], random: Random) -> None:
     entries: dict[str, Any] = place.value
     if place.field in GROWING and entries:
         _grow(entries, random)
-    elif same and random.random() < 0.5:
-        place.put(copied(random.choice(same)))
-    elif isinstance(place.parent, dict):
-        del place.parent[place.key]
+    else:
+        _exchange(place, same, random, share=0.5)
 
 
 def _grow(entries: dict[str, Any], random: Random) -> None:

@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.cases.snapshot import (
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
+from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map
 from pulsar_conformance.reference.reports import BUNDLE
@@ -333,7 +334,8 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         if bundle in (*one.get("bundles", ()), *constraints.ahead.get(name, ()))
     ]
     yield f"{bundle} is on {owner[0]} now" if owner else f"{source} names no owner of {bundle}"
-    if owner and owner[0] not in _permitted(constraints, namespace, ids):
+    policies = constraints.isolation(namespace, ids)
+    if owner and owner[0] not in permitted_by(policies, namespace, list(ids)):
         yield (
             f"policies keep new bundles of {namespace} off {owner[0]}, but the bundle stays there "
             "until it is unloaded"
@@ -362,16 +364,6 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
             told
         )
-
-
-def _permitted(constraints: Constraints, namespace: str, ids: Mapping[str, str]) -> set[str]:
-    """Return the brokers on which isolation policies permit bundles of a namespace."""
-    policies = constraints.isolation(namespace, ids)
-    if constraints.policy_of(namespace) is None:
-        return {*ids} - {name for one in policies for name in one["primary"]}
-    [own] = policies
-    few = len(own["primary"]) < own["least"]
-    return {*own["primary"], *(own["secondary"] if few else ())}
 
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:

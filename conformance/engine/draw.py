@@ -13,7 +13,7 @@ from random import Random
 from typing import Literal
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.any_answer.edits import edited, fits
+from pulsar_conformance.conformance.any_answer.edits import EDITED, edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
 from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
@@ -129,9 +129,11 @@ def trials_of_rule(
         return
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
-    for trial in draw_trials(rule.id, profile, plan.seed, examples) if costly else ():
-        yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
-    for origin, trial in () if costly else with_edits(rule.id, profile, plan.seed, examples):
+    if costly:
+        for trial in draw_trials(rule.id, profile, plan.seed, examples):
+            yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
+        return
+    for origin, trial in with_edits(rule.id, profile, plan.seed, examples):
         own = _with_its_strategy(trial, rule, implementation)
         if own is trial or bad_trial(own, defaults) is None:
             yield SourcedTrial(origin, own)
@@ -175,11 +177,12 @@ def with_edits(
 ) -> tuple[tuple[Origin, Trial], ...]:
     """Return the trials drawn for a rule, some of them edited at random, and copies of small ones.
 
-    For released classes, none is edited.
+    For released classes, and for a rule of other operations than `EDITED`, none is edited.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found: list[tuple[Origin, Trial]] = [("drawn", trial) for trial in trials]
-    if spec.rules[rule].any_operation or spec.profiles[profile].released:
+    edits = EDITED.intersection(spec.rules[rule].operations)
+    if not edits or spec.rules[rule].any_operation or spec.profiles[profile].released:
         return tuple(found)
     random, defaults = Random(f"{seed}/{profile}/{rule}/edited"), spec.defaults(profile)
     for index, trial in enumerate(trials):
