@@ -101,7 +101,8 @@ def trials_of_rule(
 
     In a replay, the replayed case is the only trial. An implementation that answers only questions
     about its own state lists them in its hello message. Trials that are invalid under the profile
-    are left out. `earlier` are the saved trials, by default those of the plan.
+    are left out, but a strategy of its own needs no setting of the documents. `earlier` are the
+    saved trials, by default those of the plan.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
     if plan.replay is not None:
@@ -135,7 +136,7 @@ def trials_of_rule(
         return
     for origin, trial in with_edits(rule.id, profile, plan.seed, examples):
         own = _with_its_strategy(trial, rule, implementation)
-        if own is trial or bad_trial(own, defaults) is None:
+        if own is trial or implementation.plugged_strategy or bad_trial(own, defaults) is None:
             yield SourcedTrial(origin, own)
 
 

@@ -69,6 +69,13 @@ class OnlyOverload(Same):
         return super().answer(operation, {**case, "strategy": "OverloadShedder"})
 
 
+class LaterStrategy(OnlyOverload):
+    """Has a strategy with the name of one that only later documents describe."""
+
+    def hello(self, profile, readings):
+        return {**super().hello(profile, readings), "strategies": ["AvgShedder"]}
+
+
 class OtherOfEquals(Same):
     """Sheds, instead of its last bundle, another one of the broker with the same data."""
 

@@ -3,29 +3,42 @@
 import json
 from pathlib import Path
 
+import pytest
 from pulsar_conformance.conformance.commands.main import main
 
-ADAPTER = "python:standins.variants:OnlyOverload"
 TESTS = Path(__file__).parents[2]
 
 
-def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(
-    tmp_path, capsys, monkeypatch
-):
-    """By default ThresholdShedder runs, which this implementation does not offer."""
+@pytest.fixture
+def verdicts(tmp_path, monkeypatch):
+    """Judges a stand-in by chosen rules, and returns the verdict of each rule."""
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=":")
-    out = tmp_path / "out"
+
+    def judged(standin, rules):
+        out = tmp_path / "out"
+        chosen = [word for rule in rules for word in ("--rules", rule)]
+        adapter = f"python:standins.variants:{standin}"
+        words = ("run", "--adapter", adapter, *chosen, "--examples", "20", "--out", str(out))
+        assert main([*words]) == 0
+        found = map(json.loads, (out / "verdicts.jsonl").read_text("utf-8").splitlines())
+        return {one["rule"]: one["verdict"] for one in found if one["kind"] == "verdict"}
+
+    return judged
+
+
+def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(verdicts, capsys):
+    """By default ThresholdShedder runs, which this implementation does not offer."""
     rules = ("OVERLOAD-01", "OVERLOAD-02", "THRESHOLD-01", "THRESHOLD-03")
-    chosen = [word for rule in rules for word in ("--rules", rule)]
-    words = ("run", "--adapter", ADAPTER, *chosen, "--examples", "20", "--out", str(out))
-    assert main([*words]) == 0
-    lines = (out / "verdicts.jsonl").read_text("utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    verdicts = {one["rule"]: one["verdict"] for one in found if one["kind"] == "verdict"}
-    assert verdicts == {
+    assert verdicts("OnlyOverload", rules) == {
         "OVERLOAD-01": "pass",
         "OVERLOAD-02": "pass",
         "THRESHOLD-01": "not_applicable",
         "THRESHOLD-03": "not_applicable",
     }
     assert "ThresholdShedder" in capsys.readouterr().out
+
+
+def test_a_strategy_of_later_documents_is_judged_by_what_holds_for_every_one(verdicts):
+    """The settings that those documents give it have no default in these."""
+    rules = ("SHED-02", "SHED-03", "SHED-04", "SHED-15")
+    assert verdicts("LaterStrategy", rules) == dict.fromkeys(rules, "pass")
