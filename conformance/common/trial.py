@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -118,6 +118,36 @@ class Trial:
             if count
         ]
         return ", ".join(words) or "1 case"
+
+
+Found = TypeVar("Found")
+
+_Key = tuple[str, str, int]
+"""A rule's ID, and the origin and `id()` of a trial."""
+
+
+class KnownAnswers(Generic[Found]):
+    """Answers that several implementations of a run gave alike, kept once, with their outcomes."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[Trial, list[Json]]] = {}
+        """The answers that were given first, by the trial's `id()`; it keeps the trial alive."""
+        self._outcomes: dict[
+            Hashable, dict[tuple[str, str, int], tuple[Sequence[Json], Found]]
+        ] = {}
+
+    def once(self, trial: Trial, answers: list[Json]) -> list[Json]:
+        """Return the answers given to the trial first if these are equal, or else these."""
+        _, first = self._first.setdefault(id(trial), (trial, answers))
+        # Equality alone would take true for 1.
+        equal = first is answers or (first == answers and repr(first) == repr(answers))
+        return first if equal else answers
+
+    def outcomes(self, way: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
+        """Return what is known under one way to judge, to look up and to add to: the first answers
+        to each trial and their outcome.
+        """
+        return self._outcomes.setdefault(way, {})
 
 
 def _owned_bundles(case: Json) -> set[str]:

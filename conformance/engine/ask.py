@@ -14,7 +14,13 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import Listener, OperationAsked, RuleDrawn
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
+from pulsar_conformance.conformance.common.trial import (
+    Json,
+    KnownAnswers,
+    Question,
+    Trial,
+    canonical,
+)
 from pulsar_conformance.conformance.engine.draw import (
     SourcedTrial,
     aimed_trials,
@@ -70,9 +76,15 @@ class Dispatcher:
     """
 
     def __init__(
-        self, implementation: Implementation, submit: Submit, notify: Listener, seed: int = 0
+        self,
+        implementation: Implementation,
+        submit: Submit,
+        notify: Listener,
+        seed: int = 0,
+        known: KnownAnswers[Any] | None = None,
     ) -> None:
         self._implementation = implementation
+        self._known = known or KnownAnswers()
         self._submit = run_immediately if implementation.in_process else submit
         self._notify = notify
         self._random = Random(seed)
@@ -124,9 +136,10 @@ class Dispatcher:
         Errors: `AdapterError`, and any error that a listener raises.
         """
         if trial not in self._answers:
-            self._answers[trial] = [
+            answers = [
                 asked.result()[place][column] for asked, place, column in self._places[trial]
             ]
+            self._answers[trial] = self._known.once(trial.trial, answers)
         return self._answers[trial]
 
     def failed(self, trial: SourcedTrial) -> bool:
@@ -204,7 +217,7 @@ def draw_and_ask(
 
     An implementation in another process can answer while the next group is being drawn.
     """
-    dispatcher = Dispatcher(implementation, submit, notify, plan.seed)
+    dispatcher = Dispatcher(implementation, submit, notify, plan.seed, plan.known)
     operations = {name for rule in rules for name in rule.operations}
     readings = documented_readings(before.profile)
     by_reading = aimed_trials(readings, operations, implementation, plan)

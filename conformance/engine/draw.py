@@ -119,11 +119,8 @@ def trials_of_rule(
     for saved in earlier:
         if checks()[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
             yield saved
-    for example in fixtures.examples_of(rule.id):
-        if example.holds_in(specs.load(), profile):
-            trial = Trial(tuple(Question(*question) for question in example.questions))
-            if bad_trial(trial, defaults) is None:
-                yield SourcedTrial("example", trial, example)
+    for trial, example in _worked_trials(rule.id, profile):
+        yield SourcedTrial("example", trial, example)
     if plan.campaign is not None:
         for trial in plan.searched(implementation.adapter, profile, rule.id).faults:
             yield SourcedTrial("searched", trial)
@@ -138,6 +135,18 @@ def trials_of_rule(
         own = _with_its_strategy(trial, rule, implementation)
         if own is trial or implementation.plugged_strategy or bad_trial(own, defaults) is None:
             yield SourcedTrial(origin, own)
+
+
+@cache
+def _worked_trials(rule: str, profile: str) -> tuple[tuple[Trial, fixtures.Example], ...]:
+    """Return the valid trials of a rule's worked examples; they are the same for all."""
+    defaults = specs.load().defaults(profile)
+    found = (
+        (Trial(tuple(Question(*question) for question in example.questions)), example)
+        for example in fixtures.examples_of(rule)
+        if example.holds_in(specs.load(), profile)
+    )
+    return tuple(one for one in found if bad_trial(one[0], defaults) is None)
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:

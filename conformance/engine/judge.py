@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.common.events import Listener, RuleJudged
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
 from pulsar_conformance.conformance.engine.ask import (
     AnsweredTrial,
     AnsweredTrialsByRule,
@@ -79,6 +79,12 @@ class JudgedImplementation:
     def inapplicable(self, rule: specs.Rule) -> str | None:
         """Return why a rule does not apply to the implementation, or None."""
         return self.implementation.why_not_offered(rule) or self.resolved.why_not(rule)
+
+    @property
+    def way(self) -> Hashable:
+        """What an outcome depends on besides the rule, the trial and the answers."""
+        choices = frozenset(self.evaluator.readings.choices.items())
+        return self.resolved.profile, choices, self.implementation.neutral
 
     @property
     def released(self) -> bool:
@@ -222,6 +228,7 @@ class Answered:
     """The outcomes of each rule's trials; None while they depend on open readings."""
     errors: Mapping[str, AdapterError]
     """The error of each rule whose trials could not be asked, by rule ID."""
+    known: KnownAnswers[Outcome]
 
     def with_shared_faults(self, faults: AnsweredTrialsByRule) -> Answered:
         """Return a copy with additional trials per rule: other rules' trials that violate it."""
@@ -252,9 +259,9 @@ def collect_answers(
             errors[rule.id] = error
             continue
         if not resolved.open and resolved.applies(rule):
-            outcomes[rule.id] = outcomes_of(rule, by_rule[rule.id], judged)
+            outcomes[rule.id] = outcomes_of(rule, by_rule[rule.id], judged, plan.known)
     by_reading = {name: _answered_trials(asked, name) for name in resolved.open}
-    return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors)
+    return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors, plan.known)
 
 
 def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
@@ -283,7 +290,22 @@ class _AppliesToTrial:
 
 
 def outcomes_of(
-    rule: specs.Rule, answered: Sequence[AnsweredTrial], judged: JudgedImplementation
+    rule: specs.Rule,
+    answered: Sequence[AnsweredTrial],
+    judged: JudgedImplementation,
+    known: KnownAnswers[Outcome] | None = None,
 ) -> list[Outcome]:
-    """Return the outcome of each of a rule's trials."""
-    return [AppliedRule(rule, judged).outcome_of(*one) for one in answered]
+    """Return the outcome of each of a rule's trials.
+
+    Answers that are known from another implementation, judged alike, need not be judged again.
+    """
+    applied, found = AppliedRule(rule, judged), []
+    kept = {} if known is None else known.outcomes(judged.way)
+    for sourced, answers in answered:
+        key = rule.id, sourced.origin, id(sourced.trial)
+        first, outcome = kept.get(key) or (None, None)
+        if outcome is None or first is not answers:
+            outcome = applied.outcome_of(sourced, answers)
+            kept.setdefault(key, (answers, outcome))
+        found.append(outcome)
+    return found

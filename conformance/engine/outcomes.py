@@ -8,14 +8,14 @@ from itertools import islice, product
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
 from pulsar_conformance.conformance.engine.ask import (
     AnsweredTrial,
     AnsweredTrialsByRule,
     AskedTrials,
 )
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
-from pulsar_conformance.conformance.engine.evaluate import Choices
+from pulsar_conformance.conformance.engine.evaluate import Choices, Outcome
 from pulsar_conformance.conformance.engine.judge import (
     Answered,
     AppliedRule,
@@ -71,7 +71,7 @@ def judge(
     profile that were not selected count, too, so that a selection of rules cannot change a reading.
     """
     trials = answered.by_rule
-    outcomes = answered.outcomes or _outcomes(rules, trials, judged)
+    outcomes = answered.outcomes or _outcomes(rules, trials, judged, answered.known)
     others = _unchosen_rules(rules, trials, judged) if _count_violated(outcomes) else []
     while better := _find_better_readings(rules, trials, others, (judged, outcomes)):
         judged, outcomes = better
@@ -149,10 +149,13 @@ def _differs_from_model(
 
 
 def _outcomes(
-    rules: Sequence[specs.Rule], answered: AnsweredTrialsByRule, judged: JudgedImplementation
+    rules: Sequence[specs.Rule],
+    answered: AnsweredTrialsByRule,
+    judged: JudgedImplementation,
+    known: KnownAnswers[Outcome] | None = None,
 ) -> OutcomesByRule:
     return {
-        rule.id: outcomes_of(rule, answered[rule.id], judged)
+        rule.id: outcomes_of(rule, answered[rule.id], judged, known)
         for rule in rules
         if rule.id in answered and judged.resolved.applies(rule)
     }

@@ -22,11 +22,12 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.cases.saved import NOT_SEARCHED, Campaign, Saved, Searched
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.trial import KnownAnswers, Trial
 from pulsar_conformance.specs.errors import UserError
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
+    from pulsar_conformance.conformance.engine.evaluate import Outcome
 
 ENOUGH_EXAMPLES = 100
 """With at least this many examples per rule, a rule to which no case applies fails the run."""
@@ -68,6 +69,8 @@ class Plan:
     """The time limits of an implementation."""
     campaign: Campaign | None = None
     """Results of a campaign that ended before the run; its cases replace drawn ones."""
+    known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
+    """What implementations of this run have answered."""
 
     @classmethod
     def make(
