@@ -205,6 +205,15 @@ def comes_later(name: str, version: str) -> bool:
     return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
 
 
+def algorithms_in(version: str) -> tuple[str, ...]:
+    """Return the split algorithms that a version has; without a version, those of any."""
+    return tuple(
+        name
+        for name, first in broker_data()["algorithms"].items()
+        if not (version and first and precedes(version, first))
+    )
+
+
 def schedules_cycles_once(version: str) -> bool:
     """True if the modular manager of a version schedules shedding cycles once, as a leader.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pulsar_conformance.reference.splitting import RANGE
+from pulsar_conformance.conformance.cases.setting_types import ALGORITHM, bad_algorithm
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
@@ -26,7 +26,7 @@ from pulsar_conformance.specs.judged import (
 )
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
-PLACEMENT, ALGORITHM = "loadBalancerLoadPlacementStrategy", "defaultNamespaceBundleSplitAlgorithm"
+PLACEMENT = "loadBalancerLoadPlacementStrategy"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 HEAP = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
@@ -292,7 +292,7 @@ def without_effect(
         if setting.name == HEAP and _ignores_heap(runs, version):
             if value or defaults:
                 yield name, f"{value}: {HEAP_IGNORED}"
-        elif wrong := _mistake(name, value, runs, version):
+        elif wrong := _mistake(name, value, runs, version) or bad_algorithm(name, values, version):
             yield name, wrong
         elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
@@ -366,25 +366,11 @@ def _mistake(name: str, value: Any, runs: Running, version: str) -> str:
     """
     if name == runs.culprit:
         return str(runs)
-    if name == ALGORITHM and value not in _algorithms():
-        near = get_close_matches(str(value), _algorithms(), n=1)
-        known = (
-            f"the most similar name is {near[0]}"
-            if near
-            else f"choose from {', '.join(_algorithms())}"
-        )
-        return f"Pulsar has no algorithm {value} ({known}); {RANGE} is used instead"
     if name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING:
         modular = runs.manager not in ("simple", EXTENSIBLE)
         taken = _taken(LIMIT_WAY, version) if modular else ""
         return f"{value}: {OVERFLOW}" if taken == "int" else ""
     return ""
-
-
-def _algorithms() -> tuple[str, ...]:
-    """Return the names of all algorithms that split bundles."""
-    supported = broker_settings()["supportedNamespaceBundleSplitAlgorithms"]
-    return tuple(str(supported.default(known_releases()[-1])).split(","))
 
 
 def _no_class(value: str, classes: tuple[str, ...]) -> str:

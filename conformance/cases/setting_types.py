@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.reference.splitting import RANGE
+from pulsar_conformance.specs.judged import algorithms_in
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
@@ -28,6 +31,15 @@ LONGS = frozenset(
     }
 )
 """Settings of type long in Pulsar's ServiceConfiguration; other whole numbers are of type int."""
+
+
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+ALGORITHM, POSITIONS = "defaultNamespaceBundleSplitAlgorithm", "specified_positions_divide"
+
+LEAST_MOVED, TOO_MUCH = "loadBalancerBundleUnloadMinThroughputThreshold", 1_000_000
+"""A setting in MB/s, and a value that is taken for one in bytes per second."""
+
+NO_START = "so bin/pulsar broker does not start"
 
 
 class NotParsed(ValueError):
@@ -92,3 +104,38 @@ def out_of_range(name: str, value: Any) -> str:
     if not limits or value is None or limits[0] <= value <= limits[1]:
         return ""
     return f"between {limits[0]} and {limits[1]}"
+
+
+def wrong_unit(name: str, value: Any) -> str:
+    """Return the consequence of a value that is given in another unit than Pulsar's, or nothing."""
+    if name != LEAST_MOVED or value < TOO_MUCH:
+        return ""
+    return "it is in MB/s, and no broker carries as much, so none sheds"
+
+
+def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
+    """Return what is wrong with the split algorithms that a setting names; empty if nothing is.
+
+    Without a version, a broker knows the algorithms of all versions.
+    """
+    if name not in (SUPPORTED, ALGORITHM):
+        return ""
+    default = str(values.get(ALGORITHM) or RANGE)
+    supported = [one.strip() for one in str(values.get(SUPPORTED) or "").split(",") if one.strip()]
+    for one in [default] if name == ALGORITHM else supported:
+        if one not in algorithms_in(version):
+            return f"{_no_algorithm(one, version)}, {NO_START}"
+    if default not in (supported or algorithms_in(version)):
+        if name == ALGORITHM:
+            return f"{SUPPORTED} does not list {default}, {NO_START}"
+        return "" if ALGORITHM in values else f"it does not list {RANGE}, the default, {NO_START}"
+    if name == ALGORITHM and default == POSITIONS:
+        return f"{POSITIONS} needs positions, which no automatic split has, so these fail"
+    return ""
+
+
+def _no_algorithm(name: str, version: str) -> str:
+    known = algorithms_in(version)
+    near = get_close_matches(name, known, n=1)
+    said = f"the most similar name is {near[0]}" if near else f"choose from {', '.join(known)}"
+    return f"Pulsar{version and ' '}{version} has no split algorithm {name} ({said})"

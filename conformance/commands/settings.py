@@ -269,13 +269,16 @@ def _remark(found: SettingsRead, name: str) -> str:
     later or for a part of its purpose, or that needs another one; usually empty.
     """
     from pulsar_conformance.conformance.cases.effects import (
-        ALGORITHM,
         BOTH,
         EXTENSIBLE,
         MODULAR,
         PACKAGE,
     )
-    from pulsar_conformance.conformance.cases.setting_types import out_of_range
+    from pulsar_conformance.conformance.cases.setting_types import (
+        ALGORITHM,
+        out_of_range,
+        wrong_unit,
+    )
     from pulsar_conformance.conformance.compare.upgrade import short_value
     from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
     from pulsar_conformance.specs.broker import broker_settings
@@ -283,6 +286,8 @@ def _remark(found: SettingsRead, name: str) -> str:
 
     outside = out_of_range(name, found.values[name])
     said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
+    if unit := wrong_unit(name, found.values[name]):
+        said.append(unit)
     runs = found.running()
     shedding = runs.shedding.rpartition(".")[2]
     modular, known = runs.manager == MODULAR, broker_settings().get(name)

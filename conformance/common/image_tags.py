@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from pulsar_conformance.conformance.common.settings_properties import is_yaml
+from pulsar_conformance.conformance.common.settings_properties import (
+    is_yaml,
+    substituted,
+    without_default,
+)
 from pulsar_conformance.conformance.common.yaml_parts import (
     LEFT_OUT,
     children,
@@ -22,8 +26,6 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     names_other,
     plain,
     scalar,
-    substituted,
-    without_default,
 )
 from pulsar_conformance.specs.errors import UserError
 

@@ -34,6 +34,12 @@ ASSIGNED = re.compile(r"^\s*(export\s+)?[\w.]+\s*=", re.MULTILINE)
 KEYED = re.compile(r"""^\s*(- +)?["']?[\w.]+["']?:(\s|$)""", re.MULTILINE)
 """Match a line `name=value`, and a line `key: value` of YAML."""
 
+VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
+"""Matches a variable of a compose file, such as `${NAME:-default}`."""
+
+ESCAPED = "\0"
+"""Stands for `$$`, which is a dollar sign and begins no variable."""
+
 
 def is_yaml(file: Path, text: str) -> bool:
     """True if a file is YAML: by its suffix, or by its lines if the suffix tells nothing."""
@@ -106,3 +112,26 @@ def _unescaped(text: str) -> str:
     return ESCAPE.sub(
         lambda found: chr(int(found[1], 16)) if found[1] else WHITE.get(found[2], found[2]), text
     )
+
+
+def substituted(text: str) -> tuple[str, str]:
+    """Return a text with variables as their defaults, and the name of one that has a default.
+
+    A variable without a default stays in the text.
+    """
+    name, text = "", text.replace("$$", ESCAPED)
+    while found := next((one for one in VARIABLE.finditer(text) if _has_default(one)), None):
+        name = found[1]
+        text = text[: found.start()] + found[3] + text[found.end() :]
+    return text.replace(ESCAPED, "$"), name
+
+
+def without_default(text: str) -> str:
+    """Return the name of a variable in a text that has no default; empty if there is none."""
+    text, _ = substituted(text.replace("$$", ""))
+    found = VARIABLE.search(text)
+    return found[1] or found[4] if found else ""
+
+
+def _has_default(found: re.Match[str]) -> bool:
+    return found[2] in (":-", "-")

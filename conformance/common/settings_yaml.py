@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -10,13 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pulsar_conformance.conformance.common.settings_properties import PREFIX, properties
+from pulsar_conformance.conformance.common.settings_properties import (
+    PREFIX,
+    properties,
+    substituted,
+    without_default,
+)
 from pulsar_conformance.conformance.common.yaml_parts import (
     ANSIBLE,
     DERIVED,
+    ENCODED,
     LEFT_OUT,
     MAP,
     MOUNTED,
+    SECRET,
     SECTIONS,
     SERVICE,
     SET,
@@ -29,6 +35,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     components_run,
     containers_of_brokers,
     entries_of,
+    env_from,
     helm_values,
     is_null,
     is_of_helm,
@@ -39,28 +46,19 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     plain,
     rendered,
     scalar,
-    substituted,
+    unknown_operator,
     why_not_applied,
-    without_default,
 )
+from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.setting_names import why_unknown
-
-SECRET, ENCODED = "Secret", "data"
-"""The kind of resource with values in base64, and the key of these."""
-
-REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
-"""Kinds of resources that `envFrom` names."""
 
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
 )
 """Kinds of sources by kind of Kubernetes resource."""
 
-KNOWN_GROUPS = re.compile(
-    r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
-)
-"""Groups of resources that render their settings as this module reads them."""
+NO_VALUE = "it is no setting of a broker, whose values are single ones, and is not read"
 
 LATER = {MAP: -1, SET: 1}
 """Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
@@ -80,7 +78,8 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
         scope, found = YAMLScope(str(file)), list[FoundInYAML]()
         for document in yaml.compose_all(text, yaml.SafeLoader):
             own = list(_walk(document, replace(scope, of_helm=is_of_helm(document, text))))
-            found += (*own, *(_unknown_operator(document, scope) if own else ()))
+            others = (*unknown_operator(document, scope), *_beside_settings(document, scope))
+            found += (*own, *(others if own else ()))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise BadYAML(f"{file}:{line}: it isn't YAML: {error.problem}") from None
@@ -122,17 +121,6 @@ def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
     """
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
-
-
-def _unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a resource of an operator that is not known, which may set more than the file says."""
-    known = children(document)
-    version = known.get("apiVersion")
-    group, slash, _ = scalar(version).partition("/")
-    if slash and "." in group and not KNOWN_GROUPS.fullmatch(group):
-        why = "its operator is not known, which may add settings, or leave some out"
-        named = f"{scalar(known.get('kind'))} of {group}"
-        yield FoundInYAML(scope.place(version), named, "", ("", ""), why, True)
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
@@ -205,7 +193,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif name == "helm":
             yield from _helm(value, scope)
         elif name == "envFrom":
-            yield from _env_from(value, scope)
+            yield from env_from(value, scope)
         elif name == ENCODED and kind == SECRET:
             yield from _decoded(value, scope)
         elif isinstance(value, yaml.ScalarNode) and name.endswith(".conf"):
@@ -220,6 +208,25 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield from _walk(value, replace(scope.under(name), resource=False, of_helm=True))
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
+
+
+def _beside_settings(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield what else there is if a file's top level has the broker's settings: those of other
+    parts of the broker, and keys whose values have none.
+    """
+    parts = children(document)
+    scalars = {name for name, one in parts.items() if isinstance(one, yaml.ScalarNode)}
+    if scalars.isdisjoint(broker_settings()) or "kind" in parts:
+        return
+    for key, value in entries_of(document):
+        name = key.value
+        if name in scalars:
+            if not _is_setting(name, scope):
+                yield FoundInYAML(scope.place(key), name, rendered(value), scope.source)
+        elif plain(name) not in LEFT_OUT and not any(_walk(value, scope.under(name))):
+            below = (why_unknown(f"{name}.{one}") for one in children(value))
+            why = next(filter(None, (*below, why_unknown(name))), NO_VALUE)
+            yield FoundInYAML(scope.place(key), name, "", scope.source, why, True)
 
 
 def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
@@ -339,17 +346,6 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
     if "standalone" in components_run(*commands):
         place = scope.place(next(filter(None, commands)))
         yield FoundInYAML(place, "bin/pulsar standalone", "", scope.source, STANDALONE, True)
-
-
-def _env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the ConfigMaps and Secrets from which a container takes its environment."""
-    for item in items_of(node) or [node]:
-        for key, reference in entries_of(item):
-            kind = REFERENCES.get(key.value)
-            if kind:
-                named = f"{kind} {scalar(children(reference).get('name'))}"
-                why = "envFrom names it, and it is not read; give that resource with --conf"
-                yield FoundInYAML(scope.place(reference), named, "", scope.source, why, True)
 
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:

@@ -78,13 +78,18 @@ UNKNOWN_FILE = (
     "it is not known what reads {} in this file; give the broker.conf that is made from it"
 )
 
+SECRET, ENCODED = "Secret", "data"
+"""The kind of resource with values in base64, and the key of these."""
+
+REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
+"""Kinds of resources that `envFrom` names."""
+
+KNOWN_GROUPS = re.compile(
+    r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
+)
+"""Groups of resources that render their settings as this module reads them."""
+
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
-"""Matches a variable of a compose file, such as `${NAME:-default}`."""
-
-ESCAPED = "\0"
-"""Stands for `$$`, which is a dollar sign and begins no variable."""
 
 
 Source = tuple[str, str]
@@ -193,6 +198,17 @@ def is_of_helm(document: Any, text: str) -> bool:
 def plain(key: str) -> str:
     """Return a key in lower case, without `_` and `-`."""
     return re.sub("[_-]", "", key.lower())
+
+
+def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield a resource of an operator that is not known, which may set more than the file says."""
+    known = children(document)
+    version = known.get("apiVersion")
+    group, slash, _ = scalar(version).partition("/")
+    if slash and "." in group and not KNOWN_GROUPS.fullmatch(group):
+        why = "its operator is not known, which may add settings, or leave some out"
+        named = f"{scalar(known.get('kind'))} of {group}"
+        yield FoundInYAML(scope.place(version), named, "", ("", ""), why, True)
 
 
 def names_other(name: str) -> bool:
@@ -358,32 +374,20 @@ def is_null(node: Any) -> bool:
     return bool(node.tag.endswith(":null"))
 
 
-def substituted(text: str) -> tuple[str, str]:
-    """Return a text with variables as their defaults, and the name of one that has a default.
-
-    A variable without a default stays in the text.
-    """
-    name, text = "", text.replace("$$", ESCAPED)
-    while found := next((one for one in VARIABLE.finditer(text) if _has_default(one)), None):
-        name = found[1]
-        text = text[: found.start()] + found[3] + text[found.end() :]
-    return text.replace(ESCAPED, "$"), name
-
-
-def without_default(text: str) -> str:
-    """Return the name of a variable in a text that has no default; empty if there is none."""
-    text, _ = substituted(text.replace("$$", ""))
-    found = VARIABLE.search(text)
-    return found[1] or found[4] if found else ""
-
-
-def _has_default(found: re.Match[str]) -> bool:
-    return found[2] in (":-", "-")
-
-
 def origin_of(node: Any) -> str:
     """Return from which object or field a variable's value comes."""
     for key, reference in entries_of(node):
         kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
         return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)
     return "valueFrom"
+
+
+def env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
+    """Yield the ConfigMaps and Secrets from which a container takes its environment."""
+    for item in items_of(node) or [node]:
+        for key, reference in entries_of(item):
+            kind = REFERENCES.get(key.value)
+            if kind:
+                named = f"{kind} {scalar(children(reference).get('name'))}"
+                why = "envFrom names it, and it is not read; give that resource with --conf"
+                yield FoundInYAML(scope.place(reference), named, "", scope.source, why, True)

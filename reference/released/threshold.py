@@ -8,7 +8,7 @@ from functools import partial
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, places_apart, plain, throughput
-from pulsar_conformance.reference.released.loads import as_percent, percent
+from pulsar_conformance.reference.released.loads import Leader, as_percent, percent
 from pulsar_conformance.reference.released.strategy import (
     BrokerUnloads,
     ClusterView,
@@ -90,8 +90,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
         if need[name] >= least and len(known.owned(name)) > 1:
             chosen[name] = take_bundles(view, view.free_of(name), need[name])
     relieved = None
-    looks = known.way("lower-boundary-relief") == "half-threshold"
-    if looks and known.settings.flag(LOWER_BOUNDARY) and not any(chosen.values()):
+    if _looks_for_idle(known) and not any(chosen.values()):
         relieved = _relieved(view, memory, now)
         if relieved is not None:
             share = known.carries(relieved, "msgThroughput") * threshold * HALF
@@ -100,6 +99,12 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
                 chosen[relieved] = take_bundles(view, view.free_of(relieved), share)
         average = memory.average
     return _Cycle(dict(memory.usage), average, chosen, need, relieved)
+
+
+def _looks_for_idle(known: Leader) -> bool:
+    """True if the busiest broker sheds when another one is idle."""
+    looks = known.way("lower-boundary-relief") == "half-threshold"
+    return looks and known.settings.flag(LOWER_BOUNDARY)
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
@@ -138,6 +143,12 @@ def _steps(
     yield Step("threshold", f"{points} points ({SHEDDER_THRESHOLD})", detail=True)
     limit = f"{average} + {points}"
     if name not in cycle.need:
+        if _looks_for_idle(known) and cycle.relieved is None and not any(cycle.chosen.values()):
+            bound = cycle.average - threshold
+            idle = [one for one, used in cycle.usage.items() if used < bound]
+            whom = "no broker with two bundles is over it" if idle else "no broker is under it"
+            share = plain(as_percent(bound), places)
+            yield Step("lower boundary", f"{average} - {points} = {share} %: {whom}")
         yield from keep_all_steps(view, name, f"{name} is under {limit}")
         return
     traffic = throughput(Fraction(known.carries(name, "msgThroughput")))

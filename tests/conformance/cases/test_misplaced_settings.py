@@ -132,3 +132,44 @@ def test_services_that_differ_in_misplaced_settings_alone_are_one(read):
     one = f"environment: {{{SHEDDING}: 'false'}}"
     text = f"services:\n  a: {{{one}, labels: {{{GRACE}: 5}}}}\n  b: {{{one}}}\n"
     assert read(text).values == {SHEDDING: False}
+
+
+AT_THE_TOP = f"""{SHEDDING}: true
+brokerServicePurgeInactiveFrequencyInSeconds: 60
+failureDomain:
+  enabled: true
+  domains:
+    domain-az1: [broker-0, broker-1]
+rack: {{a: 1}}
+nothing: {{}}
+"""
+
+
+def test_keys_beside_settings_at_the_top_are_named_and_others_counted(read):
+    """No setting of a broker takes an object; domains are made with pulsar-admin."""
+    found = read(AT_THE_TOP)
+    assert found.values == {SHEDDING: True}
+    assert found.others == 1
+    assert named(found.unknown()) == [
+        (
+            "3",
+            "failureDomain",
+            "there is no such setting; the most similar name is failureDomainsEnabled",
+        ),
+        (
+            "7",
+            "rack",
+            "it is no setting of a broker, whose values are single ones, and is not read",
+        ),
+        (
+            "8",
+            "nothing",
+            "it is no setting of a broker, whose values are single ones, and is not read",
+        ),
+    ]
+
+
+def test_settings_at_the_top_may_stand_beside_a_section_that_is_read(read):
+    found = read(f"{SHEDDING}: true\nbroker:\n  configData: {{{GRACE}: 5}}\nzookeeper: {{a: 1}}\n")
+    assert found.values == {SHEDDING: True, GRACE: 5}
+    assert not found.unknown()

@@ -151,9 +151,60 @@ def test_a_split_algorithm_that_does_not_exist_is_named(said, conf):
     file = conf("defaultNamespaceBundleSplitAlgorithm=flow_or_qps_equaly_divide")
     out, _ = said("settings", file, "--release", "4.0.7", status=1)
     assert (
-        "Pulsar has no algorithm flow_or_qps_equaly_divide (the most similar name is "
-        "flow_or_qps_equally_divide); range_equally_divide is used instead"
+        "Pulsar 4.0.7 has no split algorithm flow_or_qps_equaly_divide (the most similar name is "
+        "flow_or_qps_equally_divide), so bin/pulsar broker does not start"
     ) in out
+
+
+ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
+SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
+RANGE, TOPICS = "range_equally_divide", "topic_count_equally_divide"
+
+
+@pytest.mark.parametrize(
+    ("lines", "release", "name", "why"),
+    [
+        ([f"{ALGORITHM}=flow_or_qps_equally_divide"], "2.11.0", ALGORITHM, "has no split algo"),
+        ([f"{ALGORITHM}=specified_positions_divide"], "2.10.5", ALGORITHM, "has no split algo"),
+        ([f"{SUPPORTED}={RANGE},flow_or_qps"], "3.0.7", SUPPORTED, "algorithm flow_or_qps ("),
+        (
+            [f"{SUPPORTED}={RANGE}", f"{ALGORITHM}={TOPICS}"],
+            "4.2.4",
+            ALGORITHM,
+            f"{SUPPORTED} does not list {TOPICS}",
+        ),
+        ([f"{SUPPORTED}={TOPICS}"], "3.0.7", SUPPORTED, f"it does not list {RANGE}, the default"),
+    ],
+)
+def test_a_broker_does_not_start_with_split_algorithms_that_it_refuses(
+    said, conf, lines, release, name, why
+):
+    """PulsarBrokerStarter checks both settings: 2.6.1 from line 156, 4.2.4 from line 182."""
+    out, _ = said("settings", conf(*lines), "--release", release, status=1)
+    told = " ".join(out.partition("without effect")[2].partition("in force")[0].split())
+    assert told.startswith(f"{name} (")
+    assert why in told
+    assert "so bin/pulsar broker does not start" in told
+
+
+def test_an_algorithm_for_requests_alone_fails_automatic_splits(said, conf):
+    file = conf(f"{ALGORITHM}=specified_positions_divide")
+    out, _ = said("settings", file, "--release", "3.0.7", status=1)
+    assert "needs positions, which no automatic split has, so these fail" in " ".join(out.split())
+
+
+def test_split_algorithms_that_a_broker_takes_are_in_force(said, conf):
+    file = conf(f"{SUPPORTED}={RANGE}, {TOPICS}", f"{ALGORITHM}={TOPICS}")
+    out, _ = said("settings", file, "--release", "2.10.5")
+    assert "does not start" not in out
+
+
+def test_a_throughput_in_bytes_is_said_to_be_out_of_reach(said, conf):
+    least = "loadBalancerBundleUnloadMinThroughputThreshold"
+    out, _ = said("settings", conf(f"{least}=10485760"), "--release", "4.0.7")
+    assert "it is in MB/s, and no broker carries as much, so none sheds" in " ".join(out.split())
+    out, _ = said("settings", conf(f"{least}=100"), "--release", "4.0.7")
+    assert "no broker carries" not in out
 
 
 def test_a_cluster_of_the_simple_manager_is_not_simulated_as_a_modular_one(said, conf):
