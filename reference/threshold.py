@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, chain, groupby, pairwise
@@ -209,7 +209,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         else []
         for name, broker in cycle.brokers.items()
     }
-    busiest = None
+    busiest, able = None, list[Broker]()
     if levels.idle and not any(taken.values()):
         able = [one for one in cycle.brokers.values() if cycle.movable(one)]
         busiest = max(
@@ -221,7 +221,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         relieved = taken[name]
         if broker is busiest:
             relieved = RELIEF[cycle.readings["lower-boundary-amount"]](levels, broker)
-        explain = partial(_steps, levels, broker, relieved, broker is busiest)
+        explain = partial(_steps, levels, broker, relieved, able, broker is busiest)
         yield Unloads(name, tuple(relieved), explain)
 
 
@@ -245,7 +245,9 @@ def _sum(usages: Iterable[Percent]) -> str:
     return " + ".join(chain.from_iterable(terms))
 
 
-def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> Iterator[Step]:
+def _steps(
+    levels: Levels, broker: Broker, taken: list[str], able: Sequence[Broker], for_idle: bool
+) -> Iterator[Step]:
     from pulsar_conformance.reference.shedding_steps import (
         bundle_steps,
         enough_has_gone,
@@ -267,8 +269,15 @@ def _steps(levels: Levels, broker: Broker, taken: list[str], for_idle: bool) -> 
     else:
         under = "not above" if cycle.readings["threshold-trigger"] == "exceeds" else "below"
         kept = f"is {under} {plain(levels.limit, levels.places)} %"
-        if OVER[cycle.readings["threshold-trigger"]](levels.usage[broker.name], levels.limit):
-            kept = f"would shed no more than {throughput(levels.least)}"
+        usage = levels.usage[broker.name]
+        over = OVER[cycle.readings["threshold-trigger"]](usage, levels.limit)
+        used = {one.name: levels.usage[one.name] for one in able}
+        busiest = 0 < used.get(broker.name, ZERO) == max(used.values(), default=ZERO)
+        if over or (busiest and not levels.is_worthwhile(broker)):
+            yield from _amount_steps(levels, broker)
+            relieves = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
+            kept = f"{relieves}would shed no more than {throughput(levels.least)}"
+            kept += f" ({MIN_THROUGHPUT})"
         yield from keep_all_steps(cycle, broker, kept)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pulsar_conformance.audit.simulation.worlds import SimulatedWorld
@@ -47,6 +47,8 @@ class SimulatedCycle:
     """Decisions that cannot be carried out, such as the unload of another broker's bundle."""
     kept: int = 0
     """Number of bundles that were shed and then placed on the same broker."""
+    weighted: Mapping[str, float] = field(default_factory=dict)
+    """Percentage of the busiest resource of each running broker, times its weight."""
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:

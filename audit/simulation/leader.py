@@ -133,12 +133,12 @@ class LeaderMemory:
         }
         share = self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
         if share:
+            weighted = self.weighted_usages(brokers)
             case["brokers"] = {
                 name: {**said, "usageHistory": [self._mixed[name]]} if name in self._mixed else said
                 for name, said in brokers.items()
             }
-            for name, said in brokers.items():
-                now = self._weighted_usage(name, said)
+            for name, now in weighted.items():
                 before = self._mixed.get(name, now)
                 self._mixed[name] = round(before * share + now * (1 - share), 9)
         return case
@@ -150,9 +150,13 @@ class LeaderMemory:
         used = broker.percents(throughput).items()
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))
 
-    def _weighted_usage(self, name: str, said: Json) -> float:
+    def weighted_usages(self, brokers: Json) -> dict[str, float]:
+        """Return the usage of each broker's busiest resource, times its weight, in percent."""
         weight = {**dict.fromkeys(RESOURCES, ZERO), **self.weight}
-        return float(weighted_maximum(Broker.read(name, said), weight).percent)
+        return {
+            name: float(weighted_maximum(Broker.read(name, said), weight).percent)
+            for name, said in brokers.items()
+        }
 
     def placing_question(
         self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]

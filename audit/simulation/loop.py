@@ -173,9 +173,8 @@ class Simulation:
         self._apply_events(cycle)
         rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
         brokers = self._reports(rates)
-        moves = self._place_bundles(
-            cycle, self._release_bundles_of_absent_brokers(), brokers, FAILOVER
-        )
+        left = self._release_bundles_of_absent_brokers()
+        moves = self._place_bundles(cycle, left, brokers, FAILOVER)
         if moves:
             brokers = self._reports(rates)
         for name, now in rates.items():
@@ -195,6 +194,7 @@ class Simulation:
             dict(self.owner),
             tuple(self._refused),
             self._kept,
+            self.leader.weighted_usages(brokers),
         )
 
     def _minutes_at(self, cycle: int) -> float:

@@ -62,15 +62,23 @@ def _unloads_within_grace(course: SimulatedCourse) -> Faults:
 
 
 def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
+    """Yield the moves to a broker that is used more, with weights as well as without."""
     for cycle in course.cycles:
         for move in cycle.sheds:
-            source = cycle.usage.get(move.source or "")
-            target = cycle.usage.get(move.target or "")
-            if source is not None and target is not None and target > source:
+            if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted or None)):
+                source, target = (cycle.usage[str(one)] for one in (move.source, move.target))
                 percents = f"{target:g} %, from {move.source} at {source:g} %"
                 back = any(_exchanged(move, one) for one in cycle.sheds)
                 swap = f", in exchange for bundles of {move.target}" if back else ""
                 yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}{swap}"
+
+
+def _is_used_more(move: BundleMove, usage: Mapping[str, float] | None) -> bool:
+    """True if the target of a move is used more than its source, or usage is not known at all."""
+    if usage is None:
+        return True
+    source, target = (usage.get(one or "") for one in (move.source, move.target))
+    return source is not None and target is not None and target > source
 
 
 def _exchanged(move: BundleMove, other: BundleMove) -> bool:

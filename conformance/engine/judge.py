@@ -82,7 +82,7 @@ class JudgedImplementation:
 
     @property
     def way(self) -> Hashable:
-        """What an outcome depends on besides the rule, the trial and the answers."""
+        """All that an outcome depends on besides the rule, the trial and the answers."""
         choices = frozenset(self.evaluator.readings.choices.items())
         return self.resolved.profile, choices, self.implementation.neutral
 

@@ -70,7 +70,7 @@ class Plan:
     campaign: Campaign | None = None
     """Results of a campaign that ended before the run; its cases replace drawn ones."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
-    """What implementations of this run have answered."""
+    """The answers that implementations of this run have given."""
 
     @classmethod
     def make(

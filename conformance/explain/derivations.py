@@ -22,10 +22,12 @@ from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
 from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
+    DRAWING,
     check_manager,
     comparable_answers,
     compared_lines,
     decision,
+    drawn_broker,
     history_notes,
     other_decisions,
     release_of,
@@ -113,7 +115,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     for note in notes:
         yield from paragraph(note, 2)
     _check_focus(provided.place, trial, options.focus)
-    yield from _derivations(trial, derived, options)
+    yield from _derivations(trial, derived, options, model)
     if undecided:
         return False
     yield from next_report_lines(trial, model)
@@ -153,7 +155,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from ("", "by hand, with the example's own settings" if options.settings else "by hand")
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
     yield from ("", *paragraph(f"by the model, {_profile_and_readings(model)}"))
-    yield from _derivations(trial, derived, options)
+    yield from _derivations(trial, derived, options, model)
     yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
     yield from ("", *paragraph(_comparison_by_hand(example, answers, options)))
@@ -181,7 +183,7 @@ def _profile_of(example: Example, trial: Trial) -> str:
 
 
 def _derivations(
-    trial: Trial, derived: Sequence[Derivation], options: ExplainOptions
+    trial: Trial, derived: Sequence[Derivation], options: ExplainOptions, model: Model
 ) -> Iterator[str]:
     """Yield each question with its derivation and answer; equal ones in a row are shown once."""
     focus = options.focus
@@ -201,9 +203,11 @@ def _derivations(
         others = [answer for index, answer in enumerate(answers) if answer not in answers[:index]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
-            shown = focus.answer(answer)
+            shown = {**focus.answer(answer)}
+            if len(each) == 1 and operation in DRAWING and shown.get("broker"):
+                shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
             yield from ("", f"answer{times}", *paper.format_answer(shown))
-            if shown != answer:
+            if shown.get("unload") != answer.get("unload"):
                 yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
             yield from spread_lines(operation, case, answer)
 

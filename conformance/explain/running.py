@@ -24,7 +24,7 @@ from pulsar_conformance.conformance.cases.legality import bad_trial, missing_set
 from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.settings import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.placement.operations import ASSIGN
+from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.reference.placement import AVERAGE_SHEDDER
@@ -37,6 +37,9 @@ from pulsar_conformance.specs.unused import unused_parts
 
 MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
+
+DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
+"""Operations whose answer may be drawn, with the field of the brokers."""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
@@ -348,8 +351,15 @@ def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
 def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
     """Yield the model's possible answers with their derivations."""
     operation, case = trial.questions[0]
-    for _ in range(len(case["brokers"]) if operation == ASSIGN.id else 1):
+    of = DRAWING.get(operation)
+    for _ in range(max(1, len(case[of])) if of else 1):
         yield model.derive(operation, case)
+
+
+def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
+    """Return the broker that the model chose, with the others among which it draws."""
+    found = {str(one.get("broker")) for one in _answers(trial, model)} | {broker}
+    return f"{' or '.join(sorted(found))}, drawn" if len(found) > 1 else broker
 
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:

@@ -20,7 +20,7 @@ DIFFERENCE = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
 BOTH = frozenset({"AvgShedder"})
 """Placement strategies that are shedding strategies as well."""
 PAIR = "ModularLoadManagerImpl.initialize"
-LEAST_RATE = "LeastLongTermMessageRate"
+LEAST_RATE, LEAST_USAGE = "LeastLongTermMessageRate", "LeastResourceUsageWithWeight"
 IN_TURN = "RoundRobinBrokerSelector"
 
 
@@ -111,6 +111,9 @@ class ReleasedPlacement:
 
     def steps(self) -> Iterator[Step]:
         """Yield each candidate's usage and score, and the decision, as steps."""
+        if self.strategy == LEAST_USAGE and self.candidates:
+            yield from self._usage_steps()
+            return
         if self.strategy != LEAST_RATE:
             yield Step("strategy", self.strategy)
         yield Step("threshold", f"{plain(as_percent(self.threshold))} %")
@@ -121,6 +124,40 @@ class ReleasedPlacement:
             out = overloaded if name in self.overloaded else ""
             yield Step(name, f"{at}, {messages(Fraction(self.rates[name]))} long-term{out}")
         yield Step("decision", self._decision())
+
+    def _usage_steps(self) -> Iterator[Step]:
+        """Yield each candidate's weighted usage, and the limit derived from their mean."""
+        yield Step("strategy", self.strategy)
+        for name in filter(self.candidates.__contains__, self.known.case["brokers"]):
+            usage, resource = self.known.usage(name, weighted=True)
+            yield Step(name, f"{plain(as_percent(usage))} % of {resource}, with its weight")
+        mean, points = plain(as_percent(self.mean)), plain(as_percent(self.apart))
+        limit = plain(as_percent(self.mean - self.apart))
+        yield Step("mean", f"{mean} %")
+        yield Step("limit", f"{mean} - {points} = {limit} % ({DIFFERENCE})")
+        names = " or ".join(self.best)
+        drawn = ", drawn" if len(self.best) > 1 else ""
+        why = "no more than the limit" if self.below else "no broker is at the limit or below"
+        yield Step("decision", f"{names}{drawn}: {why} ({self.strategy})")
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the candidates' weighted usage, as LeastResourceUsageWithWeight adds it."""
+        total = 0.0
+        for name in self.ordered:
+            total += self.known.usage(name, weighted=True)[0]
+        return total / len(self.ordered)
+
+    @property
+    def apart(self) -> float:
+        """The fraction by which a candidate's usage must be below the mean."""
+        return self.known.number(DIFFERENCE) / 100.0
+
+    @cached_property
+    def below(self) -> Sequence[str]:
+        """The candidates whose weighted usage is far enough below the mean."""
+        usage = {name: self.known.usage(name, weighted=True)[0] for name in self.ordered}
+        return sorted(name for name, used in usage.items() if used + self.apart <= self.mean)
 
     @property
     def _leaves_out_overloaded(self) -> bool:
@@ -156,17 +193,10 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the candidates with weighted usage far enough below the average; all if there are
+    """Return the candidates with weighted usage far enough below the mean; all if there are
     none.
     """
-    known, order = placing.known, placing.ordered
-    usage = {name: known.usage(name, weighted=True)[0] for name in order}
-    total = 0.0
-    for name in order:
-        total += usage[name]
-    average, apart = total / len(order), known.number(DIFFERENCE) / 100.0
-    below = sorted(name for name in order if usage[name] + apart <= average)
-    return below or sorted(order)
+    return placing.below or sorted(placing.ordered)
 
 
 def _first(placing: ReleasedPlacement) -> Sequence[str]:
@@ -182,7 +212,7 @@ def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
 
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     LEAST_RATE: _least_rate,
-    "LeastResourceUsageWithWeight": _least_usage,
+    LEAST_USAGE: _least_usage,
     IN_TURN: _first,
     "AvgShedder": _as_planned,
 }

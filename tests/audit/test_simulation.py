@@ -280,9 +280,12 @@ def test_a_bundle_that_goes_to_a_busier_broker_may_come_in_exchange():
     large = BundleMove(3, "t/ns/large", "busy", "idle")
     told = "t/ns/small goes to busy at 90 %, from idle at 33 %"
     for sheds, more in (((small,), ""), ((small, large), ", in exchange for bundles of busy")):
-        cycle = SimpleNamespace(number=3, usage={"busy": 90, "idle": 33}, sheds=sheds)
+        usage = {"busy": 90, "idle": 33}
+        cycle = SimpleNamespace(number=3, usage=usage, sheds=sheds, weighted=usage)
         found = list(CHECKS["LOOP-02"](SimpleNamespace(cycles=[cycle])))
         assert found == [(3, told + more)]
+        cycle.weighted = {"busy": 27, "idle": 33}
+        assert not [*CHECKS["LOOP-02"](SimpleNamespace(cycles=[cycle]))]
 
 
 def heaps(memory, profile):

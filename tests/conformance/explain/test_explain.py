@@ -197,33 +197,6 @@ def test_a_usage_close_to_its_limit_is_told_apart_from_it(explain, profile, stra
     assert told in " ".join(out.split())
 
 
-@pytest.mark.parametrize(
-    ("usages", "boundary"),
-    [
-        ((10, 0), "5 - 10 = -5 %: no broker is under it"),
-        ((40, 40, 0), "26.67 - 15 = 11.67 %: no broker with two bundles is over it"),
-    ],
-)
-def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, boundary):
-    """ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, from line 191."""
-    brokers = {
-        f"b{place}": {"cpu": {"usage": usage, "limit": 100}} for place, usage in enumerate(usages)
-    }
-    threshold = 10 if len(usages) == 2 else 15
-    settings = {
-        "loadBalancerBrokerThresholdShedderPercentage": threshold,
-        "loadBalancerHistoryResourcePercentage": 0,
-        "lowerBoundarySheddingEnabled": True,
-    }
-    case = {"strategy": "ThresholdShedder", "settings": settings, "brokers": brokers}
-    case |= {"bundles": {}, "recentlyUnloaded": {}}
-    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
-    assert f"lower boundary {boundary}" in " ".join(out.split())
-    settings["lowerBoundarySheddingEnabled"] = False
-    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
-    assert "lower boundary" not in out
-
-
 def test_why_nothing_is_shed_at_all(explain):
     off = {"loadBalancerSheddingEnabled": False}
     _, out, _ = explain(shed(cycle(30, 60, settings=off)))

@@ -1,0 +1,93 @@
+"""The figures that decide are printed, whatever the decision."""
+
+import pytest
+
+BUNDLES = ["a/b/0x00000000_0x80000000", "a/b/0x80000000_0xffffffff"]
+AVERAGE = {"msgRateIn": 100, "msgThroughputIn": 20e6, "numSamples": 10}
+LEAST = "org.apache.pulsar.broker.loadbalance.impl.LeastResourceUsageWithWeight"
+
+
+def usage(percent, of="cpu"):
+    return {of: {"usage": percent, "limit": 100}}
+
+
+@pytest.mark.parametrize(
+    ("usages", "boundary"),
+    [
+        ((10, 0), "5 - 10 = -5 %: no broker is under it"),
+        ((40, 40, 0), "26.67 - 15 = 11.67 %: no broker with two bundles is over it"),
+    ],
+)
+def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, boundary):
+    """ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, from line 191."""
+    brokers = {
+        f"b{place}": {"cpu": {"usage": usage, "limit": 100}} for place, usage in enumerate(usages)
+    }
+    threshold = 10 if len(usages) == 2 else 15
+    settings = {
+        "loadBalancerBrokerThresholdShedderPercentage": threshold,
+        "loadBalancerHistoryResourcePercentage": 0,
+        "lowerBoundarySheddingEnabled": True,
+    }
+    case = {"strategy": "ThresholdShedder", "settings": settings, "brokers": brokers}
+    case |= {"bundles": {}, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
+    assert f"lower boundary {boundary}" in " ".join(out.split())
+    settings["lowerBoundarySheddingEnabled"] = False
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
+    assert "lower boundary" not in out
+
+
+def test_the_smallest_amount_to_unload_is_told_with_the_sum(explain):
+    """25 % of 40 MB/s is no more than 10 MB/s (load-balance-4.1, ThresholdShedder)."""
+    brokers = {"b0": usage(40), "b1": usage(10), "b2": usage(10)}
+    brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
+    averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
+    case = {"strategy": "ThresholdShedder", "brokers": brokers, "bundles": averages}
+    case |= {"settings": {}, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "documented-4.0")
+    told = " ".join(out.split())
+    assert "40 - 15 = 25 points: 25 % of 40 MB/s = 10 MB/s" in told
+    assert (
+        "b0 would shed no more than 10 MB/s (loadBalancerBundleUnloadMinThroughputThreshold)"
+    ) in told
+
+
+def test_for_an_idle_broker_too(explain):
+    """Ten brokers at 80 % and one at 0: 12.27 % of 80 MB/s is 9.82 MB/s."""
+    brokers = {f"b{place}": usage(80) for place in range(10)} | {"idle": usage(0)}
+    brokers["b3"] |= {"bundles": BUNDLES, "msgThroughputIn": 80e6}
+    averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
+    case = {"strategy": "ThresholdShedder", "brokers": brokers, "bundles": averages}
+    case |= {"settings": {"lowerBoundarySheddingEnabled": True}, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "documented-4.0")
+    told = " ".join(out.split())
+    assert "12.27 % of 80 MB/s = 9.82 MB/s" in told
+    assert "b3 is below 82.73 %, and for idle would shed no more than 10 MB/s" in told
+
+
+@pytest.mark.parametrize("profile", ["released-3.0", "released-4.0"])
+@pytest.mark.parametrize(
+    ("weight", "figures", "decision"),
+    [
+        (0.3, ("21 % of directMemory", "30.5 %", "30.5 - 10 = 20.5 %"), "b1 or b2, drawn"),
+        (1.0, ("70 % of directMemory", "55 %", "55 - 10 = 45 %"), "b1"),
+    ],
+)
+def test_placement_by_weighted_usage_shows_the_limit_and_all_who_are_drawn(
+    explain, profile, weight, figures, decision
+):
+    """LeastResourceUsageWithWeight.getMaxResourceUsageWithWeight and selectBroker of 3.0.7."""
+    settings = {
+        "loadBalancerLoadPlacementStrategy": LEAST,
+        "loadBalancerDirectMemoryResourceWeight": weight,
+        "loadBalancerCPUResourceWeight": 1.0,
+    }
+    brokers = {"b1": usage(40), "b2": usage(70, "directMemory")}
+    case = {"settings": settings, "bundle": BUNDLES[0], "brokers": brokers}
+    case |= {"candidates": ["b1", "b2"], "bundles": {}, "preallocated": {}}
+    _, out, _ = explain({"ask": "place.select", "case": case}, "--judge-by", profile)
+    told = " ".join(out.split())
+    assert all(one in told for one in figures)
+    assert f"decision {decision}:" in told
+    assert f"answer broker {decision}" in told
