@@ -91,12 +91,12 @@ class Site:
     def configuration(self) -> str:
         """Return the site generator's settings, with every rule in the navigation."""
         rules = {
-            area: [one.id for one in self.specs.rules.values() if one.area == area]
+            area: [one for one in self.specs.rules.values() if one.area == area]
             for area in AREAS
         }
         pages = {
             "rules": rules,
-            "documents": self.specs.documents,
+            "documents": self.specs.documents.values(),
             "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=numbers),
         }
         return self.templates.get_template("zensical.toml.jinja").render(**pages)
@@ -106,6 +106,7 @@ class Site:
 
     def _rules(self) -> Iterator[tuple[str, str]]:
         order = list(self.specs.rules.values())
+        yield "rules/index.md", self._page("rules", rules=order)
         for area in AREAS:
             rules = [rule for rule in order if rule.area == area]
             yield f"rules/{area.lower()}.md", self._page("area", area=area, rules=rules)
