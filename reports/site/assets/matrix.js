@@ -67,3 +67,8 @@ const reveal = () => {
 }
 addEventListener("hashchange", reveal)
 reveal()
+
+// What a program prints scrolls in its box, which the keyboard must reach.
+for (const one of document.querySelectorAll(".language-text pre > code")) {
+  if (one.scrollWidth > one.clientWidth) one.tabIndex = 0
+}
