@@ -95,3 +95,10 @@ class Channel:
             else:
                 owner = entry["from"] if entry["state"] == "splitting" else entry["to"]
                 yield {"does": "redirect", "to": owner}
+
+
+def with_numbered_changes(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer in which ignored changes are named by their numbers, counted from 1."""
+    if "ignored" not in answer or "lookups" not in answer:
+        return dict(answer)
+    return {**answer, "ignored": [f"change {place + 1}" for place in answer["ignored"]]}

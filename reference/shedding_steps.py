@@ -33,15 +33,25 @@ def bundle_steps(
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
 
 
-def keep_all_steps(cycle: Cycle, broker: Broker, why: str, obstacle: str = "") -> Iterator[Step]:
-    """Yield the steps for a broker that sheds nothing, of itself or for an obstacle to all."""
+def keep_all_steps(
+    cycle: Cycle,
+    broker: Broker,
+    why: str,
+    obstacle: str = "",
+    kept_by: Callable[[str], str] | None = None,
+) -> Iterator[Step]:
+    """Yield the steps for a broker that sheds nothing, of itself or for an obstacle to all.
+
+    `kept_by` returns why a bundle may not go in any case; empty if it may.
+    """
     decision = f"{obstacle}: {broker.name} keeps all" if obstacle else ""
     yield Step("decision", decision or f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         moved = cycle.moved_with(bundle)
         also = f"; {_last_unload(cycle, bundle, moved)}" if moved else ""
-        kept = f"{_carrying(cycle, bundle)}, {broker.name} keeps all{also}"
-        yield Step("stays", kept, detail=True)
+        reason = kept_by(bundle) if kept_by and not obstacle else ""
+        kept = f"{_carrying(cycle, bundle)}, {reason or f'{broker.name} keeps all'}{also}"
+        yield Step("stays", kept, detail=not reason)
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:

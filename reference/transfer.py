@@ -317,7 +317,8 @@ def _conditions(balance: Balance) -> Iterator[Step]:
 def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Step]:
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     if move is None:
-        yield from keep_all_steps(cycle, broker, "unloads nothing to another", plan.obstacle)
+        kept = "unloads nothing to another"
+        yield from keep_all_steps(cycle, broker, kept, plan.obstacle, partial(_kept, cycle, broker))
         return
     high, low = (plain(plan.balance.load[one]) for one in (name, move.target))
     amount = f"({high} - {low}) / 2 / {high} of its traffic = {throughput(move.amount)}"
@@ -325,17 +326,23 @@ def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Ste
     for bundle in cycle.by_traffic(broker.bundles):
         carried = f"{bundle} = {throughput(_throughput(cycle, bundle))}"
         if bundle in move.bundles:
-            yield Step("goes", f"{carried}, to {move.target}")
+            named = f", to {move.target}" if cycle.settings.flag(TRANSFERS) else ""
+            yield Step("goes", f"{carried}{named}")
         else:
             yield Step("stays", f"{carried}, {_stays(cycle, bundle, broker, move)}")
 
 
-def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Transfer) -> str:
+def _kept(cycle: Cycle, broker: Broker, bundle: str) -> str:
+    """Return why a bundle may not leave its broker; empty if it may."""
     if reason := kept_by_policy(cycle, bundle):
         return reason
     if cycle.blocked(bundle):
         return "recently unloaded"
-    if bundle not in transferable(cycle, broker):
-        return "not among the top bundles with traffic"
+    return "" if bundle in transferable(cycle, broker) else "not among the top bundles with traffic"
+
+
+def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Transfer) -> str:
+    if reason := _kept(cycle, broker, bundle):
+        return reason
     fits = _may_take(cycle, bundle, move.target)
     return "more than is left" if fits else f"{move.target} may not take it"

@@ -42,6 +42,7 @@ from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
+from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
@@ -149,7 +150,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     derived = derived_from(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
-    yield from paragraph(f"The numbers are from {example.document} § {example.section}.", 2)
+    yield from paragraph(f"About {example.document} § {example.section}.", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)
     yield from ("", "by hand, with the example's own settings" if options.settings else "by hand")
@@ -203,7 +204,7 @@ def _derivations(
         others = [answer for index, answer in enumerate(answers) if answer not in answers[:index]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
-            shown = {**focus.answer(answer)}
+            shown = with_numbered_changes(focus.answer(answer))
             if len(each) == 1 and operation in DRAWING and shown.get("broker"):
                 shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
             yield from ("", f"answer{times}", *paper.format_answer(shown))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.cells import (
     CYCLES,
     TITLES,
@@ -55,7 +56,7 @@ def _format_answer(answer: Json) -> str:
 
 
 def _fields(answer: Json) -> Iterator[str]:
-    for value, names in _with_equal_fields_joined(answer):
+    for value, names in _with_equal_fields_joined(with_numbered_changes(answer)):
         name = " and ".join(TITLES.get(one, one) for one in names)
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"

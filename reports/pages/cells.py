@@ -154,6 +154,7 @@ TITLES: Mapping[str, str] = {
     "shortTermData": "short term",
     "longTermData": "long term",
     "reportedGbps": "reported",
+    "age": "age, in seconds",
     "namespaceBundles": "bundles of namespaces",
     "recentlyUnloaded": "unloaded, minutes ago",
     "msgRateIn": "messages in",

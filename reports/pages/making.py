@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
+from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
 from pulsar_conformance.reports.pages.origins import origin
 from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
@@ -164,7 +165,7 @@ class Shown:
         if self.operations != [CHANNEL] or len(self.example.questions) > 1:
             return []
         [[answer]] = self.example.allowed or [self.worked.answers]
-        return list(case_tables(answer, "answer"))
+        return list(case_tables(with_numbered_changes(answer), "answer"))
 
     @property
     def assumed(self) -> str:

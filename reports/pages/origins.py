@@ -39,19 +39,25 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
 def origin(example: Example) -> Iterator[str]:
     """Yield a sentence about the example's section, its numbers, and each rule of no document."""
     rules = [load().rules[one] for one in example.rules]
-    observed = [rule for rule in rules if rule.provenance == "observed"]
+    observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]
     document = load().documents[example.document]
     section = f", section “{example.section}”" if example.section else ""
     word = "Source" if len(observed) < len(rules) else "About"
     yield f"{word}: {document.title}, Pulsar {document.version}{section}, <{document.url}>."
     yield from (f"No document states {rule.id}. {as_sentence(rule.why or '')}" for rule in observed)
+    for rule in rules:
+        stating = [load().documents[one.document] for one in rule.sources]
+        if rule.provenance == "observed" and stating and document not in stating:
+            first = stating[0]
+            yield f"{rule.id} is stated by {first.title}, Pulsar {first.version}, <{first.url}>."
     used = {float(one) for line in example.arithmetic for one in NUMBER.findall(line)}
     stated = stated_numbers().get(example.document, {}).get(example.section, ())
     both = [f"{one:g}" if one < 10**6 else str(one) for one in stated if one in used]
     asks_defaults = any(operation == DEFAULTS for operation, _ in example.questions)
     if both:
         others = "" if asks_defaults else f"; the others are {OWN}, or follow"
-        yield f"The section states {_and(both)}, too{others}."
+        occur = "occur" if both[1:] else "occurs"
+        yield f"{_and(both)} also {occur} in the section, perhaps with another meaning{others}."
     elif max(used, default=0) > COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."
 

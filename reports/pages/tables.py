@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,6 +33,9 @@ MINUTES, SINCE = "minutes", "minutes since the cycle before"
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
 """Values shown for resources that a broker does not report, by heading."""
+
+NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
+"""Matches a name with a number, such as that of a broker of a StatefulSet."""
 
 ALIKE = 2
 """Maximum number of equal consecutive brokers that are all shown; otherwise one is shown."""
@@ -148,7 +152,16 @@ def _alike(case: Json) -> list[list[str]]:
         owned, latest = broker.pop("bundles", ()), broker.pop("lastStats", {})
         return broker, [(bundles.get(one), latest.get(one)) for one in owned]
 
-    runs = [list(names) for _, names in groupby(case["brokers"], key=report)]
+    def numbered(place: int, name: str) -> object:
+        """Return what names that are counted without a gap have in common."""
+        found = NUMBERED.fullmatch(name)
+        return (found[1], int(found[2]) - place, found[3]) if found else name
+
+    names = enumerate(case["brokers"])
+    runs = [
+        [name for _, name in run]
+        for _, run in groupby(names, key=lambda one: (report(one[1]), numbered(*one)))
+    ]
     each = ([run] if len(run) > ALIKE else [[name] for name in run] for run in runs)
     return [one for some in each for one in some]
 

@@ -91,8 +91,7 @@ class Site:
     def configuration(self) -> str:
         """Return the site generator's settings, with every rule in the navigation."""
         rules = {
-            area: [one for one in self.specs.rules.values() if one.area == area]
-            for area in AREAS
+            area: [one for one in self.specs.rules.values() if one.area == area] for area in AREAS
         }
         pages = {
             "rules": rules,

@@ -69,8 +69,12 @@ def test_an_example_is_shown_whole(example):
     assert f"section “{example.section}”" in shown or not example.section
     assert ("Others may be right as well. " in shown) == example.of_the_model
     for rule in example.rules:
-        observed = specs.load().rules[rule].provenance == "observed"
-        assert (f"No document states {rule}." in shown) == observed
+        known = specs.load().rules[rule]
+        observed = known.provenance == "observed"
+        assert (f"No document states {rule}." in shown) == (observed and not known.sources)
+        elsewhere = example.document not in {one.document for one in known.sources}
+        stated = observed and bool(known.sources) and elsewhere
+        assert (f"{rule} is stated by " in shown) == stated
     for line in example.arithmetic:
         assert f"\n{line}\n" in shown
     for name, value in example.readings.items():
@@ -87,11 +91,14 @@ def test_an_example_is_shown_whole(example):
 
 def test_an_example_says_which_numbers_its_section_states():
     printed = part_of(example_of("threshold-40-10-10"))
-    assert "\nThe section states 5, 10, 20 and 40, too; the others are " in printed
+    assert (
+        "\n5, 10, 20 and 40 also occur in the section, perhaps with another meaning; the "
+        in printed
+    )
     own = part_of(example_of("uniform-700-and-700"))
     assert "\nThe numbers are this example's own or defaults.\n" in own
     defaults = part_of(example_of("config-annotated-avgshedder"))
-    assert "\nThe section states 15, too.\n" in defaults
+    assert "\n15 also occurs in the section, perhaps with another meaning.\n" in defaults
     assert "numbers are from" not in "".join(built().values())
 
 
