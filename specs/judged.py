@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.specs.broker import (
@@ -15,18 +14,15 @@ from pulsar_conformance.specs.broker import (
     broker_data,
     broker_settings,
     every_release,
+    former_default,
+    is_added,
     is_older,
     nearest_release,
     release_line,
 )
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.revisions import (
-    Revision,
-    Version,
-    numbers_of,
-    precedes,
-    revised,
-)
+from pulsar_conformance.specs.revisions import Revision, revised
+from pulsar_conformance.specs.versions import Version, numbers_of, precedes
 
 MILESTONE = re.compile(r"-m\d", re.IGNORECASE)
 STRATEGY = "loadBalancerLoadSheddingStrategy"
@@ -44,8 +40,8 @@ class JudgedVersion:
     """A version, the profile that decides like it, and how it differs from that profile.
 
     `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have;
-    those in `unlike` decide otherwise. `has` and `without` are the settings that it has and the
-    nearest known release has not, and the other way round.
+    those in `unlike` decide otherwise. `has` are the settings that it has and the nearest known
+    release has not.
     """
 
     version: str
@@ -54,7 +50,6 @@ class JudgedVersion:
     lacks: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
     has: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
     ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
@@ -65,14 +60,17 @@ class JudgedVersion:
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return clauses on the differences that matter with a cluster's settings."""
         found = [
-            f"{name} is {_as_text(value)} by default"
+            _default_clause(name, value)
             for name, value in self.defaults.items()
             if settings.get(name) is None and not _is_replaced(name, value, settings)
         ]
         if self._lacks_strategy(settings):
             lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
             found.append(f"it has no {lacking}, and OverloadShedder runs instead")
-        strategy = _short(settings.get(STRATEGY))
+        version = self.asked or self.version
+        strategy = _short(
+            settings.get(STRATEGY) or default_in_version(broker_settings()[STRATEGY], version)
+        )
         others = {
             name
             for one, _ in self.revised
@@ -130,7 +128,30 @@ def differences_from(
     strategies = _documented_strategies(version)
     if SHEDDERS in ways and strategies != _documented_strategies(_release_of(profile_name)):
         ways[SHEDDERS] = f"{load().ways[SHEDDERS].question} {' and '.join(strategies)}."
-    return list(judged.differences(settings)) if judged else [], ways
+    told = [
+        _default_clause(name, value)
+        for name, value in former_defaults(version, release, lists=True).items()
+        if settings.get(name) is None and name not in (judged.defaults if judged else ())
+        if knows_name(version, name)
+    ]
+    return [*told, *(judged.differences(settings) if judged else ())], ways
+
+
+def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
+    """Return the former defaults of a version that a release no longer has, with or without lists,
+    which no case of shedding has.
+    """
+    found = {name: former_default(name, version) for name in broker_data()["former"]}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and value != former_default(name, release)
+        if lists or broker_settings()[name].type != "list"
+    }
+
+
+def _default_clause(name: str, value: Value) -> str:
+    return f"{name} is {_as_text(value)} by default"
 
 
 def concerns_version(name: str, version: str) -> bool:
@@ -153,7 +174,8 @@ def _documented_strategies(version: str) -> list[str]:
 
 def _as_text(value: Value) -> str:
     """Return a default as in broker.conf, and a class without its package."""
-    return str(value).lower() if isinstance(value, bool) else str(value).removeprefix(PACKAGE)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.removeprefix(PACKAGE).replace(",", ", ")
 
 
 def unlike_strategy(version: str, strategy: str) -> list[str]:
@@ -239,12 +261,14 @@ def judged_version(version: str) -> JudgedVersion | None:
         found = _judged()[_nearest_in(line, wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _profile_of_line(version))
-    changed = tuple(revised(version, _release_of(base.profile)))
-    if not (found or lacks or changed):
+    release = _release_of(base.profile)
+    changed, defaults = tuple(revised(version, release)), former_defaults(version, release)
+    if not (found or lacks or changed or defaults):
         return None
     ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
-    own = {**base.ways, **ways}
-    return replace(base, lacks=lacks, ways=own, revised=changed, asked=version)
+    own, defaults = {**base.ways, **ways}, {**base.defaults, **defaults}
+    base = replace(base, lacks=lacks, ways=own, defaults=defaults)
+    return replace(base, revised=changed, asked=version)
 
 
 def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
@@ -309,9 +333,12 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 
     None if that release lacks the setting. Errors: as `nearest_release`.
     """
+    former = former_default(setting.name, version)
+    if former is not None:
+        return former
     judged = judged_version(version)
     default = setting.default(nearest_release(version))
-    if judged is not None and setting.name in judged.has:
+    if default is None and has_setting(setting, version):
         default = next(iter(setting.defaults.values()))
     return default if judged is None else judged.defaults.get(setting.name, default)
 
@@ -319,26 +346,17 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 def has_setting(setting: BrokerSetting, version: str) -> bool:
     """True if a version has a setting, as far as is known. Errors: as `nearest_release`."""
     judged = judged_version(version)
-    if judged is not None and setting.name in (*judged.has, *judged.without):
-        return setting.name in judged.has
-    if any(setting.name in names for names in _added_after(version)):
-        return False
+    if judged is not None and setting.name in judged.has:
+        return True
     lacking = judged.lacks if judged else ()
     only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
-    return setting.is_in(nearest_release(version)) and not only_of_lacking
+    known = setting.name in broker_data()["first"] or setting.is_in(nearest_release(version))
+    return known and is_added(setting.name, version) and not only_of_lacking
 
 
 def knows_name(version: str, name: str) -> bool:
     """True if a version has a setting of this name, as far as is known."""
     return name in broker_settings() and has_setting(broker_settings()[name], version)
-
-
-def _added_after(version: str) -> Iterator[Sequence[str]]:
-    """Yield the settings that were added after a version's line, by early release."""
-    added = broker_data()["earlier"]["new"]
-    for former, release in pairwise(every_release()):
-        if release_line(version) <= release_line(former):
-            yield added.get(release, ())
 
 
 def nearest_profile(version: str) -> str:

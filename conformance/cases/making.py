@@ -47,7 +47,7 @@ from pulsar_conformance.specs.judged import (
     nearest_profile,
     version_of_released,
 )
-from pulsar_conformance.specs.revisions import numbers_of
+from pulsar_conformance.specs.versions import numbers_of
 
 TARGETED = (3, 0, 0)
 """The first version whose administrators can name the destination of an unload."""
