@@ -29,10 +29,6 @@ STRATEGY = "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 OVERLOAD = f"{PACKAGE}OverloadShedder"
-DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
-"""The documented shedding strategies."""
-SHEDDERS = "shedders"
-"""The way about the strategies that a release has."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class JudgedVersion:
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return clauses on the differences that matter with a cluster's settings."""
         found = [
-            _default_clause(name, value)
+            default_clause(name, value)
             for name, value in self.defaults.items()
             if settings.get(name) is None and not _is_replaced(name, value, settings)
         ]
@@ -85,6 +81,9 @@ class JudgedVersion:
 
     def why_unlike(self, strategy: str) -> str:
         """Return why no profile decides as this version does with a strategy; empty if one does."""
+        release = release_of_profile(self.profile)
+        if comes_later(strategy, release) and not comes_later(strategy, self.asked):
+            return f"it has {strategy}, and {release}, which decides like it otherwise, has not"
         for one, has in self.revised:
             if one.strategy == strategy and not one.ways:
                 return one.clause(has)
@@ -104,39 +103,6 @@ class JudgedVersion:
         return _short(settings.get(STRATEGY)) in self.lacks
 
 
-def differences_from(
-    version: str, release: str, settings: Mapping[str, Any], *, lacks: bool
-) -> tuple[list[str], Mapping[str, str]]:
-    """Return the differences of a version from a known release: clauses, and those clauses that are
-    about the ways of another profile, by the way.
-
-    None is about what the version lacks; without `lacks`, none says that another strategy runs
-    instead of one that it lacks.
-    """
-    judged = judged_version(version)
-    if judged and not lacks:
-        judged = replace(judged, lacks=())
-    profile_name = nearest_profile(version)
-    profile = load().ways_of(profile_name)
-    theirs = load().ways_of(nearest_profile(release))
-    ways = {
-        name: way_clause(name, taken)
-        for name, taken in ways_of_version(version).items()
-        if taken == profile[name] != theirs[name] and taken != "unspoken"
-        if concerns_version(name, version)
-    }
-    strategies = _documented_strategies(version)
-    if SHEDDERS in ways and strategies != _documented_strategies(_release_of(profile_name)):
-        ways[SHEDDERS] = f"{load().ways[SHEDDERS].question} {' and '.join(strategies)}."
-    told = [
-        _default_clause(name, value)
-        for name, value in former_defaults(version, release, lists=True).items()
-        if settings.get(name) is None and name not in (judged.defaults if judged else ())
-        if knows_name(version, name)
-    ]
-    return [*told, *(judged.differences(settings) if judged else ())], ways
-
-
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
     """Return the former defaults of a version that a release no longer has, with or without lists,
     which no case of shedding has.
@@ -150,7 +116,8 @@ def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[
     }
 
 
-def _default_clause(name: str, value: Value) -> str:
+def default_clause(name: str, value: Value) -> str:
+    """Return what a version has as the default of a setting."""
     return f"{name} is {_as_text(value)} by default"
 
 
@@ -167,23 +134,10 @@ def concerns_version(name: str, version: str) -> bool:
     )
 
 
-def _documented_strategies(version: str) -> list[str]:
-    """Return the documented shedding strategies that a version has."""
-    return [one for one in DOCUMENTED if not comes_later(one, version)]
-
-
 def _as_text(value: Value) -> str:
     """Return a default as in broker.conf, and a class without its package."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.removeprefix(PACKAGE).replace(",", ", ")
-
-
-def unlike_strategy(version: str, strategy: str) -> list[str]:
-    """Return the clauses on a version's differences that are about one strategy alone."""
-    judged = judged_version(version)
-    named = _short(strategy)
-    pairs = judged.revised if judged else ()
-    return [text for one, has in pairs if one.strategy == named and (text := one.clause(has))]
 
 
 def way_clause(name: str, taken: str) -> str:
@@ -261,7 +215,7 @@ def judged_version(version: str) -> JudgedVersion | None:
         found = _judged()[_nearest_in(line, wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _profile_of_line(version))
-    release = _release_of(base.profile)
+    release = release_of_profile(base.profile)
     changed, defaults = tuple(revised(version, release)), former_defaults(version, release)
     if not (found or lacks or changed or defaults):
         return None
@@ -276,7 +230,7 @@ def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
     return max((one for one in line if one <= wanted), default=min(line))
 
 
-def _release_of(profile: str) -> str:
+def release_of_profile(profile: str) -> str:
     """Return the examined release of a `released-*` profile."""
     line = release_line(profile.partition("-")[2])
     return next(one for one in every_release() if release_line(one) == line)
@@ -324,7 +278,7 @@ def _examined_like(version: str) -> str:
     known = {numbers_of(one): one for one in (*whole, *(one.version for one in _judged().values()))}
     line = [one for one in known if one[:2] == wanted[:2]]
     if not line:
-        return _release_of(nearest_profile(version))
+        return release_of_profile(nearest_profile(version))
     return known[_nearest_in(line, wanted)]
 
 

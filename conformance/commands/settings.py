@@ -257,7 +257,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
     from pulsar_conformance.conformance.compare.upgrade import release_compared
-    from pulsar_conformance.specs.judged import differences_from, unlike_strategy
+    from pulsar_conformance.specs.differences import differences_from, unlike_strategy
 
     runs, release = found.running(), release_compared(found)
     lacks, modular = not runs.culprit, runs.manager == MODULAR

@@ -5,8 +5,10 @@ strategies and LoadData in those of pulsar-broker.
 """
 
 import json
+from pathlib import Path
 
 import pytest
+from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.broker import broker_data, broker_settings, default_in
@@ -24,6 +26,7 @@ STRATEGY = "loadBalancerLoadSheddingStrategy"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 MB = 1_000_000
+REPORTS = Path(fixtures.__file__).parent / "reports" / "three-brokers" / "modular"
 
 
 @pytest.fixture
@@ -176,6 +179,41 @@ def test_a_heartbeat_bundle_is_shed_before_2_10(told, version, goes, strategy):
     assert (heartbeat in unloads(version, strategy, case)) is goes
     out = told({STRATEGY: PACKAGE + strategy}, "--release", version, "--all")
     assert ("Which namespaces are never shed? None." in out) is goes
+
+
+# From 2.5.0 on, OverloadShedder filters by localData.getBundles() (apache/pulsar#5002). 2.4.2 sheds
+# the bundle with the most bytes of all, which broker b2 owns.
+@pytest.mark.parametrize(
+    ("version", "own"), [("2.4.2", False), ("2.5.0", True), ("2.6.1", True), ("2.7.5", True)]
+)
+def test_overload_shedder_sheds_a_brokers_own_bundles_from_2_5_on(told, version, own):
+    halves = ("t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff")
+    case = one_over({"cpu": 90}, *halves)
+    other = "t/other/0x00000000_0xffffffff"
+    case["brokers"]["b2"]["bundles"] = [other]
+    rates = case["bundles"][halves[0]]["shortTermData"]
+    most = {"shortTermData": {**rates, "msgThroughputIn": 50.0 * MB}}
+    case["bundles"] = {**case["bundles"], other: most}
+    assert (other not in unloads(version, "OverloadShedder", case)) is own
+    out = told({"loadBalancerSheddingEnabled": "true"}, "--release", version, "--all")
+    assert ("Whose bundles does an overloaded broker shed?" in out) is not own
+
+
+@pytest.mark.parametrize("version", ["2.6.1", "2.7.5"])
+def test_threshold_shedder_of_2_6_and_2_7_is_not_explained_as_another(capsys, version):
+    asked = [str(REPORTS), "--release", version, "--setting"]
+    assert main(["explain", *asked, f"{STRATEGY}={THRESHOLD}"]) == 2
+    why = f"no profile decides as ThresholdShedder of Pulsar {version}: it has ThresholdShedder"
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert main(["explain", *asked, f"{STRATEGY}={OVERLOAD}"]) == 0
+
+
+# 2.10.2 and 3.0.7 both keep the averages; 2.10.5 does not (apache/pulsar#13974 and #20620).
+def test_what_both_versions_do_is_no_difference(told):
+    line = {"loadBalancerSheddingEnabled": "true"}
+    question = "Does a bundle that a broker reports keep its averages when the leader updates them?"
+    assert question not in told(line, "--release", "2.10.2", "--all")
+    assert question in told(line, "--release", "2.10.5", "--all")
 
 
 # ThresholdShedder.updateAvgResourceUsage begins with 0.0 in 2.8.2 and 2.9.1.
