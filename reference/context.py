@@ -62,6 +62,11 @@ class Settings:
         """The profile's defaults, which also list unused and renamed settings."""
         return self.defaults if isinstance(self.defaults, specs.Defaults) else specs.Defaults()
 
+    @property
+    def any_range(self) -> bool:
+        """True if values outside the documented ranges are accepted, as releases do."""
+        return self._documented.any_range
+
     def counts(self, name: str) -> bool:
         """True unless the documents of the profile say that the setting is unused."""
         return name not in self._documented.unused

@@ -57,8 +57,7 @@ class Model:
         release = self._context.release
         if release is None or not ways:
             return self
-        release = replace(release, ways={**release.ways, **ways})
-        return Model(self.profile, context=replace(self._context, release=release))
+        return Model(self.profile, context=replace(self._context, release=release.with_ways(ways)))
 
     def with_changes(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pulsar_conformance.specs.errors import UnknownName
 from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.schemas import check_shape
+from pulsar_conformance.specs.versions import precedes
 
 Value = str | float | int | bool
 T = TypeVar("T")
@@ -100,12 +101,24 @@ def default_in(name: str, release: str) -> Value | None:
     setting = broker_settings()[name]
     if release in known_releases():
         return setting.default(release)
-    earlier, order = broker_data()["earlier"], every_release()
-    since = next((one for one, names in earlier["new"].items() if name in names), order[0])
-    if setting.since != known_releases()[0] or order.index(since) > order.index(release):
+    if setting.since != known_releases()[0] or not is_added(name, release):
         return None
-    other: Value | None = earlier["defaults"].get(name)
-    return setting.default(known_releases()[0]) if other is None else other
+    former = former_default(name, release)
+    return setting.default(known_releases()[0]) if former is None else former
+
+
+def is_added(name: str, version: str) -> bool:
+    """True if a version is not older than the first ones that are known to have a setting."""
+    firsts: Sequence[str] = broker_data()["first"].get(name, ())
+    return not firsts or not precedes(version, firsts)
+
+
+def former_default(name: str, version: str) -> Value | None:
+    """Return the default of a setting in a version, or what stands for it in the source of a
+    version without the setting; None if the version has the present default.
+    """
+    former: Mapping[str, Value] = broker_data()["former"].get(name, {})
+    return next((value for next_, value in former.items() if precedes(version, [next_])), None)
 
 
 def nearest_release(version: str) -> str:

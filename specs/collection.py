@@ -1,6 +1,9 @@
 """The complete specifications, and queries by profile."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -33,6 +36,15 @@ class Defaults(dict[str, JSON]):
 
     renamed: Mapping[str, str] = MappingProxyType({})
     """The new name of each setting that is deprecated for another name; the new name wins."""
+
+    any_range: bool = False
+    """True for a release, which accepts values outside the documented ranges."""
+
+    def also(self, more: Mapping[str, JSON]) -> Defaults:
+        """Return a copy with more settings, or other values."""
+        found = copy(self)
+        found.update(more)
+        return found
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,7 @@ class Specs:
         )
         for one in self.lineage(profile):
             found.update(one.defaults)
+        found.any_range = self.profile(profile).released
         found.unused = frozenset(
             name
             for name, setting in self.annotated.items()

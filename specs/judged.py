@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.specs.broker import (
@@ -15,28 +14,21 @@ from pulsar_conformance.specs.broker import (
     broker_data,
     broker_settings,
     every_release,
+    former_default,
+    is_added,
     is_older,
     nearest_release,
     release_line,
 )
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.revisions import (
-    Revision,
-    Version,
-    numbers_of,
-    precedes,
-    revised,
-)
+from pulsar_conformance.specs.revisions import Revision, revised
+from pulsar_conformance.specs.versions import Version, numbers_of, precedes
 
 MILESTONE = re.compile(r"-m\d", re.IGNORECASE)
 STRATEGY = "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 OVERLOAD = f"{PACKAGE}OverloadShedder"
-DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
-"""The documented shedding strategies."""
-SHEDDERS = "shedders"
-"""The way about the strategies that a release has."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +36,8 @@ class JudgedVersion:
     """A version, the profile that decides like it, and how it differs from that profile.
 
     `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have;
-    those in `unlike` decide otherwise. `has` and `without` are the settings that it has and the
-    nearest known release has not, and the other way round.
+    those in `unlike` decide otherwise. `has` are the settings that it has and the nearest known
+    release has not.
     """
 
     version: str
@@ -54,7 +46,6 @@ class JudgedVersion:
     lacks: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
     has: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
     ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
@@ -65,14 +56,17 @@ class JudgedVersion:
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return clauses on the differences that matter with a cluster's settings."""
         found = [
-            f"{name} is {_as_text(value)} by default"
+            default_clause(name, value)
             for name, value in self.defaults.items()
             if settings.get(name) is None and not _is_replaced(name, value, settings)
         ]
         if self._lacks_strategy(settings):
             lacking = str(settings[STRATEGY]).removeprefix(PACKAGE)
             found.append(f"it has no {lacking}, and OverloadShedder runs instead")
-        strategy = _short(settings.get(STRATEGY))
+        version = self.asked or self.version
+        strategy = _short(
+            settings.get(STRATEGY) or default_in_version(broker_settings()[STRATEGY], version)
+        )
         others = {
             name
             for one, _ in self.revised
@@ -87,6 +81,9 @@ class JudgedVersion:
 
     def why_unlike(self, strategy: str) -> str:
         """Return why no profile decides as this version does with a strategy; empty if one does."""
+        release = release_of_profile(self.profile)
+        if comes_later(strategy, release) and not comes_later(strategy, self.asked):
+            return f"it has {strategy}, and {release}, which decides like it otherwise, has not"
         for one, has in self.revised:
             if one.strategy == strategy and not one.ways:
                 return one.clause(has)
@@ -106,31 +103,22 @@ class JudgedVersion:
         return _short(settings.get(STRATEGY)) in self.lacks
 
 
-def differences_from(
-    version: str, release: str, settings: Mapping[str, Any], *, lacks: bool
-) -> tuple[list[str], Mapping[str, str]]:
-    """Return the differences of a version from a known release: clauses, and those clauses that are
-    about the ways of another profile, by the way.
-
-    None is about what the version lacks; without `lacks`, none says that another strategy runs
-    instead of one that it lacks.
+def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
+    """Return the former defaults of a version that a release no longer has, with or without lists,
+    which no case of shedding has.
     """
-    judged = judged_version(version)
-    if judged and not lacks:
-        judged = replace(judged, lacks=())
-    profile_name = nearest_profile(version)
-    profile = load().ways_of(profile_name)
-    theirs = load().ways_of(nearest_profile(release))
-    ways = {
-        name: way_clause(name, taken)
-        for name, taken in ways_of_version(version).items()
-        if taken == profile[name] != theirs[name] and taken != "unspoken"
-        if concerns_version(name, version)
+    found = {name: former_default(name, version) for name in broker_data()["former"]}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and value != former_default(name, release)
+        if lists or broker_settings()[name].type != "list"
     }
-    strategies = _documented_strategies(version)
-    if SHEDDERS in ways and strategies != _documented_strategies(_release_of(profile_name)):
-        ways[SHEDDERS] = f"{load().ways[SHEDDERS].question} {' and '.join(strategies)}."
-    return list(judged.differences(settings)) if judged else [], ways
+
+
+def default_clause(name: str, value: Value) -> str:
+    """Return what a version has as the default of a setting."""
+    return f"{name} is {_as_text(value)} by default"
 
 
 def concerns_version(name: str, version: str) -> bool:
@@ -146,22 +134,10 @@ def concerns_version(name: str, version: str) -> bool:
     )
 
 
-def _documented_strategies(version: str) -> list[str]:
-    """Return the documented shedding strategies that a version has."""
-    return [one for one in DOCUMENTED if not comes_later(one, version)]
-
-
 def _as_text(value: Value) -> str:
     """Return a default as in broker.conf, and a class without its package."""
-    return str(value).lower() if isinstance(value, bool) else str(value).removeprefix(PACKAGE)
-
-
-def unlike_strategy(version: str, strategy: str) -> list[str]:
-    """Return the clauses on a version's differences that are about one strategy alone."""
-    judged = judged_version(version)
-    named = _short(strategy)
-    pairs = judged.revised if judged else ()
-    return [text for one, has in pairs if one.strategy == named and (text := one.clause(has))]
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.removeprefix(PACKAGE).replace(",", ", ")
 
 
 def way_clause(name: str, taken: str) -> str:
@@ -248,12 +224,14 @@ def judged_version(version: str) -> JudgedVersion | None:
         found = _judged()[_nearest_in(line, wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _profile_of_line(version))
-    changed = tuple(revised(version, _release_of(base.profile)))
-    if not (found or lacks or changed):
+    release = release_of_profile(base.profile)
+    changed, defaults = tuple(revised(version, release)), former_defaults(version, release)
+    if not (found or lacks or changed or defaults):
         return None
     ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
-    own = {**base.ways, **ways}
-    return replace(base, lacks=lacks, ways=own, revised=changed, asked=version)
+    own, defaults = {**base.ways, **ways}, {**base.defaults, **defaults}
+    base = replace(base, lacks=lacks, ways=own, defaults=defaults)
+    return replace(base, revised=changed, asked=version)
 
 
 def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
@@ -261,7 +239,7 @@ def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
     return max((one for one in line if one <= wanted), default=min(line))
 
 
-def _release_of(profile: str) -> str:
+def release_of_profile(profile: str) -> str:
     """Return the examined release of a `released-*` profile."""
     line = release_line(profile.partition("-")[2])
     return next(one for one in every_release() if release_line(one) == line)
@@ -309,7 +287,7 @@ def _examined_like(version: str) -> str:
     known = {numbers_of(one): one for one in (*whole, *(one.version for one in _judged().values()))}
     line = [one for one in known if one[:2] == wanted[:2]]
     if not line:
-        return _release_of(nearest_profile(version))
+        return release_of_profile(nearest_profile(version))
     return known[_nearest_in(line, wanted)]
 
 
@@ -318,9 +296,12 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 
     None if that release lacks the setting. Errors: as `nearest_release`.
     """
+    former = former_default(setting.name, version)
+    if former is not None:
+        return former
     judged = judged_version(version)
     default = setting.default(nearest_release(version))
-    if judged is not None and setting.name in judged.has:
+    if default is None and has_setting(setting, version):
         default = next(iter(setting.defaults.values()))
     return default if judged is None else judged.defaults.get(setting.name, default)
 
@@ -328,26 +309,17 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 def has_setting(setting: BrokerSetting, version: str) -> bool:
     """True if a version has a setting, as far as is known. Errors: as `nearest_release`."""
     judged = judged_version(version)
-    if judged is not None and setting.name in (*judged.has, *judged.without):
-        return setting.name in judged.has
-    if any(setting.name in names for names in _added_after(version)):
-        return False
+    if judged is not None and setting.name in judged.has:
+        return True
     lacking = judged.lacks if judged else ()
     only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
-    return setting.is_in(nearest_release(version)) and not only_of_lacking
+    known = setting.name in broker_data()["first"] or setting.is_in(nearest_release(version))
+    return known and is_added(setting.name, version) and not only_of_lacking
 
 
 def knows_name(version: str, name: str) -> bool:
     """True if a version has a setting of this name, as far as is known."""
     return name in broker_settings() and has_setting(broker_settings()[name], version)
-
-
-def _added_after(version: str) -> Iterator[Sequence[str]]:
-    """Yield the settings that were added after a version's line, by early release."""
-    added = broker_data()["earlier"]["new"]
-    for former, release in pairwise(every_release()):
-        if release_line(version) <= release_line(former):
-            yield added.get(release, ())
 
 
 def nearest_profile(version: str) -> str:

@@ -4,14 +4,12 @@ them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from pulsar_conformance.specs.broker import broker_data
-
-Version = tuple[int, int, int]
+from pulsar_conformance.specs.versions import precedes
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,3 @@ def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
         has = one.is_in(version)
         if has != one.is_in(examined):
             yield one, has
-
-
-def precedes(version: str, firsts: Sequence[str]) -> bool:
-    """True if a version is older than the first one of its line, or of a later line, in a list."""
-    wanted, known = numbers_of(version), [*map(numbers_of, firsts)]
-    return wanted < max(known) and not any(one[:2] == wanted[:2] and one <= wanted for one in known)
-
-
-def numbers_of(version: str) -> Version:
-    """Return a version as numbers, zeros if the text does not start with a version."""
-    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)

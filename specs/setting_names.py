@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
-from pulsar_conformance.specs.broker import broker_settings, nearest_release, renamed
+from pulsar_conformance.specs.broker import (
+    BrokerSetting,
+    broker_data,
+    broker_settings,
+    is_added,
+    nearest_release,
+    renamed,
+)
 from pulsar_conformance.specs.judged import assumption, has_setting
 from pulsar_conformance.specs.loading import load
 
@@ -31,8 +38,7 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if own is not None and version is not None and not has_setting(own, version):
         known = nearest_release(version)
         assumed = f"{known}, which is assumed for {version}," if assumption(version) else version
-        later = "" if own.is_in(known) else f"; it was added in {own.since} at the latest"
-        return f"Pulsar {assumed} has no such setting{later}"
+        return f"Pulsar {assumed} has no such setting{_added(own, version)}"
     if own is not None or name in load().settings or name in load().hidden:
         return None
     if name in renamed():
@@ -41,6 +47,17 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if near:
         return f"there is no such setting; the most similar name is {spellings()[near[0]]}"
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
+
+
+def _added(setting: BrokerSetting, version: str) -> str:
+    """Return a clause on the versions that added a setting which a version lacks; empty if none
+    is known.
+    """
+    firsts = broker_data()["first"].get(setting.name)
+    if firsts and not is_added(setting.name, version):
+        return f"; it was added in {' and '.join(firsts)}"
+    known = setting.is_in(nearest_release(version))
+    return "" if known else f"; it was added in {setting.since} at the latest"
 
 
 @cache

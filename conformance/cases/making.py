@@ -20,8 +20,14 @@ from pulsar_conformance.conformance.cases.placing import (
     placement_question,
     read_constraints,
 )
-from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
-from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_written_settings
+from pulsar_conformance.conformance.cases.settings import SettingsRead, merged
+from pulsar_conformance.conformance.cases.settings_files import (
+    NOTHING_READ,
+    check_ranges,
+    given_to,
+    settings_of_cluster,
+    value_notes,
+)
 from pulsar_conformance.conformance.cases.snapshot import (
     MAKERS,
     OF_EACH_BROKER,
@@ -47,7 +53,7 @@ from pulsar_conformance.specs.judged import (
     nearest_profile,
     version_of_released,
 )
-from pulsar_conformance.specs.revisions import numbers_of
+from pulsar_conformance.specs.versions import numbers_of
 
 TARGETED = (3, 0, 0)
 """The first version whose administrators can name the destination of an unload."""
@@ -201,11 +207,13 @@ def made(
     versions = [args.release] if args.release else list(filter(None, named))
     if not versions and len(tags) == 1:
         versions = [one.version for one in tags if one.version]
-    read = _settings(args, source, *versions[:1])
-    given = given_settings(args.setting)
+    released = bool(version_of_released(args.profile) if args.profile else versions)
+    read = settings_of_cluster(args, source.place, source.runtime, versions, released=released)
+    given = given_to(args, released=released)
+    check_ranges({} if released else what_if or {})
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
-    changed = (read or SettingsRead({}, {})).changed({**given, **(what_if or {})})
+    changed = (read or NOTHING_READ).changed({**given, **(what_if or {})})
     judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
     running = replace(changed, version=judging).running()
     strategy = running.shedding.rpartition(".")[2]
@@ -226,7 +234,7 @@ def made(
     snapshot = Snapshot(source.reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += () if args.release else _other_images(tags, versions)
-    notes += source.notes
+    notes += [*source.notes, *value_notes(read or NOTHING_READ, {**given, **(what_if or {})})]
     notes += unowned_notes(snapshot, args.place)
     notes += _notes(
         snapshot, versions, profile, changed if read else None, differs=bool(differences)
@@ -359,25 +367,6 @@ def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
         own.ahead,
     )
     return _Source(url, live.reports, live.runtime, constraints, live.troubles, live.version)
-
-
-def _settings(
-    args: argparse.Namespace, source: _Source, version: str | None = None
-) -> SettingsRead | None:
-    """Return the settings from the given files or else from the running cluster; None without
-    either.
-    """
-    if args.url and args.dynamic:
-        raise BadSnapshot(
-            f"{args.url}: its configuration already includes dynamic settings; drop --dynamic"
-        )
-    if args.conf or args.dynamic:
-        return read_in_force(args.conf, args.dynamic, version)
-    if source.runtime:
-        return read_written_settings(
-            f"{source.place}, runtime configuration", source.runtime, version
-        )
-    return None
 
 
 def _notes(

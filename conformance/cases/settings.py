@@ -304,7 +304,7 @@ def _use_documented_spelling(
     return spelled, overridden
 
 
-def given_settings(texts: Iterable[str]) -> dict[str, Any]:
+def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
     """Parse `NAME=VALUE` texts; an empty value becomes None, which removes the setting.
 
     Errors: `BadSetting`, and `specs.UnknownName` for an unknown setting.
@@ -315,7 +315,7 @@ def given_settings(texts: Iterable[str]) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise BadSetting(f"--setting {text}: write NAME=VALUE, or NAME= to remove it")
-        found = setting_value(name, value)
+        found = setting_value(name, value, any_range=any_range)
         if given.get(name, found) != found:
             other = "without a value" if given[name] is None else f"as {given[name]}"
             raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
+from pulsar_conformance.conformance.cases.setting_types import out_of_range
 from pulsar_conformance.conformance.cases.settings import (
     DYNAMIC,
+    GIVEN,
     BadSetting,
     Entry,
     SettingsRead,
     Unused,
+    given_settings,
     read_entries,
 )
 from pulsar_conformance.conformance.common.settings_properties import (
@@ -29,6 +34,7 @@ from pulsar_conformance.conformance.common.settings_properties import (
 )
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
 from pulsar_conformance.specs.broker import is_unlisted
+from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
@@ -44,6 +50,8 @@ MARK = "\ufeff"
 MARKED = (
     "a byte order mark precedes its name, so it is another name; save the file without the mark"
 )
+
+NOTHING_READ = SettingsRead({}, {})
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -263,3 +271,77 @@ def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
 def _strip_quotes(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if quoted else text
+
+
+def names_release(args: argparse.Namespace) -> bool:
+    """True if the options name a release to follow, and not documents alone."""
+    return bool(version_of_released(args.profile) if args.profile else args.release)
+
+
+def given_to(args: argparse.Namespace, *, released: bool) -> dict[str, Any]:
+    """Return the settings of the command line, which a release takes in any range.
+
+    Errors: as `given_settings`.
+    """
+    return given_settings(args.setting, any_range=released)
+
+
+def check_ranges(given: Mapping[str, Any]) -> None:
+    """Raise `BadSetting` for a value outside its documented range."""
+    for name, value in given.items():
+        if outside := out_of_range(name, value):
+            raise BadSetting(f"{name}={value}: it must be {outside}")
+
+
+def files_in_force(
+    args: argparse.Namespace, version: str | None, *, released: bool
+) -> SettingsRead | None:
+    """Return the settings of files as a release accepts them, or else as the documents do.
+
+    Errors: as `read_in_force`.
+    """
+    return _readable(read_in_force(args.conf, args.dynamic, version, as_broker=released))
+
+
+def settings_of_cluster(
+    args: argparse.Namespace,
+    place: str,
+    runtime: Mapping[str, Any],
+    versions: Sequence[str],
+    *,
+    released: bool,
+) -> SettingsRead | None:
+    """Return the settings from files or else from the running cluster at `place`; None without
+    either.
+
+    Errors: as `files_in_force`, and `BadSnapshot` for --dynamic beside a running cluster.
+    """
+    version = next(iter(versions), None)
+    if args.url and args.dynamic:
+        raise BadSnapshot(
+            f"{args.url}: its configuration already includes dynamic settings; drop --dynamic"
+        )
+    if args.conf or args.dynamic:
+        return files_in_force(args, version, released=released)
+    if not runtime:
+        return None
+    place = f"{place}, runtime configuration"
+    return _readable(read_written_settings(place, runtime, version, as_broker=released))
+
+
+def _readable(read: SettingsRead | None) -> SettingsRead | None:
+    """Return settings if all of them can be read. Errors: otherwise `BadSetting`."""
+    for one in read.unreadable if read else ():
+        raise BadSetting(f"{one.place}: {one.name}={one.why}")
+    return read
+
+
+def value_notes(read: SettingsRead, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield remarks on values that a broker takes for others or that are outside their range;
+    `given` are the settings of the command line.
+    """
+    yield from map(str, read.misread)
+    for name, value in {**read.values, **given}.items():
+        if outside := out_of_range(name, value):
+            place = GIVEN if name in given else f"{read.places[name]}:"
+            yield f"{place} {name}={value}: Pulsar accepts it, but it should be {outside}"

@@ -40,13 +40,16 @@ from pulsar_conformance.conformance.cases.saved import (
     content_of,
     provided_questions,
 )
-from pulsar_conformance.conformance.cases.setting_types import out_of_range
-from pulsar_conformance.conformance.cases.settings import (
-    SettingsRead,
-    given_settings,
-    with_settings,
+from pulsar_conformance.conformance.cases.settings import SettingsRead, with_settings
+from pulsar_conformance.conformance.cases.settings_files import (
+    NOTHING_READ,
+    check_ranges,
+    files_in_force,
+    given_to,
+    names_release,
+    read_in_force,
+    value_notes,
 )
-from pulsar_conformance.conformance.cases.settings_files import read_in_force
 from pulsar_conformance.conformance.common.image_tags import image_tags
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
@@ -172,7 +175,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     focus = Focus(args.broker, args.bundle)
     if from_cluster:
         return (yield from _cluster_lines(args, focus))
-    settings = _settings_of(args, given_settings(args.setting))
+    settings = _settings_of(args, given_to(args, released=names_release(args)))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if is_example:
         example = _example(args.example or args.case)
@@ -210,13 +213,14 @@ def _is_folder(name: str | None) -> bool:
 
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
-    what_if = given_settings(args.setting)
+    what_if = given_to(args, released=True)  # If it is none, the values are refused later.
     folder = Path(args.case) if args.case else None
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
         check_constraints(args, ("domains",))
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         release = _release_of_files(args)
+        check_ranges({} if release else what_if)
         settings = _extensible_settings(args, what_if, release)
         _check_extensible(args, settings, release)
         for note in data.notes:
@@ -267,7 +271,7 @@ def _extensible_settings(
     if read.unreadable:
         raise BadCase(str(read.unreadable[0]))
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
-    for note in (*_remarks(read), *read.changed({**own, **given}).notes()):
+    for note in (*_remarks(read, given), *read.changed({**own, **given}).notes()):
         print_note(note)
     for name in given if release else ():
         if not knows_name(str(release), name):
@@ -275,20 +279,12 @@ def _extensible_settings(
     return {**read.values, **given}
 
 
-def _remarks(read: SettingsRead) -> Iterator[str]:
-    """Yield remarks on values that a broker takes for others or that are outside their range."""
-    yield from map(str, read.misread)
-    for name, value in read.values.items():
-        if outside := out_of_range(name, value):
-            unused = (
-                "; not needed, since the load data have weightedMaxEMA"
-                if name in WEIGHT_SETTINGS.values()
-                else ""
-            )
-            yield (
-                f"{read.places[name]}: {name}={value}: Pulsar accepts it, but it should be "
-                f"{outside}{unused}"
-            )
+def _remarks(read: SettingsRead, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield remarks on values; weights outside their range are not needed."""
+    for note in value_notes(read, given):
+        outside = any(f" {name}=" in note for name in WEIGHT_SETTINGS.values())
+        unused = "; not needed, since the load data have weightedMaxEMA" if outside else ""
+        yield note + unused
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
@@ -317,7 +313,9 @@ def _check_extensible(
 def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings from files and command line; print a note on those without effect."""
     version = version_of_released(args.profile) if args.profile else args.release
-    read = read_in_force(args.conf, args.dynamic, version or None)
+    read = files_in_force(args, version or None, released=names_release(args))
+    for note in value_notes(read or NOTHING_READ, given):
+        print_note(note)
     if read is None:
         return dict(given)
     changed = read.changed(given)

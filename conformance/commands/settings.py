@@ -171,8 +171,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     release = release_compared(found)
     if found.older:
         yield (
-            f"{found.version} is older than {release}, the oldest release whose settings are "
-            "known; it may lack some of these",
+            f"{found.version} is older than {release}, the oldest release all of whose settings "
+            "are known; a default that is not said to differ is assumed",
             [],
         )
     yield from _own_differences(found, every)
@@ -209,8 +209,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         + ")"
         for name, (value, default) in in_force
     ]
-    none = f"nothing that is set is in force; the defaults are those of Pulsar {release}"
-    yield (f"in force, with the defaults of Pulsar {release}" if rows else none), rows
+    of_release = f"of Pulsar {release}" + ("" if _is_of(found, release) else ", which are assumed")
+    none = f"nothing that is set is in force; the defaults are those {of_release}"
+    yield (f"in force, with the defaults {of_release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
@@ -221,10 +222,19 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         for name, value in _defaults(found).items()
     ]
     count = counted(len(defaults), "setting")
-    title = f"not set, so that the default of Pulsar {release} applies"
+    but = f"is assumed, unless {found.version} is said to differ"
+    title = f"not set, so that the default of Pulsar {release} "
+    title += "applies" if _is_of(found, release) else but
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+
+
+def _is_of(found: SettingsRead, release: str) -> bool:
+    """True if a known release itself reads the file, and not another version of its line."""
+    from pulsar_conformance.specs.versions import numbers_of
+
+    return numbers_of(found.version) == numbers_of(release)
 
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
@@ -247,7 +257,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
     from pulsar_conformance.conformance.compare.upgrade import release_compared
-    from pulsar_conformance.specs.judged import differences_from, unlike_strategy
+    from pulsar_conformance.specs.differences import differences_from, unlike_strategy
 
     runs, release = found.running(), release_compared(found)
     lacks, modular = not runs.culprit, runs.manager == MODULAR

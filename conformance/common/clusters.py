@@ -55,9 +55,12 @@ def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
 
 
 def weight_problems(settings: Settings) -> Problems:
-    """Yield a problem for each weight outside 0 to 1."""
+    """Yield a problem for each weight outside 0 to 1, which releases accept.
+
+    Errors: `MissingSetting` for a weight that is not given.
+    """
     for name in WEIGHT_SETTINGS.values():
-        if not 0 <= settings.number(name) <= 1:
+        if not 0 <= settings.number(name) <= 1 and not settings.any_range:
             yield f"case.settings.{name}: a weight must be between 0 and 1.0"
 
 

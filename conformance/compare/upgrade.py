@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import MODULAR, NEUTRAL, STOPPED, WEIGHT
+from pulsar_conformance.conformance.cases.effects import (
+    CLASSES,
+    MODULAR,
+    NEUTRAL,
+    STOPPED,
+    WEIGHT,
+)
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -20,10 +27,13 @@ from pulsar_conformance.specs.judged import (
     PLACEMENT,
     STRATEGY,
     default_in_version,
+    judged_version,
     knows_name,
+    ways_of_version,
 )
-from pulsar_conformance.specs.revisions import numbers_of
+from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.text import written_value
+from pulsar_conformance.specs.versions import numbers_of
 
 
 def release_compared(found: SettingsRead) -> str:
@@ -77,6 +87,7 @@ def changes_with(found: SettingsRead, later: tuple[str, ...], new: str) -> Itera
         yield from _changes_of_classes(found, upgraded)
         yield from _changes_of_effects(found, upgraded)
         yield from _changes_of_settings(found, upgraded, later)
+        yield from _changes_of_revisions(found, upgraded)
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -156,6 +167,39 @@ def _changes_of_settings(
             yield f"{name}: it becomes deprecated"
         elif before is None is not after and not setting.is_in(release_compared(upgraded)):
             yield f"{name}: new in Pulsar {setting.since}, {short_value(after)} by default"
+
+
+def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield the differences of either version from its profile that end or begin, as far as they
+    concern what runs in both or what is set.
+    """
+    runs, will = now.running(), upgraded.running()
+    same = {runs.shedding, runs.placement} & {will.shedding, will.placement}
+    subjects = {one.rpartition(".")[2] for one in same}
+    both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
+    if runs.manager == will.manager == MODULAR:
+        own = {name for one in both for name in one.ways}
+        subjects |= {*now.values} - {*CLASSES}
+        yield from _changes_of_ways(now.version, upgraded.version, own, subjects)
+    for one in {one.pull: one for judged in both for one, _ in judged.revised}.values():
+        before, after = (one.clause(one.is_in(each.version)) for each in (now, upgraded))
+        if before != after and one.strategy in subjects:
+            yield f"{after}; until then, {before}" if after else f"no longer: {before}"
+
+
+def _changes_of_ways(
+    old: str, new: str, names: Collection[str], subjects: Collection[str]
+) -> Iterator[str]:
+    """Yield the ways among `names` in which two versions differ, if they name one of the subjects:
+    classes or settings.
+    """
+    before, after = ways_of_version(old), ways_of_version(new)
+    for name, way in load().ways.items():
+        means = [way.alternatives[taken[name]].means for taken in (before, after)]
+        words = {*re.findall(r"\w+", " ".join((way.question, *means)))}
+        differ = before[name] != after[name] and "unspoken" not in (before[name], after[name])
+        if name in names and differ and not words.isdisjoint(subjects):
+            yield f"{way.question} {means[1]} Until then: {means[0]}"
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:

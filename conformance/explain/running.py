@@ -69,7 +69,9 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
         if value is None:
             break
         taken[name] = value
-        model = model.with_defaults({**model.defaults, name: value})
+        known, more = model.defaults, {name: value}
+        own = known.also(more) if isinstance(known, specs.Defaults) else {**known, **more}
+        model = model.with_defaults(own)
     return model, taken
 
 

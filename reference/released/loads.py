@@ -152,11 +152,7 @@ class Leader:
 
     def usage(self, broker: str, weighted: bool) -> tuple[float, str]:
         """Return a broker's usage as a fraction, and its busiest resource."""
-        used = self.percents(broker)
-        if self.release.without_heap(weighted):
-            del used[SHARE_OF_HEAP]
-        weight = self.weight if weighted else lambda _name: 1.0
-        shares = {name: used[name] * weight(name) for name in used}
+        shares = self.weighted_percents(broker) if weighted else self._counted(broker, weighted)
         busiest, largest = "cpu", float("-inf")
         for name, share in shares.items():
             if share > largest:
@@ -164,12 +160,22 @@ class Leader:
         most = largest / 100
         return (most if weighted else to_float32(most)), busiest
 
+    def weighted_percents(self, broker: str) -> dict[str, float]:
+        """Return the usage in percent of each resource that counts, times its weight."""
+        counted = self._counted(broker, weighted=True)
+        return {name: used * self.weight(name) for name, used in counted.items()}
+
+    def _counted(self, broker: str, weighted: bool) -> dict[str, float]:
+        """Return the usage in percent of each resource that counts."""
+        used = self.percents(broker)
+        if self.release.without_heap(weighted):
+            del used[SHARE_OF_HEAP]
+        return used
+
     def without_weight(self, broker: str) -> dict[str, float]:
         """Return the usage in percent of each resource that counts but whose weight is 0."""
-        used = self.percents(broker)
-        if self.release.without_heap(weighted=True):
-            del used[SHARE_OF_HEAP]
-        return {name: used[name] for name in used if self.weight(name) == 0}
+        counted = self._counted(broker, weighted=True)
+        return {name: used for name, used in counted.items() if self.weight(name) == 0}
 
     def weight(self, resource: str) -> float:
         """Return the weight of a resource. Errors: `MissingSetting`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pulsar_conformance import specs
@@ -45,9 +45,13 @@ class ReleasedWays:
             return None
         undone = bundled.neutral if neutral else {}
         hidden = {name: undone.get(name, value) for name, value in found.hidden.items()}
-        ways = bundled.ways_of(profile)
-        copies = ways["spared-namespaces"] != "none"  # The copy leaves out the spared ones.
-        return cls(found.title, ways, hidden, copies_bundles=copies)
+        return cls(found.title, {}, hidden).with_ways(bundled.ways_of(profile))
+
+    def with_ways(self, ways: Mapping[str, str]) -> ReleasedWays:
+        """Return the release with some other ways."""
+        own = {**self.ways, **ways}
+        copies = own["spared-namespaces"] != "none"  # The copy leaves out the spared ones.
+        return replace(self, ways=own, copies_bundles=copies)
 
     @cached_property
     def version(self) -> Version:

@@ -35,6 +35,10 @@ HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
 """Resources, the first of which that has a weight stands for earlier usage."""
 
 
+FULL = 100.0
+"""Weighted usage in percent above which a release leaves out a resource."""
+
+
 @dataclass(frozen=True)
 class _Cycle:
     """The result of one shedding cycle."""
@@ -58,12 +62,33 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
             if len(histories.get(name, ())) >= ago
         }
         _cycle(ClusterView(view.known, frozenset()), memory, then)
-    now = {name: view.known.usage(name, weighted=True)[0] for name in view.known.brokers}
+    now = {name: _usage(view.known, name)[0] for name in view.known.brokers}
     cycle = _cycle(view, memory, now)
     for name in view.known.brokers:
         chosen = cycle.chosen.get(name, ())
         mixed = tuple(memory.mixed.get(name, ()))
         yield BrokerUnloads(name, tuple(chosen), partial(_steps, view, cycle, name, mixed))
+
+
+def _usage(known: Leader, broker: str) -> tuple[float, str]:
+    """Return a broker's weighted usage as a fraction, and its busiest resource, which is "none" if
+    all that count are over 100 % and left out.
+    """
+    usage, busiest = known.usage(broker, weighted=True)
+    if not _left_out(known, broker):
+        return usage, busiest
+    within = {name: one for name, one in known.weighted_percents(broker).items() if one <= FULL}
+    busiest = max(within, key=lambda name: within[name], default="none")
+    return max(within.values(), default=0.0) / 100, busiest
+
+
+def _left_out(known: Leader, broker: str) -> dict[str, float]:
+    """Return the weighted usage in percent of each resource that the release leaves out since it
+    is over 100 %.
+    """
+    if known.way("over-full") != "left-out":
+        return {}
+    return {name: one for name, one in known.weighted_percents(broker).items() if one > FULL}
 
 
 def _earlier(view: ClusterView, used: float) -> float:
@@ -124,7 +149,7 @@ def _steps(
     view: ClusterView, cycle: _Cycle, name: str, smoothings: Sequence[Mix]
 ) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
-    now, resource = known.usage(name, weighted=True)
+    now, resource = _usage(known, name)
     usage, threshold = cycle.usage[name], known.number(SHEDDER_THRESHOLD) / 100.0
     places = places_apart(as_percent(usage), as_percent(cycle.average + threshold))
     used, average = plain(as_percent(usage), places), plain(as_percent(cycle.average), places)
@@ -134,6 +159,9 @@ def _steps(
         for one in smoothings:
             yield Step("history", _smoothing(one, kept, places))
     yield Step("average", f"{average} % of all brokers", detail=True)
+    for other, over in _left_out(known, name).items():
+        why = f"over 100 % ({place('over-full')})"
+        yield Step("except", f"{plain(Fraction(over))} % of {other}: {why}")
     if without_heap := known.release.without_heap(weighted=True):
         yield Step("except", f"heap memory ({without_heap})")
     for other, used_of in known.without_weight(name).items():

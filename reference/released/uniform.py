@@ -9,6 +9,7 @@ from functools import partial
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.released.java import INT, to_int, wrap_int
+from pulsar_conformance.reference.released.loads import Leader
 from pulsar_conformance.reference.released.strategy import (
     WRITTEN,
     BrokerUnloads,
@@ -120,7 +121,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
     busiest, idlest = None, None
     most, least = dict.fromkeys(LEAST, -1.0), dict.fromkeys(LEAST, float(INT - 1))
     for name in known.brokers:
-        if len(known.owned(name)) <= 1 and known.way("uniform-pair") == "mixed":
+        if _is_left_out(known, name):
             continue
         carries = {kind: known.carries(name, kind) for kind in LEAST}
         if any(carries[kind] > most[kind] for kind in LEAST):
@@ -133,6 +134,11 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
         )
         for kind in LEAST
     }
+
+
+def _is_left_out(known: Leader, broker: str) -> bool:
+    """True if a broker is not compared with others, since it has no two bundles."""
+    return known.way("uniform-pair") == "mixed" and len(known.owned(broker)) <= 1
 
 
 def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
@@ -181,6 +187,9 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     known, place = view.known, view.known.release.place
     if name == (decision.broker or decision.spreads[decision.kind].busiest or known.brokers[0]):
         yield from _difference_steps(view, decision)
+    if _is_left_out(known, name):
+        why = f"{name} has no two bundles, so it is not compared with others"
+        yield Step("left out", f"{why} ({place('uniform-pair')})")
     if decision.broker is None:
         over = "neither difference is over its threshold; a threshold of 0 switches its test off"
         yield from keep_all_steps(view, name, f"{over} ({place('uniform-share')})")

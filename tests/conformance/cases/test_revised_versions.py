@@ -18,7 +18,8 @@ from pulsar_conformance.specs.judged import (
     ways_of_version,
 )
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.revisions import precedes, revisions
+from pulsar_conformance.specs.revisions import revisions
+from pulsar_conformance.specs.versions import precedes
 
 MB = 1_000_000
 

@@ -293,7 +293,7 @@ def test_both_managers_of_4_2_exclude_namespaces_from_shedding(tmp_path):
 
 def test_an_older_version_is_not_taken_for_the_oldest_known_release(tmp_path, capsys):
     file = tmp_path / "broker.conf"
-    file.write_text("loadBalancerMemoryResourceWeight=0\n")
+    file.write_text("loadBalancerSheddingIntervalMinutes=2\n")
     assert read_settings(file, "2.5.0").without_effect() == []
     assert main(["settings", str(file), "--release", "2.5.0"]) == 0
     assert "2.5.0 is older than 3.0.7" in capsys.readouterr().out

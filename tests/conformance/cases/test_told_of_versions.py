@@ -6,9 +6,9 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import nearest_release
+from pulsar_conformance.specs.differences import differences_from
 from pulsar_conformance.specs.judged import (
     concerns_version,
-    differences_from,
     judged_version,
     way_clause,
     ways_of_version,

@@ -261,3 +261,39 @@ def test_what_a_strategy_alone_reads_is_off_with_shedding(capsys, tmp_path, swit
     placement = f"{PLACEMENT}={PACKAGE}impl.LeastResourceUsageWithWeight\n"
     conf.write_text(f"{switch}=false\n{name}=0.5\n{placement}", "utf-8")
     assert main(["settings", str(conf), "--release", "3.0.7"]) == 0
+
+
+# ThresholdShedder 2.10.2:196-220 leaves out resources over 100 %; 2.10.1 and 2.10.3 do not.
+def test_a_difference_of_one_version_begins_and_ends(changes):
+    weight = {"loadBalancerCPUResourceWeight": "2"}
+    question = "Does ThresholdShedder count the resources of a broker that are over 100 %?"
+    title, told = changes(weight, "2.10.2", "2.10.3")
+    assert title == "changes with Pulsar 2.10.3"
+    assert f"{question} Yes. Until then: Not after weighting;" in told
+    _, told = changes(weight, "2.10.1", "2.10.2")
+    assert f"{question} Not after weighting;" in told
+    _, told = changes(weight, "2.10.2", None)
+    assert f"{question} Yes. Until then: Not" in told
+    _, told = changes({SHEDDING: f"{PACKAGE}impl.OverloadShedder"}, "2.10.2", "2.10.3")
+    assert question not in told
+    assert changes(weight, "2.10.3", "2.10.5") == ("", "")
+
+
+# apache/pulsar#22953 reads the switch for pulsar/system as well only until 3.0.5.
+def test_a_difference_is_a_change_if_it_names_what_is_set(changes):
+    switch = {"loadBalancerDistributeBundlesEvenlyEnabled": "false"}
+    _, told = changes(switch, "3.0.5", "3.0.6")
+    assert "Are the bundles of a namespace spread evenly over the brokers" in told
+    assert "even" not in changes({"loadBalancerEnabled": "true"}, "3.0.5", "3.0.6")[1]
+
+
+# apache/pulsar#22321 is in 3.0.5.
+def test_a_difference_of_transfer_shedder_is_a_change_where_it_runs(changes):
+    settings = {
+        "loadManagerClassName": f"{PACKAGE}extensions.ExtensibleLoadManagerImpl",
+        SHEDDING: f"{PACKAGE}extensions.scheduler.TransferShedder",
+    }
+    told = changes(settings, "3.0.4", "3.0.5")[1]
+    share = "a broker is underloaded below a share of the busiest broker's traffic"
+    assert f"{share} (apache/pulsar#22321); until then, a broker is underloaded only below" in told
+    assert "22321" not in changes({"loadBalancerEnabled": "true"}, "3.0.4", "3.0.5")[1]

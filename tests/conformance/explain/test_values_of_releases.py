@@ -1,0 +1,97 @@
+"""Explanations under a release take the values of settings that a broker takes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pulsar_conformance import fixtures
+from pulsar_conformance.conformance.commands.main import main
+
+REPORTS = Path(fixtures.__file__).parent / "reports" / "three-brokers" / "modular"
+WEIGHT = "loadBalancerCPUResourceWeight"
+RANGE = "Pulsar accepts it, but it should be between 0 and 1"
+PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Return the exit status, the explanation and the notes, for lines of a broker.conf."""
+
+    def explain(lines, *words, folder=REPORTS, command="explain"):
+        conf = tmp_path / "broker.conf"
+        conf.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        given = ["--conf", str(conf)] if lines else []
+        status = main([command, str(folder), *given, *words])
+        out, err = capsys.readouterr()
+        return status, out if command == "case" else " ".join(out.split()), " ".join(err.split())
+
+    return explain
+
+
+# ServiceConfiguration has no limits for weights. Broker-1 has 72 % of CPU.
+@pytest.mark.parametrize(
+    "words", [(), ("--release", "3.0.7"), ("--judge-by", "released-2.10")]
+)  # The reports name their release.
+def test_a_weight_outside_its_range_counts_under_a_release(explained, words):
+    status, out, err = explained([f"{WEIGHT}=2"], *words)
+    assert status == 0
+    assert "144 % of cpu, with its weight" in out
+    assert f"broker.conf:1: {WEIGHT}=2: {RANGE}" in err
+    status, out, err = explained([], "--setting", f"{WEIGHT}=2", *words)
+    assert status == 0
+    assert "144 % of cpu, with its weight" in out
+    assert f"--setting {WEIGHT}=2: {RANGE}" in err
+
+
+def test_a_weight_outside_its_range_is_refused_by_documents(explained):
+    for lines, words in (([f"{WEIGHT}=2"], ()), ([], ("--setting", f"{WEIGHT}=2"))):
+        status, _, err = explained(lines, *words, "--judge-by", "documented-3.0")
+        assert status == 2
+        assert f"{WEIGHT}=2: it must be between 0 and 1" in err
+
+
+def test_a_case_of_a_release_may_have_such_a_weight(explained, tmp_path):
+    words = ("--release", "2.10.2")
+    status, out, _ = explained([f"{WEIGHT}=2"], *words, command="case")
+    file = tmp_path / "case.json"
+    file.write_text(out, "utf-8")
+    assert json.loads(out)["case"]["settings"][WEIGHT] == 2
+    status, out, _ = explained([], folder=file)
+    assert status == 0
+    assert "except 144 % of cpu: over 100 % (ThresholdShedder.updateAvgResourceUsage)" in out
+    assert explained([], "--judge-by", "documented-3.0", folder=file)[0] == 2
+
+
+def test_values_are_those_that_a_broker_reads(explained):
+    status, _, err = explained(["loadBalancerSheddingEnabled=yes"], "--release", "3.0.7")
+    assert status == 0
+    assert "yes is read as false, since only true means true" in err
+    status, _, err = explained([f"{WEIGHT}=much"], "--release", "3.0.7")
+    assert status == 2
+    assert f"{WEIGHT}=much: it takes a number" in err
+
+
+def test_a_difference_of_the_default_strategy_is_told(explained):
+    _, _, err = explained([], "--release", "2.10.2")
+    assert "Does ThresholdShedder count the resources of a broker that are over 100 %? Not" in err
+    _, _, err = explained([f"loadBalancerLoadSheddingStrategy={PACKAGE}OverloadShedder"])
+    assert "over 100 %" not in err
+
+
+# UniformLoadShedder 2.10.1:79-81 leaves out brokers with at most one bundle; 2.11.0 does not.
+@pytest.mark.parametrize(("release", "left_out"), [("2.10.1", True), ("3.0.7", False)])
+def test_a_broker_that_uniform_load_shedder_leaves_out_is_told(
+    explained, tmp_path, release, left_out
+):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for file in REPORTS.glob("*.json"):
+        report = json.loads(file.read_text("utf-8"))
+        if file.name == "broker-3.json":
+            report |= {"bundles": report["bundles"][:1], "lastStats": {}}
+        (folder / file.name).write_text(json.dumps(report), "utf-8")
+    line = f"loadBalancerLoadSheddingStrategy={PACKAGE}UniformLoadShedder"
+    _, out, _ = explained([line], "--release", release, folder=folder)
+    why = "left out broker-3 has no two bundles, so it is not compared with others"
+    assert (why in out.replace(":8080", "")) is left_out
+    assert "left out broker-1" not in out
