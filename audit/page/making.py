@@ -8,9 +8,9 @@ from typing import Any
 
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.rendering import render_page
-from pulsar_conformance.audit.pipeline.inquiry import arithmetic_lines
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.verdicts import casefiles
+from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
 from pulsar_conformance.conformance.explain.focus import Focus
 
 PAGE = "audit.html"

@@ -10,6 +10,7 @@ from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABO
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import WRONG
 from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables.formatting import abridged
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -37,11 +38,17 @@ MARKED = 2000
 ROWS = 1000
 """Maximum number of rows in the table of verdicts, which omits the verdict allowed."""
 
+EVIDENCE, FEW = 300_000, 100
+"""Maximum total length of the evidence on a page, and a number of verdicts that counts as few."""
+
 TO_AND_FRO = 2
 """Number of unloads from which on a bundle counts as moved back and forth."""
 
 BUNDLES = 50
+"""Maximum number of bundles of a cluster that are listed as moved back and forth."""
 
+WAY = 8
+"""Maximum number of brokers that are listed for such a bundle."""
 
 FLEET = 1000
 """Maximum number of clusters in the table of the fleet."""
@@ -77,9 +84,14 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
     rows = rows.orderBy(rank, "cycle", "cluster", "rule").limit(ROWS)
-    evidence = F.substring("evidence", 1, 300)
+    evidence = abridged(F.col("evidence"), evidence_length(rows.count()))
     told = ("rule", "verdict", "cluster", _format_time("cycle"), evidence, "follows")
     return [list(row) for row in rows.select(*told).collect()]
+
+
+def evidence_length(rows: int) -> int:
+    """Return the maximum length of each evidence on a page with this number of verdicts."""
+    return EVIDENCE // max(rows, FEW)
 
 
 def fleet_rows(tables: Tables) -> list[list[Any]]:
@@ -218,8 +230,9 @@ def _returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     rows = (
         rows.where(F.col("times") >= TO_AND_FRO).orderBy(F.desc("times"), "bundle").limit(BUNDLES)
     )
-    way = F.array_join(F.transform(F.slice("way", 1, 8), lambda one: one["broker"]), " → ")
-    return [list(row) for row in rows.select("bundle", "times", way).collect()]
+    way = F.array_join(F.transform(F.slice("way", 1, WAY), lambda one: one["broker"]), " → ")
+    more = F.when(F.size("way") > WAY, F.lit(" → …")).otherwise(F.lit(""))
+    return [list(row) for row in rows.select("bundle", "times", F.concat(way, more)).collect()]
 
 
 def _format_time(name: str) -> Column:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
 
 from pulsar_conformance.adapters.spark.shedding import STRATEGY
 from pulsar_conformance.audit.input.parsing import SHEDDING
@@ -18,14 +17,14 @@ from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import causes, cycles
+from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
-from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
+from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
 from pulsar_conformance.conformance.cases.settings import Entry, read_entries
 from pulsar_conformance.conformance.explain.balance import TOP, balance_lines, parsed_load_data
-from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.specs.text import counted
+from pulsar_conformance.specs.text import counted, paragraph
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -190,10 +189,10 @@ def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
-    if asked.at is not None:
-        ran = asked.select(known).where(F.col("cycle") <= F.lit(asked.at))
-        return _last_cycles(ran, 1)
     went = asked.select(tables["unloads"].where(mine & F.col("cycle").isNotNull()))
+    if asked.at is not None:
+        ran = asked.select(known).select("cycle").unionByName(went.select("cycle"))
+        return _last_cycles(ran.where(F.col("cycle") <= F.lit(asked.at)), 1)
     return _last_cycles(went, WORKED) or _last_cycles(asked.select(known), 1)
 
 
@@ -214,7 +213,8 @@ def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) 
     found = last.select(_utc_text("cycle"), "rule", "verdict", "evidence").collect()
     yield from ("", "its owners") if found else ()
     for row in reversed(found):
-        yield f"  {row['time']}  {row['rule']} {row['verdict']}: {row['evidence']}"
+        told = f"{row['time']}  {row['rule']} {row['verdict']}: {row['evidence']}"
+        yield from paragraph(told, 4, "  ")
 
 
 def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
@@ -265,9 +265,7 @@ def _last_cycles(rows: DataFrame, count: int) -> list[str]:
 
 
 def _utc_text(time: str) -> Column:
-    """Format a time as ISO 8601 in UTC, with microseconds if it has any."""
-    text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
-    return F.regexp_replace(text, r"\.?0*Z$", "Z").alias("time")
+    return precise_utc(time).alias("time")
 
 
 def _cycle_lines(
@@ -283,8 +281,8 @@ def _cycle_lines(
 def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
     """Yield a line for each verdict other than allowed."""
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
-    for row in rows.select("rule", "verdict", F.substring("evidence", 1, 300)).collect():
-        yield f"  {row[0]} {row[1]}: {row[2]}"
+    for row in rows.select("rule", "verdict", "evidence").collect():
+        yield from paragraph(f"{row[0]} {row[1]}: {row[2]}", 4, "  ")
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:
@@ -320,21 +318,8 @@ def _arithmetic_lines(
     if not row["itself"]:
         why = "no report is known at the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  as known at {row['time']}; {why}"
-    lines = arithmetic_lines(json.loads(row["case"]), Focus(asked.broker, asked.bundle))
+    saved = json.loads(row["case"])
+    if saved["case"].get("recentlyUnloaded"):
+        yield f"  minutes since unloads are counted to {row['time']}"
+    lines = arithmetic_lines(saved, Focus(asked.broker, asked.bundle))
     yield from (f"  {line}".rstrip() for line in lines)
-
-
-def arithmetic_lines(case: Mapping[str, Any], focus: Focus) -> list[str]:
-    """Return the derivation of a saved case, restricted to a bundle or broker. Errors:
-    `AuditError`.
-    """
-    trial = trial_of(case)
-    if trial is None:
-        raise AuditError(
-            "the case of the cycle cannot be read; report this as a bug of the project"
-        )
-    handed = ProvidedQuestions("the cycle", trial, case["profile"], case["readings"])
-    try:
-        return list(case_lines(handed, ExplainOptions(None, {}, {}, focus)))
-    except BadCase as wrong:
-        return [str(wrong).partition(": ")[2]]

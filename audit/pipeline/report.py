@@ -34,7 +34,7 @@ from pulsar_conformance.audit.pipeline.steps import TableStep, build_steps
 from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
-from pulsar_conformance.audit.verdicts import casefiles
+from pulsar_conformance.audit.verdicts import casefiles, open_points
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
@@ -309,6 +309,7 @@ def _build_report(
         shown = beside.submit(_write_cases, made, plan, output, how)
         found = summary.audit_summary(made, plan)
         faults, content = shown.result()
+    found["undecided"] = _undecided(made, found)
     documents = documents_to_judge(plan)
     if documents is not None:
         found["documents"] = summary.compared_findings(made, documents)
@@ -319,6 +320,12 @@ def _build_report(
     if content is not None:
         lines.append(f"drawn in {making.write_page(content, output, lines, how.refresh)}")
     return found, iter(lines)
+
+
+def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the first undecided cycle of each rule, without a job if there is none."""
+    some = any(counts[summary.UNDECIDED] for counts in found["rules"].values())
+    return open_points.first_undecided(made) if some else []
 
 
 def _write_cases(

@@ -7,6 +7,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, fault_count
+from pulsar_conformance.audit.verdicts.open_points import undecided_lines
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
 
 Json = dict[str, Any]
@@ -29,6 +30,8 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     yield from _split_and_leader_lines(found["splits"], found["leaders"])
     yield from ("", *_rule_lines(found["rules"]))
     yield from _unjudged_lines(found)
+    if found["undecided"]:
+        yield from ("", *undecided_lines(found["undecided"]))
     if "documents" in found:
         yield from ("", *_difference_lines(found["documents"], found["profile"]))
     if "asked" in found:

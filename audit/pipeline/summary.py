@@ -14,6 +14,7 @@ from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
+from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.audit.verdicts import extensible, splits, transfers
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
@@ -34,6 +35,9 @@ AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 
 AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
 """Rules whose verdicts are dated by a split, a transfer or another event instead of a cycle."""
+
+LONGEST = 2000
+"""Length above which evidence is abridged."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
@@ -209,9 +213,7 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     )
     rows = differ.agg(
         F.count(F.lit(1)).alias("cycles"),
-        F.min(F.struct("cycle", "cluster", F.substring(evidence, 1, 500).alias("told"))).alias(
-            "in"
-        ),
+        F.min(F.struct("cycle", "cluster", abridged(evidence, LONGEST).alias("told"))).alias("in"),
     )
     named = rows.select(
         "rule",
@@ -244,7 +246,7 @@ def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
         "verdict",
         "cluster",
         format_utc("cycle").alias("cycle"),
-        F.substring("evidence", 1, 500),
+        abridged(F.col("evidence"), LONGEST),
     )
     names = ("rule", "verdict", "cluster", "cycle", "evidence")
     return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]

@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables import cycles, recent
+from pulsar_conformance.audit.tables import causes, cycles, recent
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -192,7 +192,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     data = silver.contexts.where("kind = 'bundle_data'").select(
         "cluster", "bundle", "at", F.lit(RECORD).alias("turn"), "data"
     )
-    at, first = F.greatest("at", "cycle"), F.coalesce("cycle", "at")  # A record can be late.
+    at, first = F.greatest("at", "cycle"), _earliest_decision()  # A record can be late.
     counts = (F.col("cycle").isNotNull() | (F.col("cause") != SHEDDING)) & ~F.col("open")
     starts: dict[str, Column] = {}
     every = F.lit(False)
@@ -204,7 +204,7 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
             starts[f"{side}went"] = F.when(may, at)
             starts[f"{side}surely"] = F.when(shed & counts, first)
             every = every | may
-    went = made["unloads"].where(every)
+    went = made["unloads"].where(every).join(_recorded_clusters(made), "cluster", "left")
     times = (time.alias(name) for name, time in starts.items())
     went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
     went = _with_former(WENT[plan.readings["grace-of"]](silver, went), list(starts))
@@ -212,6 +212,25 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)
     return rows.repartition("cluster", "bundle")
+
+
+def _recorded_clusters(made: Made) -> DataFrame:
+    """Return `cluster` and `recorded`, true if the cluster's cycles are recorded, not assumed."""
+    itself = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
+    rows = made["cycles"].groupBy("cluster").agg(F.bool_and(itself).alias("recorded"))
+    return F.broadcast(rows)
+
+
+def _earliest_decision() -> Column:
+    """Return the earliest time at which an unload may have started a grace period.
+
+    For a bundle that was shed, this is the recorded cycle, which the leader timed with the same
+    clock as its later cycles. Otherwise another clock may have timed the unload.
+    """
+    cycle, at = F.coalesce("cycle", "at"), F.col("at")
+    known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)
+    skew = F.make_dt_interval(secs=F.lit(causes.SKEW).cast("decimal(18, 6)"))
+    return F.when(known, F.least(cycle, at)).otherwise(F.least(cycle, at - skew))
 
 
 def _causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:

@@ -50,7 +50,11 @@ DECIDED: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period during which another clock may see it as over."""
+"""Seconds before the end of a grace period, by the record of the unload, in which it may be over.
+
+It also may be over if the unload may have been decided long enough before its record, by the column
+`surely_moved`.
+"""
 
 RECORDED = "recorded"
 """Basis of an unload with a recorded cause."""
@@ -148,7 +152,7 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
     """True if only an unload prevents the bundle from moving that may not have been shedding, or
-    that was recorded later than it was decided.
+    that may have been decided, or timed by another clock, before its record.
     """
     if "surely_moved" not in columns:
         return F.lit(False)

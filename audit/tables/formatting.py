@@ -54,3 +54,24 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 def sentence(*parts: Column | str) -> Column:
     """Join words and columns of text with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))
+
+
+def abridged(text: Column, most: int) -> Column:
+    """Return a text; only its beginning and end, with ` … ` between them, if it is too long.
+
+    The result has about `most` characters, and is cut between words.
+    """
+    half = most // 2
+    begin = F.regexp_replace(F.substring(text, 1, half), rf"\S{{0,{WORD}}}$", "")
+    end = F.regexp_replace(F.substring(text, -half, half), rf"^\S{{0,{WORD}}}", "")
+    return F.when(F.length(text) > most, F.concat(begin, F.lit("…"), end)).otherwise(text)
+
+
+WORD = 60
+"""Maximum length of a word that an abridged text leaves out as a whole."""
+
+
+def precise_utc(time: Column | str) -> Column:
+    """Format a time as ISO 8601 in UTC, with microseconds if it has any."""
+    text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+    return F.regexp_replace(text, r"\.?0*Z$", "Z")

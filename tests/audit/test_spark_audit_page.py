@@ -13,7 +13,9 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 from pulsar_conformance.audit.page import series
 from pulsar_conformance.audit.page.making import PAGE
 from pulsar_conformance.audit.page.rendering import render_page
+from pulsar_conformance.audit.tables.formatting import abridged
 from pulsar_conformance.conformance.commands.main import main
+from pyspark.sql import functions as F
 from standins.sparks import CORES, spark
 
 pytestmark = pytest.mark.spark
@@ -70,6 +72,24 @@ def test_the_page_of_six_clusters_as_large_as_can_be_is_under_two_megabytes():
     assert len(render_page(data, ["6 clusters"]).encode()) < 2_000_000
 
 
+def test_evidence_on_the_page_is_whole_where_few_verdicts_are_listed():
+    assert series.evidence_length(0) == 3000
+    assert series.evidence_length(100) == 3000
+    assert series.evidence_length(series.ROWS) == 300
+
+
+def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(spark):
+    words = [f"word-{number}" for number in range(100)]
+    texts = [" ".join(words), "short", None]
+    rows = spark.session.createDataFrame([(one,) for one in texts], "text string")
+    cut, *others = (row[0] for row in rows.select(abridged(F.col("text"), 300)).collect())
+    assert others == texts[1:]
+    assert 250 < len(cut) <= 301
+    begin, end = (part.split() for part in cut.split("…"))
+    assert begin == words[: len(begin)]
+    assert end == words[-len(end) :]
+
+
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
     output = tmp_path_factory.mktemp("audit") / "out"
@@ -118,8 +138,11 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
     said = capsys.readouterr()
     assert "rows" not in said.err
     told = said.out
-    assert re.search(r"SHED-04 violated: .* unloaded 29\.\d+ minutes before, grace 30$", told, re.M)
-    assert re.search(r"unloaded 29\.\d+ minutes ago, grace 30", " ".join(told.split()))
+    text = " ".join(told.split())
+    assert re.search(
+        r"SHED-04 violated: .* unloaded 29\.\d+ minutes before the cycle, grace 30", text
+    )
+    assert re.search(r"unloaded 29\.\d+ minutes ago, grace 30", text)
     assert "unloaded by" in told
     assert re.search(rf"stays +{bundle}, \S+ keeps all", told)
     assert main([*words, "--broker", wrong[2], "--at", "2026-11-20T01:00:00Z"]) == 0

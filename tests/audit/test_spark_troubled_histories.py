@@ -7,6 +7,7 @@ was started afterwards; in 3.0.7 that one had to shed by ThresholdShedder.
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.spark
 
 assert spark
 FOLDER = Path(__file__).parents[2] / "fixtures" / "histories"
+GUIDE = (Path(__file__).parents[2] / "reports/site/guides/audit-a-fleet.md").read_text("utf-8")
 RELEASES = {"3.0.7": "released-3.0", "4.2.4": "released-4.2"}
 WRONG = ("violated", "not done though due")
 
@@ -40,7 +42,7 @@ class Audited:
         self._words += ["--spark", CORES, "--judge-by", RELEASES[release]]
         self.status = main([*self._words, "--json", str(folder / "found.json")])
         self.found = json.loads((folder / "found.json").read_text())
-        capsys.readouterr()
+        self.report = capsys.readouterr().out
 
     def of_users(self, kind):
         return [
@@ -50,7 +52,10 @@ class Audited:
         ]
 
     def about(self, broker):
-        assert main([*self._words, "--broker", broker]) == 0
+        return self.asked("--broker", broker)
+
+    def asked(self, *options):
+        assert main([*self._words, *options]) == 0
         return self._capsys.readouterr().out
 
 
@@ -76,6 +81,41 @@ def test_nobody_is_accused_and_each_event_is_named(audited):
     assert "loadBalancerLoadSheddingStrategy is set to ThresholdShedder" in told
     assert told.count("shutdown: recorded") >= 2
     assert "replaces it as leader, which ended" in audited.about(leader)
+
+
+def test_what_is_undecided_is_named_and_explained(audited):
+    """The options that the report prints show the verdict, its open point, and arithmetic."""
+    found = audited.found
+    rules = {rule for rule, counts in found["rules"].items() if counts["undecided"]}
+    assert {one["rule"] for one in found["undecided"]} == rules != set()
+    assert max(map(len, audited.report.splitlines()[:-1])) <= 80
+    words = " ".join(audited.report.split())
+    answers = {}
+    for one in found["undecided"]:
+        options = one["explained_by"]
+        assert options
+        assert f"explained by {options}" in words
+        assert one["open_point"] in words
+        if options not in answers:
+            answers[options] = " ".join(audited.asked(*options.split()).split())
+        told = answers[options]
+        assert "is also owned by" not in told
+        assert f"{one['rule']} undecided: " in told
+        assert one["open_point"] in told
+
+
+def test_the_report_says_what_the_guide_shows(audited):
+    if audited.release == "3.0.7":
+        shown = re.search(r"^OVERLOAD-04, SHED-02 undecided.*?(?=^```)", GUIDE, re.M | re.S)[0]
+        assert shown in audited.report
+
+
+def test_a_bundle_of_two_reports_is_worked_out_for_each_owner(audited):
+    if audited.release == "3.0.7":
+        told = audited.about("127.0.0.1:35921")
+        assert "in the last reports of several brokers" in told
+        assert told.count("shed.select:") == 2
+        assert "127.0.0.1:46545: its shutdown is recorded" in " ".join(told.split())
 
 
 def shutdowns(audited):

@@ -76,9 +76,11 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
 
 
 def _last_unload(one: Column) -> Column:
-    """Format a bundle and the time since its last unload."""
+    """Format a bundle and the time from its last unload to the cycle."""
     minutes = F.coalesce(plain(one["moved"]), F.lit("some"))
-    return F.concat(one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before"))
+    return F.concat(
+        one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before the cycle")
+    )
 
 
 @register_check("SHED-07")

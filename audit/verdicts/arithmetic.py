@@ -1,0 +1,125 @@
+"""The arithmetic of a cycle's case, also where two brokers report the same bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pulsar_conformance.audit.input.paths import AuditError
+from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
+from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
+from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.specs.text import WIDTH, counted, paragraph
+
+Json = dict[str, Any]
+Claims = Mapping[str, Sequence[str]]
+"""The brokers that report a bundle, by the bundle's name."""
+
+Owner = Callable[[Sequence[str]], str]
+"""A function that returns the owner of a bundle, given the brokers that report it."""
+
+TEXT_WIDTH = WIDTH - 4
+"""Width of text that is printed with an indentation."""
+
+NAMED = 3
+"""Maximum number of bundles with several owners that are named."""
+
+
+def arithmetic_lines(saved: Mapping[str, Any], focus: Focus) -> list[str]:
+    """Return the derivation of a saved case, restricted to a bundle or broker.
+
+    If several brokers report a bundle, the text says so, and there is a derivation for each
+    possible owner. Errors: `AuditError`.
+    """
+    claims = bundles_of_several(saved["case"])
+    if not claims:
+        return _derivation(saved, focus)
+    lines = paragraph(_claims_text(claims, focus), 2, "", TEXT_WIDTH)
+    for title, owner in _possible_owners(claims, focus):
+        one = {**saved, "case": _with_owners(saved["case"], claims, owner)}
+        lines += ["", title, *(f"  {line}" for line in _derivation(one, focus))]
+    return lines
+
+
+def _derivation(saved: Mapping[str, Any], focus: Focus) -> list[str]:
+    trial = trial_of(saved)
+    if trial is None:
+        raise AuditError(
+            "the case of the cycle cannot be read; report this as a bug of the project"
+        )
+    handed = ProvidedQuestions("the cycle", trial, saved["profile"], saved["readings"])
+    try:
+        return list(case_lines(handed, ExplainOptions(None, {}, {}, focus)))
+    except BadCase as wrong:
+        problem = str(wrong).partition(": ")[2].removeprefix("case.")
+        return paragraph(f"its arithmetic cannot be shown: {problem}", 2, "", TEXT_WIDTH)
+
+
+def bundles_of_several(case: Mapping[str, Any]) -> Claims:
+    """Return the bundles that several brokers report in a cycle of a case, with these brokers."""
+    found: dict[str, list[str]] = {}
+    for cycle in case.get("cycles", [case]):
+        claimed: dict[str, list[str]] = {}
+        for broker, report in cycle["brokers"].items():
+            for bundle in report.get("bundles", ()):
+                claimed.setdefault(bundle, []).append(broker)
+        found |= {bundle: brokers for bundle, brokers in claimed.items() if len(brokers) > 1}
+    return found
+
+
+def _claims_text(claims: Claims, focus: Focus) -> str:
+    """Describe the open point: which brokers report which bundles, and what would decide."""
+
+    def apart(bundle: str) -> tuple[bool, bool]:
+        return bundle != focus.bundle, focus.broker not in claims[bundle]
+
+    named = sorted(claims, key=apart)[:NAMED]
+    names = [f"{one} ({', '.join(claims[one])})" for one in named]
+    more = len(claims) - len(names)
+    names += [counted(more, "other bundle")] if more else []
+    unknown = "in the last reports of several brokers, so that its owner at the cycle is not known"
+    decided = "what depends on it is undecided; a record of the unload and the new owner decides"
+    return f"{unknown}: {'; '.join(names)}; {decided}"
+
+
+def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]]:
+    """Yield the possible owners, each with a title."""
+    if focus.bundle in claims:
+        for broker in claims[focus.bundle]:
+            yield f"if {broker} owned it", _preferring(broker)
+    elif focus.broker is not None and any(focus.broker in brokers for brokers in claims.values()):
+        broker = focus.broker
+        yield f"if {broker} owned what it reports", _preferring(broker)
+        yield "if the other broker did", _avoiding(broker)
+    else:
+        yield "if the first of these brokers owned it", lambda brokers: brokers[0]
+
+
+def _preferring(broker: str) -> Owner:
+    return lambda brokers: broker if broker in brokers else brokers[0]
+
+
+def _avoiding(broker: str) -> Owner:
+    return lambda brokers: next(one for one in brokers if one != broker)
+
+
+def _with_owners(case: Mapping[str, Any], claims: Claims, owner: Owner) -> Json:
+    """Return a case in which each of these bundles has one owner."""
+    owners = {bundle: owner(brokers) for bundle, brokers in claims.items()}
+
+    def left(cycle: Mapping[str, Any]) -> Json:
+        return {
+            **cycle,
+            "brokers": {
+                broker: _without(report, {one for one in owners if owners[one] != broker})
+                for broker, report in cycle["brokers"].items()
+            },
+        }
+
+    if "cycles" in case:
+        return {**case, "cycles": [left(cycle) for cycle in case["cycles"]]}
+    return left(case)
+
+
+def _without(report: Mapping[str, Any], gone: set[str]) -> Json:
+    return {**report, "bundles": [one for one in report.get("bundles", ()) if one not in gone]}

@@ -1,0 +1,105 @@
+"""Why the first undecided cycle of each rule is undecided, and the options that explain it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pulsar_conformance.audit.input.parsing import SHEDDING
+from pulsar_conformance.audit.pipeline.summary import AT_OTHER_TIMES, UNDECIDED, earliest_rows
+from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables.formatting import precise_utc
+from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
+from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
+from pulsar_conformance.specs.text import WIDTH, cut, paragraph
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+Json = dict[str, Any]
+
+LONGEST = 4 * WIDTH
+"""Maximum length of an open point in the report."""
+
+OPEN_POINTS = (
+    *(verdicts.OTHERWISE, verdicts.DOUBTFUL, verdicts.IN_ANOTHER_VIEW, verdicts.HELD),
+    *(cycles.NO_LEADER, cycles.CUT_SHORT, cycles.FIRST, cycles.LAST, cycles.ELECTED),
+    *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
+)
+"""Beginnings of the open points at the end of evidence. Other evidence is as a whole the point."""
+
+BUNDLE = re.compile(r"[^\s,;:]+/0x[0-9a-f]+_0x[0-9a-f]+")
+
+
+def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
+    """Return the first undecided cycle of each rule: rule, cluster, cycle, open point and options.
+
+    Rules that are undecided only because settings are not recorded are omitted, since the report
+    names these settings.
+    """
+    open_ones = tables["verdicts"].where(F.col("verdict") == UNDECIDED)
+    open_ones = open_ones.where(~F.col("evidence").endswith(NOT_RECORDED))
+    first = earliest_rows(open_ones, 1).select("rule", "cluster", "cycle", "evidence")
+    rows = first.join(_last_unloads(tables["unloads"]), ["cluster", "cycle"], "left")
+    found = rows.select(
+        "rule",
+        "cluster",
+        precise_utc("cycle").alias("cycle"),
+        precise_utc(F.coalesce("until", "cycle")).alias("until"),
+        "bundle",
+        "evidence",
+    )
+    return [_described(row.asDict()) for row in found.orderBy("rule").collect()]
+
+
+def _last_unloads(unloads: DataFrame) -> DataFrame:
+    """Return the time of each cycle's last unload, `until`, and a bundle that was unloaded.
+
+    An unload without a cycle has its own time as cycle, as transfers have.
+    """
+    shed = unloads.where((F.col("cause") == SHEDDING) | F.col("open"))
+    rows = shed.withColumn("cycle", F.coalesce("cycle", "at"))
+    last = F.max("at").alias("until")
+    return rows.groupBy("cluster", "cycle").agg(last, F.min("bundle").alias("bundle"))
+
+
+def _described(row: Json) -> Json:
+    return {
+        **{name: row[name] for name in ("rule", "cluster", "cycle")},
+        "open_point": open_point(row["evidence"]),
+        "explained_by": " ".join(_options(row)),
+    }
+
+
+def open_point(evidence: str) -> str:
+    """Return the part of the evidence of an undecided verdict that says what is open."""
+    places = [place for one in OPEN_POINTS if (place := evidence.find(one)) >= 0]
+    return evidence[min(places, default=0) :]
+
+
+def _options(row: Json) -> Sequence[str]:
+    """Return the options with which an audit explains an undecided verdict; none if it cannot."""
+    rule, evidence = row["rule"], row["evidence"]
+    if rule in extensible.JUDGED_BY_BUNDLE and (named := BUNDLE.match(evidence)):
+        return ("--why", named[0], "--at", row["until"])
+    if rule in transfers.JUDGED and row["bundle"]:
+        return ("--why", row["bundle"], "--at", row["until"])
+    if rule in AT_OTHER_TIMES:
+        return ()
+    return ("--broker", evidence.partition(" ")[0], "--at", row["until"])
+
+
+def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
+    """Yield the first undecided cycle of each rule; rules that share it have one entry."""
+    names = ("cycle", "cluster", "open_point", "explained_by")
+
+    def key(one: Json) -> tuple[str, ...]:
+        return tuple(one[name] for name in names)
+
+    for (cycle, cluster, point, options), alike in groupby(sorted(found, key=key), key):
+        rules = ", ".join(one["rule"] for one in alike)
+        yield from paragraph(f"{rules} undecided, first in {cluster} at {cycle}", 2, "")
+        yield from paragraph(cut(point, LONGEST), 2, width=WIDTH - 2)
+        if options:
+            yield from paragraph(f"explained by {options}", 4, "  ")

@@ -1,0 +1,92 @@
+"""The arithmetic of a cycle in which several brokers report the same bundle."""
+
+import pytest
+from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, bundles_of_several
+from pulsar_conformance.conformance.explain.focus import Focus
+
+ONE, TWO, THREE = (
+    f"shop/ns/0x{start:08x}_0x{start + 0x10000000:08x}" for start in (0, 0x10000000, 0x20000000)
+)
+MEGABYTE = 1_000_000
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+
+
+def report(usage, *bundles):
+    return {"cpu": {"usage": usage, "limit": 100}, "msgThroughputIn": 1e8, "bundles": [*bundles]}
+
+
+def cycle_of(brokers):
+    data = dict.fromkeys(RATES, 0.0) | {"msgThroughputIn": 40.0 * MEGABYTE, "numSamples": 5}
+    names = {bundle for one in brokers.values() for bundle in one["bundles"]}
+    return {
+        "brokers": brokers,
+        "bundles": {name: {"shortTermData": data, "longTermData": data} for name in sorted(names)},
+        "recentlyUnloaded": {},
+    }
+
+
+def saved(brokers):
+    settings = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
+    case = {"strategy": "OverloadShedder", "settings": settings, **cycle_of(brokers)}
+    return {"ask": "shed.select", "case": case, "profile": "documented-3.0", "readings": {}}
+
+
+CONTESTED = saved(
+    {
+        "b1:8080": report(90, ONE, TWO, THREE),
+        "b2:8080": report(10, TWO),
+        "b3:8080": report(20),
+    }
+)
+
+
+def told(case, focus):
+    lines = arithmetic_lines(case, focus)
+    assert all(len(line) <= 80 for line in lines)
+    return " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize(
+    ("focus", "titles"),
+    [
+        (Focus(bundle=TWO), ["if b1:8080 owned it", "if b2:8080 owned it"]),
+        (Focus(broker="b1:8080"), ["if b1:8080 owned what it reports", "if the other broker did"]),
+        (Focus(broker="b3:8080"), ["if the first of these brokers owned it"]),
+        (Focus(), ["if the first of these brokers owned it"]),
+    ],
+)
+def test_the_open_point_is_named_and_each_possible_owner_is_worked_out(focus, titles):
+    text = told(CONTESTED, focus)
+    assert text.startswith("in the last reports of several brokers, so that its owner at the cycle")
+    assert f"{TWO} (b1:8080, b2:8080); what depends on it is undecided" in text
+    assert [part.count("shed.select:") for part in text.split(" if ")] == [0] + [1] * len(titles)
+    assert all(title in text for title in titles)
+    assert "also owned by" not in text
+
+
+def test_a_bundle_of_one_owner_is_worked_out_alone():
+    brokers = {"b1:8080": report(90, ONE, TWO), "b2:8080": report(10, THREE)}
+    assert bundles_of_several(saved(brokers)["case"]) == {}
+    text = told(saved(brokers), Focus())
+    assert "several brokers" not in text
+    assert "b1:8080" in text
+
+
+def test_many_such_bundles_are_counted():
+    names = [f"shop/n{number}/0x00000000_0xffffffff" for number in range(5)]
+    case = saved({"b1:8080": report(90, *names), "b2:8080": report(10, *names)})
+    assert "; 2 other bundles; what depends on it" in told(case, Focus(bundle=names[4]))
+    assert told(case, Focus(bundle=names[4])).index(names[4]) < 150
+
+
+def test_the_bundles_of_several_cycles_count_in_each():
+    alone = {"b1:8080": report(90, ONE), "b2:8080": report(10)}
+    both = {"b1:8080": report(90, ONE), "b2:8080": report(10, ONE)}
+    case = {"strategy": "AvgShedder", "cycles": [cycle_of(both), cycle_of(alone)]}
+    assert bundles_of_several(case) == {ONE: ["b1:8080", "b2:8080"]}
+
+
+def test_reports_that_overlap_are_no_raw_message():
+    whole = "shop/ns/0x00000000_0x20000000"
+    text = told(saved({"b1:8080": report(90, whole), "b2:8080": report(10, ONE)}), Focus())
+    assert text.startswith("its arithmetic cannot be shown: brokers: ")
