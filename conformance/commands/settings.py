@@ -166,7 +166,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         short_value,
         target_of,
     )
-    from pulsar_conformance.specs.judged import caveat
+    from pulsar_conformance.specs.broker import release_line
+    from pulsar_conformance.specs.judged import caveat, nearest_profile
 
     release = release_compared(found)
     if found.older:
@@ -198,8 +199,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
         yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
-    if to and later:
-        hint = f"pulsar-conformance changes {release_compared(found)} {later[-1]}"
+    old = nearest_profile(found.version).partition("-")[2] if found.older else release
+    if to and later and release_line(old) != release_line(later[-1]):
+        hint = f"pulsar-conformance changes {old} {later[-1]}"
         yield f"decisions and new settings that change: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [

@@ -45,7 +45,7 @@ BROKER = """releases: [1.0.0, 2.0.0]
 settings:
   maxHens: {type: integer, default: 20}
 renamed: {}
-earlier: {releases: [0.9.0], new: {}, defaults: {}}
+earlier: {releases: [0.9.0]}
 """
 PROFILES = "farm: {title: All., kind: documented, documents: [hens, ducks], readings: {}}\n"
 RULES = """- id: CONFIG-01

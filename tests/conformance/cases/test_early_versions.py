@@ -181,6 +181,17 @@ def test_a_heartbeat_bundle_is_shed_before_2_10(told, version, goes, strategy):
     assert ("Which namespaces are never shed? None." in out) is goes
 
 
+@pytest.mark.parametrize(
+    ("release", "to", "compared"),
+    [("2.7.5", "3.0.7", "2.4 3.0.7"), ("2.9.1", "4.0", "2.10 4.0.7"), ("2.11.0", "3.0.7", "")],
+)
+def test_decisions_are_compared_with_those_of_an_examined_release(told, release, to, compared):
+    out = told({"loadBalancerSheddingEnabled": "true"}, "--release", release, "--to", to)
+    command = "pulsar-conformance changes"
+    assert (command in out) is bool(compared)
+    assert f"{command} {compared}" in out or not compared
+
+
 # From 2.5.0 on, OverloadShedder filters by localData.getBundles() (apache/pulsar#5002). 2.4.2 sheds
 # the bundle with the most bytes of all, which broker b2 owns.
 @pytest.mark.parametrize(
