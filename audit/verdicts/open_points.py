@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHEDDING
@@ -13,7 +13,7 @@ from pulsar_conformance.audit.tables import cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.verdicts import extensible, transfers, verdicts
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
-from pulsar_conformance.specs.text import WIDTH, cut, paragraph
+from pulsar_conformance.specs.text import NO_BREAK, WIDTH, cut, paragraph
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -28,6 +28,8 @@ OPEN_POINTS = (
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
 )
 """Beginnings of the open points at the end of evidence. Other evidence is as a whole the point."""
+
+AT = " --at "
 
 BUNDLE = re.compile(r"[^\s,;:]+/0x[0-9a-f]+_0x[0-9a-f]+")
 
@@ -92,14 +94,13 @@ def _options(row: Json) -> Sequence[str]:
 
 def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
     """Yield the first undecided cycle of each rule; rules that share it have one entry."""
-    names = ("cycle", "cluster", "open_point", "explained_by")
-
-    def key(one: Json) -> tuple[str, ...]:
-        return tuple(one[name] for name in names)
-
-    for (cycle, cluster, point, options), alike in groupby(sorted(found, key=key), key):
-        rules = ", ".join(one["rule"] for one in alike)
-        yield from paragraph(f"{rules} undecided, first in {cluster} at {cycle}", 2, "")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in sorted(found, key=itemgetter("cycle", "cluster", "rule")):
+        key = itemgetter("cluster", "cycle", "open_point", "explained_by")(one)
+        alike.setdefault(key, []).append(one["rule"])
+    for (cluster, cycle, point, options), rules in alike.items():
+        named = ", ".join(rules)
+        yield from paragraph(f"{named} undecided, first in {cluster} at {cycle}", 2, "")
         yield from paragraph(cut(point, LONGEST), 2, width=WIDTH - 2)
         if options:
-            yield from paragraph(f"explained by {options}", 4, "  ")
+            yield from paragraph(f"see {options.replace(AT, AT[:-1] + NO_BREAK)}", 6, "  ")

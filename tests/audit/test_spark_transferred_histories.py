@@ -106,8 +106,17 @@ def test_a_transfer_is_explained(audited, capsys, bundle, events, arithmetic):
 def test_verdicts_on_the_owners_of_a_bundle_are_shown(audited, capsys, bundle, verdict, evidence):
     capsys.readouterr()
     assert main([*audited[0], "--why", f"{bundle}/{WHOLE}"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    found = [line.partition(f" {verdict}: ")[2] for line in lines if f" {verdict}: " in line]
-    assert "its owners" in lines
+    told = capsys.readouterr().out
+    _, *found = " ".join(told.split()).split(f" {verdict}: ")
+    assert "its owners" in told.splitlines()
     assert found
     assert [one for one in found if not one.startswith(f"{bundle}/{WHOLE} {evidence}")] == []
+
+
+def test_an_undecided_transfer_is_explained_by_the_options_of_the_report(audited, capsys):
+    words, _status, found = audited
+    (one,) = (one for one in found["undecided"] if one["rule"] == "TRANSFER-12")
+    capsys.readouterr()
+    assert main([*words, *one["explained_by"].split()]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"TRANSFER-12 undecided: {one['open_point']}" in told

@@ -94,7 +94,7 @@ def test_what_is_undecided_is_named_and_explained(audited):
     for one in found["undecided"]:
         options = one["explained_by"]
         assert options
-        assert f"explained by {options}" in words
+        assert f"see {options}" in words
         assert one["open_point"] in words
         if options not in answers:
             answers[options] = " ".join(audited.asked(*options.split()).split())
