@@ -84,7 +84,7 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
 
 def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]]:
     """Yield the possible owners, each with a title."""
-    if focus.bundle in claims:
+    if focus.bundle is not None and focus.bundle in claims:
         for broker in claims[focus.bundle]:
             yield f"if {broker} owned it", _preferring(broker)
     elif focus.broker is not None and any(focus.broker in brokers for brokers in claims.values()):
