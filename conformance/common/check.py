@@ -81,7 +81,7 @@ class Expect:
     def nothing(self, answered: Iterable[object], why: str) -> None:
         """Demand that the answer has none of the items for which `why` gives the reason."""
         found = list(answered)
-        self.that(not found, f"nothing: {why}", ", ".join(map(str, found)))
+        self.that(not found, f"none of these: {why}", ", ".join(map(str, found)))
 
     def at_least(
         self,
