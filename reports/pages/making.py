@@ -16,7 +16,7 @@ from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
 from pulsar_conformance.reports.pages.origins import origin
 from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
-from pulsar_conformance.reports.pages.stories import course, course_differences
+from pulsar_conformance.reports.pages.stories import LED, WRITTEN, course, course_differences
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 from pulsar_conformance.specs import load, schema
 from pulsar_conformance.specs.text import as_sentence
@@ -25,8 +25,8 @@ INDEX = "README.md"
 TAG = re.compile(f"<(?!{LINE[1:]})")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
-ABOUT_DATA = ("DATA-", "REPORT-")
-"""Areas with rules about the data that a story writes."""
+ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
+"""Areas with rules about fields of a story's steps that are usually hidden."""
 
 FRAMES: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Field of a bundle that counts under a value of the reading `shed-window`."""
@@ -134,21 +134,20 @@ class Shown:
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
-        return course_differences(case, self.worked.answers[0], one.answers[0], self._about_data)
+        return course_differences(case, self.worked.answers[0], one.answers[0], self._about)
 
     @property
-    def _about_data(self) -> bool:
-        """True if a rule is about the data that a story writes."""
-        return any(one.startswith(ABOUT_DATA) for one in self.example.rules)
+    def _about(self) -> list[str]:
+        """The fields of a story's steps, of those that are usually hidden, that rules are about."""
+        found = (ABOUT.get(one.partition("-")[0], ()) for one in self.example.rules)
+        return [name for fields in found for name in fields]
 
     @property
     def other_courses(self) -> list[str]:
         """A story's other allowed courses."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
-        return [
-            course_differences(case, courses[0], other, self._about_data) for other in courses[1:]
-        ]
+        return [course_differences(case, courses[0], other, self._about) for other in courses[1:]]
 
     @cached_property
     def course(self) -> Table | None:
@@ -157,7 +156,7 @@ class Shown:
             return None
         [(_, case)] = self.example.questions
         [answer] = self.example.allowed[0] if self.example.allowed else self.worked.answers
-        return course(case, answer, self._about_data)
+        return course(case, answer, self._about)
 
     @cached_property
     def answer_tables(self) -> list[Table]:

@@ -24,14 +24,17 @@ KINDS: Mapping[str, str] = {
 WRITTEN = ("reports", "written")
 """Fields of a step about data that brokers and the leader write."""
 
+LED = ("leader", "leaderNode")
+"""Fields of a step about the broker that leads."""
 
-def course(case: Json, answer: Json, about_data: bool = False) -> Table:
+
+def course(case: Json, answer: Json, about: Sequence[str] = ()) -> Table:
     """Format events and steps side by side, grouping equal consecutive ones.
 
-    Data that are written are shown only if the story is about them.
+    Data that are written, and who leads, are shown only if the story is `about` these fields.
     """
     found = []
-    rows = _rows(case["events"], _steps(answer, about_data))
+    rows = _rows(case["events"], _steps(answer, about))
     for (event, comes), equal in groupby(rows, key=lambda row: row[1:]):
         minutes = [minute for minute, *_ in equal]
         times = f", {len(minutes)} times" if len(minutes) > 1 else ""
@@ -39,16 +42,15 @@ def course(case: Json, answer: Json, about_data: bool = False) -> Table:
     return Table(HEADINGS, tuple(found))
 
 
-def _steps(answer: Json, about_data: bool) -> Sequence[Json]:
+def _steps(answer: Json, about: Sequence[str]) -> Sequence[Json]:
     steps: Sequence[Json] = answer.get("steps", ())
-    if about_data:
-        return steps
-    return [{name: one[name] for name in one if name not in WRITTEN} for one in steps]
+    hidden = {*WRITTEN, *LED}.difference(about)
+    return [{name: one[name] for name in one if name not in hidden} for one in steps]
 
 
-def course_differences(case: Json, answer: Json, other: Json, about_data: bool = False) -> str:
+def course_differences(case: Json, answer: Json, other: Json, about: Sequence[str] = ()) -> str:
     """Return where a story continues differently: minute, event, and the other result."""
-    pairs = (_rows(case["events"], _steps(one, about_data)) for one in (answer, other))
+    pairs = (_rows(case["events"], _steps(one, about)) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
         for before, (minute, event, comes) in zip(*pairs, strict=True)
@@ -59,10 +61,13 @@ def course_differences(case: Json, answer: Json, other: Json, about_data: bool =
 def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, str, str]]:
     clock = Fraction(0)
     owners: Mapping[str, Any] = {}
+    led: Mapping[str, Any] = {}
     for event, step in zip(events, steps, strict=True):
         [(kind, about)] = event.items()
         before, owners = owners, step.get("owners", owners)
-        yield plain(clock), _event(kind, about), "; ".join(_step_results(step, before)) or "–"
+        found = [*_step_results(step, before), *_led_by(step, led)]
+        led = {**led, **step}
+        yield plain(clock), _event(kind, about), "; ".join(found) or "–"
         clock += exact(about["minutes"]) if kind == "tick" else 0
 
 
@@ -97,7 +102,9 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     for one in step.get("unloaded", ()):
         where = f", goes to {to.pop(one['bundle'])}" if one["bundle"] in to else ""
         yield f"{one['bundle']} leaves {one['from']} ({one['reason']}){where}"
-    yield from (f"{bundle} goes to {broker}" for bundle, broker in to.items())
+    by = step.get("decidedBy") if "leader" in step else None
+    decided = f", as {by} decides" if by else ""
+    yield from (f"{bundle} goes to {broker}{decided}" for bundle, broker in to.items())
     told = {(one["bundle"].rpartition("/")[0], one["to"]) for one in step.get("assigned", ())}
     changed = {
         topic: owner
@@ -107,6 +114,14 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
     for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
         yield f"{owner or 'no broker'} owns {listed(list(topics))}"
     yield from _written_results(step)
+
+
+def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the broker that leads, and the one that its node names, where these change."""
+    said = {"leader": "leads", "leaderNode": "is in the leader's node"}
+    for name, verb in said.items():
+        if name in step and step[name] != before.get(name):
+            yield f"{step[name] or 'no broker'} {verb}"
 
 
 def _written_results(step: Json) -> Iterator[str]:
