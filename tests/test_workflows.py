@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 YAML = [yaml.safe_load(text) for language, text in FENCES if language.startswith("yaml")]
-PLUG_IN = "pulsar:4.0.7,strategy=org.example.MyShedder,classpath=target/classes"
+PLUG_IN = "pulsar:4.0.7,strategy=org.example.MyShedder,as=OverloadShedder,classpath=target/classes"
 BALANCER = "python:my_balancer:MyBalancer"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 CONTAINER = (ROOT / "Dockerfile").read_text("utf-8")

@@ -79,7 +79,8 @@ def unloadable(text: str) -> str:
     compiled = COMPILED.search(text)
     if compiled:
         return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; let JAVA_HOME name one"
-    return f"a class cannot be loaded, {text}; {WHOLE}, and a plug-in's in classpath="
+    plug_in = "that a plug-in's are in classpath=, and that it was compiled against this release"
+    return f"a class cannot be loaded, {text}; {WHOLE}, {plug_in}"
 
 
 COMPILED = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
