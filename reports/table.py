@@ -171,7 +171,8 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
     if new:
-        text += f": {_few(new)}"
+        only = "" if counts["fail"] else " (only warnings)" if new[1:] else " (only a warning)"
+        text += f": {_few(new)}{only}"
     if known:
         text += f", {'and ' if new else ''}{'all' if known == broken else known} listed as known"
     if counts["error"]:
