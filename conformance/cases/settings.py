@@ -149,7 +149,7 @@ class SettingsRead:
         return replace(
             self,
             values={**self.values, **given},
-            places={**self.places, **dynamic.places},
+            places={**self.places, **{name: dynamic.places[name] for name in given}},
             unused=(*self.unused, *over, *refused, *dynamic.unused),
             unreadable=(*self.unreadable, *dynamic.unreadable),
             misread=(*self.misread, *dynamic.misread),

@@ -60,13 +60,13 @@ FORMS = (
 
 
 def read_settings(
-    file: Path, release: str | None = None, *, as_broker: bool = False
+    file: Path, release: str | None = None, *, as_broker: bool = False, alone: bool = True
 ) -> SettingsRead:
     """Read a file's settings as the given release does.
 
     A setting with an empty value counts as not set, as in a broker. `as_broker` is that of
     `read_entries`. Errors: `BadSetting`, also if no setting is about load balancing, because it is
-    then probably the wrong file.
+    then probably the wrong file, unless another one completes it (`alone` is false).
     """
     try:
         text = file.read_text("utf-8")
@@ -79,7 +79,7 @@ def read_settings(
     ignored = [one for one in given if _is_ignored(one, release)]
     found = read_entries((one for one in given if one not in ignored), release, as_broker=as_broker)
     found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
-    if not (found.values or found.unused or found.unreadable):
+    if alone and not (found.values or found.unused or found.unreadable):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
     return replace(found, unread=unread)
@@ -110,7 +110,8 @@ def read_in_force(
 
     `as_broker` is that of `read_entries`. Errors: as `read_settings`.
     """
-    read = read_settings(conf, release, as_broker=as_broker) if conf else None
+    alone = dynamic is None
+    read = read_settings(conf, release, as_broker=as_broker, alone=alone) if conf else None
     if dynamic is None:
         return read
     found = read_dynamic(dynamic, release, as_broker=as_broker)

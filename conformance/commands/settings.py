@@ -95,8 +95,9 @@ def _read_file(file: str, args: argparse.Namespace, release: str) -> SettingsRea
     """Return the settings of a file and of --dynamic, as a version reads them."""
     from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
 
-    found = read_settings(Path(file), release, as_broker=True)
-    if args.dynamic:
+    alone = args.dynamic is None
+    found = read_settings(Path(file), release, as_broker=True, alone=alone)
+    if not alone:
         found = found.with_dynamic(read_dynamic(args.dynamic, release, as_broker=True))
     return found
 

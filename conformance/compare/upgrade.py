@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance.conformance.cases.effects import (
-    CLASSES,
     MODULAR,
     NEUTRAL,
     STOPPED,
@@ -27,6 +26,7 @@ from pulsar_conformance.specs.judged import (
     PLACEMENT,
     STRATEGY,
     default_in_version,
+    has_setting,
     judged_version,
     knows_name,
     ways_of_version,
@@ -152,6 +152,8 @@ def _changes_of_settings(
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
         before, after = default_for(now, name), default_for(upgraded, name)
+        if not has_setting(setting, now.version) and setting.is_in(known):
+            continue
         if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:
@@ -171,34 +173,33 @@ def _changes_of_settings(
 
 def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield the differences of either version from its profile that end or begin, as far as they
-    concern what runs in both or what is set.
+    concern what runs in both.
     """
     runs, will = now.running(), upgraded.running()
     same = {runs.shedding, runs.placement} & {will.shedding, will.placement}
-    subjects = {one.rpartition(".")[2] for one in same}
+    running = {one.rpartition(".")[2] for one in same}
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
     if runs.manager == will.manager == MODULAR:
         own = {name for one in both for name in one.ways}
-        subjects |= {*now.values} - {*CLASSES}
-        yield from _changes_of_ways(now.version, upgraded.version, own, subjects)
+        yield from _changes_of_ways(now.version, upgraded.version, own, running)
     for one in {one.pull: one for judged in both for one, _ in judged.revised}.values():
         before, after = (one.clause(one.is_in(each.version)) for each in (now, upgraded))
-        if before != after and one.strategy in subjects:
+        if before != after and one.strategy in running:
             yield f"{after}; until then, {before}" if after else f"no longer: {before}"
 
 
 def _changes_of_ways(
-    old: str, new: str, names: Collection[str], subjects: Collection[str]
+    old: str, new: str, names: Collection[str], running: Collection[str]
 ) -> Iterator[str]:
-    """Yield the ways among `names` in which two versions differ, if they name one of the subjects:
-    classes or settings.
+    """Yield the ways among `names` in which two versions differ, but not those that are about
+    strategies of which none is running.
     """
     before, after = ways_of_version(old), ways_of_version(new)
     for name, way in load().ways.items():
         means = [way.alternatives[taken[name]].means for taken in (before, after)]
-        words = {*re.findall(r"\w+", " ".join((way.question, *means)))}
         differ = before[name] != after[name] and "unspoken" not in (before[name], after[name])
-        if name in names and differ and not words.isdisjoint(subjects):
+        about = {one for one in re.findall(r"\w+", way.question) if one.endswith("Shedder")}
+        if name in names and differ and not (about and about.isdisjoint(running)):
             yield f"{way.question} {means[1]} Until then: {means[0]}"
 
 

@@ -101,7 +101,7 @@ class _Row:
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
-        """Run one cycle, the given number of minutes after the first. Errors: `Unsupported`."""
+        """Run one cycle, the given number of minutes after the first."""
         load, now = self._manager.load_data, latest_clock()
         load.getBrokerData().clear()
         load.getBundleData().clear()
@@ -118,8 +118,6 @@ class _Row:
         }
         for bundle, moment in before.items():
             recent.put(bundle, jpype.JLong(moment))
-        if self._release.shedder:
-            self._check_ages(minutes)
         self._chosen.clear()
         self._service.requests.clear()
         self._manager.drop_dead_brokers()
@@ -133,17 +131,6 @@ class _Row:
         if hasattr(self._strategy, ENDED):
             self._strategy.onUnloadAttemptCompleted()
         return unloads
-
-    def _check_ages(self, minutes: float) -> None:
-        """Raise `Unsupported` if a bundle was unloaded exactly one grace period ago.
-
-        A class that reads the clock would see some milliseconds more or less.
-        """
-        grace = int(self._configuration.getLoadBalancerSheddingGracePeriodMinutes())
-        for bundle, moment in self._moments.items():
-            if abs(minutes - moment - grace) * MINUTE <= SLACK:
-                why = "a class that reads the clock sees more or less"
-                raise Unsupported(f"{bundle} was unloaded {grace} minutes ago: {why}")
 
     def _planned(self, bundle: str) -> str:
         """Return where a strategy that also places sends a bundle that it shed."""

@@ -33,6 +33,26 @@ def test_a_broker_names_which_of_its_settings_are_dynamic(capsys):
     assert "configuration already includes dynamic" in capsys.readouterr().err
 
 
+def test_a_setting_that_is_not_dynamic_keeps_the_place_in_the_file(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text("loadBalancerEnabled=true\n")
+    dynamic.write_text(json.dumps({"loadBalancerEnabled": "false"}))
+    words = ["settings", str(conf), "--dynamic", str(dynamic), "--release", "4.0.7"]
+    assert main(words) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"loadBalancerEnabled = true ({conf}:1)" in out
+
+
+def test_a_file_without_settings_of_load_balancing_may_have_dynamic_ones_beside(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text("maxMessageSize=5242880\n")
+    dynamic.write_text(json.dumps({THRESHOLD: "70"}))
+    assert main(["settings", str(conf), "--dynamic", str(dynamic), "--release", "4.0.7"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{THRESHOLD} = 70 ({dynamic}, dynamic" in out
+    assert main(["settings", str(conf), "--release", "4.0.7"]) == 2
+
+
 def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
     conf.write_text(f"{THRESHOLD}=80\n{SHEDDING}=false\n")
