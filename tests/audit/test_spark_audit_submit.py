@@ -26,12 +26,15 @@ CONF = {
 }
 
 
+FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports", "audit")
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The files of a wheel, which are all that Python finds of the project here."""
     file = tmp_path_factory.mktemp("dist") / f"{submit.PACKAGE}-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:
-        for folder in ("specs", "reference", "conformance", "adapters", "fixtures", "reports"):
+        for folder in FOLDERS:
             for one in (INSTALLED / folder).resolve().rglob("*"):
                 if one.is_file() and "__pycache__" not in one.parts:
                     place = Path(folder) / one.relative_to((INSTALLED / folder).resolve())
