@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
-from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.fixtures import Example, examples
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs import Source, load, operations, schema
@@ -118,7 +118,7 @@ def stands_by(example: Example, profile: str) -> bool:
     if any(value not in permitted(profile, name) for name, value in example.readings.items()):
         return False
     model = Model(profile, example.readings)
-    trial = Trial(tuple(Question(*question) for question in example.questions))
+    trial = Trial.asking(example.questions)
     if bad_trial(trial, model.defaults, model.readings) is not None:
         return False
     try:

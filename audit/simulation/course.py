@@ -48,7 +48,9 @@ class SimulatedCycle:
     kept: int = 0
     """Number of bundles that were shed and then placed on the same broker."""
     weighted: Mapping[str, float] = field(default_factory=dict)
-    """Percentage of the busiest resource of each running broker, times its weight."""
+    """Percentage of the busiest resource of each running broker, times its weight; empty if no
+    bundle moved.
+    """
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:

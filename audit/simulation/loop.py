@@ -194,7 +194,7 @@ class Simulation:
             dict(self.owner),
             tuple(self._refused),
             self._kept,
-            self.leader.weighted_usages(brokers),
+            self.leader.weighted_usages(brokers) if moves else {},
         )
 
     def _minutes_at(self, cycle: int) -> float:

@@ -65,7 +65,7 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
     """Yield the moves to a broker that is used more, with weights as well as without."""
     for cycle in course.cycles:
         for move in cycle.sheds:
-            if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted or None)):
+            if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted)):
                 source, target = (cycle.usage[str(one)] for one in (move.source, move.target))
                 percents = f"{target:g} %, from {move.source} at {source:g} %"
                 back = any(_exchanged(move, one) for one in cycle.sheds)
@@ -73,10 +73,8 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
                 yield cycle.number, f"{move.bundle} goes to {move.target} at {percents}{swap}"
 
 
-def _is_used_more(move: BundleMove, usage: Mapping[str, float] | None) -> bool:
-    """True if the target of a move is used more than its source, or usage is not known at all."""
-    if usage is None:
-        return True
+def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
+    """True if the target of a move is used more than its source, as far as both are known."""
     source, target = (usage.get(one or "") for one in (move.source, move.target))
     return source is not None and target is not None and target > source
 

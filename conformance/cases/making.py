@@ -20,11 +20,10 @@ from pulsar_conformance.conformance.cases.placing import (
     placement_question,
     read_constraints,
 )
-from pulsar_conformance.conformance.cases.settings import SettingsRead, merged
+from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     check_ranges,
-    given_to,
     settings_of_cluster,
     value_notes,
 )
@@ -209,7 +208,7 @@ def made(
         versions = [one.version for one in tags if one.version]
     released = bool(version_of_released(args.profile) if args.profile else versions)
     read = settings_of_cluster(args, source.place, source.runtime, versions, released=released)
-    given = given_to(args, released=released)
+    given = given_settings(args.setting, any_range=released)
     check_ranges({} if released else what_if or {})
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.reference.splitting import RANGE
+from pulsar_conformance.reference.splitting import POSITIONS, RANGE
 from pulsar_conformance.specs.judged import algorithms_in
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -34,7 +34,7 @@ LONGS = frozenset(
 
 
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
-ALGORITHM, POSITIONS = "defaultNamespaceBundleSplitAlgorithm", "specified_positions_divide"
+ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 
 LEAST_MOVED, TOO_MUCH = "loadBalancerBundleUnloadMinThroughputThreshold", 1_000_000
 """A setting in MB/s, and a value that is taken for one in bytes per second."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
@@ -19,7 +20,6 @@ from pulsar_conformance.conformance.cases.settings import (
     Entry,
     SettingsRead,
     Unused,
-    given_settings,
     read_entries,
 )
 from pulsar_conformance.conformance.common.settings_properties import (
@@ -279,14 +279,6 @@ def names_release(args: argparse.Namespace) -> bool:
     return bool(version_of_released(args.profile) if args.profile else args.release)
 
 
-def given_to(args: argparse.Namespace, *, released: bool) -> dict[str, Any]:
-    """Return the settings of the command line, which a release takes in any range.
-
-    Errors: as `given_settings`.
-    """
-    return given_settings(args.setting, any_range=released)
-
-
 def check_ranges(given: Mapping[str, Any]) -> None:
     """Raise `BadSetting` for a value outside its documented range."""
     for name, value in given.items():
@@ -337,12 +329,15 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
     return read
 
 
-def value_notes(read: SettingsRead, given: Mapping[str, Any]) -> Iterator[str]:
+def value_notes(
+    read: SettingsRead, given: Mapping[str, Any], beside: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     """Yield remarks on values that a broker takes for others or that are outside their range;
-    `given` are the settings of the command line.
+    `given` are the settings of the command line, and `beside` is what to add about some settings.
     """
     yield from map(str, read.misread)
     for name, value in {**read.values, **given}.items():
         if outside := out_of_range(name, value):
             place = GIVEN if name in given else f"{read.places[name]}:"
-            yield f"{place} {name}={value}: Pulsar accepts it, but it should be {outside}"
+            more = beside.get(name, "")
+            yield f"{place} {name}={value}: Pulsar accepts it, but it should be {outside}{more}"

@@ -40,17 +40,21 @@ from pulsar_conformance.conformance.cases.saved import (
     content_of,
     provided_questions,
 )
-from pulsar_conformance.conformance.cases.settings import SettingsRead, with_settings
+from pulsar_conformance.conformance.cases.settings import (
+    SettingsRead,
+    given_settings,
+    with_settings,
+)
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     check_ranges,
     files_in_force,
-    given_to,
     names_release,
     read_in_force,
     value_notes,
 )
 from pulsar_conformance.conformance.common.image_tags import image_tags
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
     balance_lines,
@@ -61,7 +65,6 @@ from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
     example_lines,
-    trial_of_example,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
@@ -93,6 +96,11 @@ OF_ANSWERS = ("profile", "reading", "broker", "bundle", "all")
 
 EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 """IDs of worked examples."""
+
+UNNEEDED = dict.fromkeys(
+    WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
+)
+"""Additions to remarks on weights, beside load data of the extensible load manager."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,13 +183,13 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     focus = Focus(args.broker, args.bundle)
     if from_cluster:
         return (yield from _cluster_lines(args, focus))
-    settings = _settings_of(args, given_to(args, released=names_release(args)))
+    settings = _settings_of(args, given_settings(args.setting, any_range=names_release(args)))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if is_example:
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, OF_ANSWERS, "an explanation")
-            content = content_of(with_settings(trial_of_example(example), settings))
+            content = content_of(with_settings(Trial.asking(example.questions), settings))
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
         yield from example_lines(example, wanted)
@@ -213,7 +221,8 @@ def _is_folder(name: str | None) -> bool:
 
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
-    what_if = given_to(args, released=True)  # If it is none, the values are refused later.
+    # If no release is found, values outside their ranges are refused later.
+    what_if = given_settings(args.setting, any_range=True)
     folder = Path(args.case) if args.case else None
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
@@ -271,20 +280,12 @@ def _extensible_settings(
     if read.unreadable:
         raise BadCase(str(read.unreadable[0]))
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
-    for note in (*_remarks(read, given), *read.changed({**own, **given}).notes()):
+    for note in (*value_notes(read, given, UNNEEDED), *read.changed({**own, **given}).notes()):
         print_note(note)
     for name in given if release else ():
         if not knows_name(str(release), name):
             print_note(f"--setting {name}: Pulsar {release} has no such setting")
     return {**read.values, **given}
-
-
-def _remarks(read: SettingsRead, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield remarks on values; weights outside their range are not needed."""
-    for note in value_notes(read, given):
-        outside = any(f" {name}=" in note for name in WEIGHT_SETTINGS.values())
-        unused = "; not needed, since the load data have weightedMaxEMA" if outside else ""
-        yield note + unused
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:

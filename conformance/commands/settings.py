@@ -93,13 +93,9 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
 
 def _read_file(file: str, args: argparse.Namespace, release: str) -> SettingsRead:
     """Return the settings of a file and of --dynamic, as a version reads them."""
-    from pulsar_conformance.conformance.cases.settings_files import read_dynamic, read_settings
+    from pulsar_conformance.conformance.cases.settings_files import NOTHING_READ, read_in_force
 
-    alone = args.dynamic is None
-    found = read_settings(Path(file), release, as_broker=True, alone=alone)
-    if not alone:
-        found = found.with_dynamic(read_dynamic(args.dynamic, release, as_broker=True))
-    return found
+    return read_in_force(Path(file), args.dynamic, release, as_broker=True) or NOTHING_READ
 
 
 def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
@@ -169,6 +165,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     )
     from pulsar_conformance.specs.broker import release_line
     from pulsar_conformance.specs.judged import caveat, nearest_profile
+    from pulsar_conformance.specs.versions import numbers_of
 
     release = release_compared(found)
     if found.older:
@@ -212,7 +209,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         + ")"
         for name, (value, default) in in_force
     ]
-    of_release = f"of Pulsar {release}" + ("" if _is_of(found, release) else ", which are assumed")
+    itself = numbers_of(found.version) == numbers_of(release)
+    of_release = f"of Pulsar {release}" + ("" if itself else ", which are assumed")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     yield (f"in force, with the defaults {of_release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
@@ -227,17 +225,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     count = counted(len(defaults), "setting")
     but = f"is assumed, unless {found.version} is said to differ"
     title = f"not set, so that the default of Pulsar {release} "
-    title += "applies" if _is_of(found, release) else but
+    title += "applies" if itself else but
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
-
-
-def _is_of(found: SettingsRead, release: str) -> bool:
-    """True if a known release itself reads the file, and not another version of its line."""
-    from pulsar_conformance.specs.versions import numbers_of
-
-    return numbers_of(found.version) == numbers_of(release)
 
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -66,6 +66,11 @@ class Trial:
     def of(cls, operation: str, *cases: Json) -> Trial:
         """Return a trial with one question per case."""
         return cls(tuple(Question(operation, case) for case in cases))
+
+    @classmethod
+    def asking(cls, questions: Iterable[tuple[str, Json]]) -> Trial:
+        """Return a trial of operations with their cases, such as those of a worked example."""
+        return cls(tuple(Question(*one) for one in questions))
 
     @property
     def operation(self) -> str:
@@ -132,9 +137,7 @@ class KnownAnswers(Generic[Found]):
     def __init__(self) -> None:
         self._first: dict[int, tuple[Trial, list[Json]]] = {}
         """The answers that were given first, by the trial's `id()`; it keeps the trial alive."""
-        self._outcomes: dict[
-            Hashable, dict[tuple[str, str, int], tuple[Sequence[Json], Found]]
-        ] = {}
+        self._outcomes: dict[Hashable, dict[_Key, tuple[Sequence[Json], Found]]] = {}
 
     def once(self, trial: Trial, answers: list[Json]) -> list[Json]:
         """Return the answers given to the trial first if these are equal, or else these."""

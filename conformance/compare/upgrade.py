@@ -7,12 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import (
-    MODULAR,
-    NEUTRAL,
-    STOPPED,
-    WEIGHT,
-)
+from pulsar_conformance.conformance.cases.effects import MODULAR, NEUTRAL, STOPPED, WEIGHT
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -151,9 +146,9 @@ def _changes_of_settings(
     same = {PLACEMENT: runs.placement == will.placement, STRATEGY: runs.shedding == will.shedding}
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
     for name, setting in broker_settings().items():
-        before, after = default_for(now, name), default_for(upgraded, name)
         if not has_setting(setting, now.version) and setting.is_in(known):
             continue
+        before, after = default_for(now, name), default_for(upgraded, name)
         if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:

@@ -112,7 +112,7 @@ def trials_of_rule(
     defaults = specs.load().defaults(profile)
     if implementation.hello.own is not None:
         for questions in implementation.hello.own.get(rule.id, ()):
-            own = Trial(tuple(Question(*question) for question in questions))
+            own = Trial.asking(questions)
             if bad_trial(own, defaults) is None:
                 yield SourcedTrial("drawn", own)
         return
@@ -127,11 +127,9 @@ def trials_of_rule(
         return
     costly = implementation.costly(rule)
     examples = examples_for_costly_rule(rule, plan) if costly else plan.examples
-    if costly:
-        for trial in draw_trials(rule.id, profile, plan.seed, examples):
-            yield SourcedTrial("drawn", _with_its_strategy(trial, rule, implementation))
-        return
-    for origin, trial in with_edits(rule.id, profile, plan.seed, examples):
+    draws = rule.id, profile, plan.seed, examples
+    drawn = _as_drawn(draw_trials(*draws)) if costly else with_edits(*draws)
+    for origin, trial in drawn:
         own = _with_its_strategy(trial, rule, implementation)
         if own is trial or implementation.plugged_strategy or bad_trial(own, defaults) is None:
             yield SourcedTrial(origin, own)
@@ -142,7 +140,7 @@ def _worked_trials(rule: str, profile: str) -> tuple[tuple[Trial, fixtures.Examp
     """Return the valid trials of a rule's worked examples; they are the same for all."""
     defaults = specs.load().defaults(profile)
     found = (
-        (Trial(tuple(Question(*question) for question in example.questions)), example)
+        (Trial.asking(example.questions), example)
         for example in fixtures.examples_of(rule)
         if example.holds_in(specs.load(), profile)
     )
@@ -190,7 +188,7 @@ def with_edits(
     For released classes, and for a rule of other operations than `EDITED`, none is edited.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
-    found: list[tuple[Origin, Trial]] = [("drawn", trial) for trial in trials]
+    found = _as_drawn(trials)
     edits = EDITED.intersection(spec.rules[rule].operations)
     if not edits or spec.rules[rule].any_operation or spec.profiles[profile].released:
         return tuple(found)
@@ -203,6 +201,11 @@ def with_edits(
         elif other is not trial:
             found.append(("edited", other))
     return tuple(found)
+
+
+def _as_drawn(trials: Sequence[Trial]) -> list[tuple[Origin, Trial]]:
+    """Return trials as drawn ones."""
+    return [("drawn", trial) for trial in trials]
 
 
 def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:

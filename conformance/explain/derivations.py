@@ -133,17 +133,12 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
         raise BadCase(f"{place}: {gone[0]}")
 
 
-def trial_of_example(example: Example) -> Trial:
-    """Return the questions of a worked example."""
-    return Trial(tuple(Question(*one) for one in example.questions))
-
-
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether the two answers agree.
 
     Errors: as `case_lines`.
     """
-    own = trial_of_example(example)
+    own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)
     profile = options.profile or _profile_of(example, trial)
     model = Model(profile, {**example.readings, **options.readings})

@@ -129,7 +129,7 @@ class ReleasedPlacement:
         """Yield each candidate's weighted usage, and the limit derived from their mean."""
         yield Step("strategy", self.strategy)
         for name in filter(self.candidates.__contains__, self.known.case["brokers"]):
-            usage, resource = self.known.usage(name, weighted=True)
+            usage, resource = self.weighted[name]
             yield Step(name, f"{plain(as_percent(usage))} % of {resource}, with its weight")
         mean, points = plain(as_percent(self.mean)), plain(as_percent(self.apart))
         limit = plain(as_percent(self.mean - self.apart))
@@ -141,12 +141,19 @@ class ReleasedPlacement:
         yield Step("decision", f"{names}{drawn}: {why} ({self.strategy})")
 
     @cached_property
+    def weighted(self) -> dict[str, tuple[float, str]]:
+        """Each candidate's weighted usage as a fraction, and its busiest resource, in the order in
+        which LeastResourceUsageWithWeight adds them.
+        """
+        return {name: self.known.usage(name, weighted=True) for name in self.ordered}
+
+    @cached_property
     def mean(self) -> float:
-        """The mean of the candidates' weighted usage, as LeastResourceUsageWithWeight adds it."""
+        """The mean of the candidates' weighted usage."""
         total = 0.0
-        for name in self.ordered:
-            total += self.known.usage(name, weighted=True)[0]
-        return total / len(self.ordered)
+        for usage, _ in self.weighted.values():
+            total += usage
+        return total / len(self.weighted)
 
     @property
     def apart(self) -> float:
@@ -156,8 +163,9 @@ class ReleasedPlacement:
     @cached_property
     def below(self) -> Sequence[str]:
         """The candidates whose weighted usage is far enough below the mean."""
-        usage = {name: self.known.usage(name, weighted=True)[0] for name in self.ordered}
-        return sorted(name for name, used in usage.items() if used + self.apart <= self.mean)
+        return sorted(
+            name for name, (used, _) in self.weighted.items() if used + self.apart <= self.mean
+        )
 
     @property
     def _leaves_out_overloaded(self) -> bool:

@@ -52,6 +52,8 @@ class Site:
 
     def __init__(self) -> None:
         self.specs: Specs = load()
+        every = self.specs.rules.values()
+        self.by_area = {area: [one for one in every if one.area == area] for area in AREAS}
         self.results: Sequence[Result] = results()
         self.deviations: Mapping[str, Sequence[Listed]] = deviations()
         self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
@@ -90,11 +92,8 @@ class Site:
 
     def configuration(self) -> str:
         """Return the site generator's settings, with every rule in the navigation."""
-        rules = {
-            area: [one for one in self.specs.rules.values() if one.area == area] for area in AREAS
-        }
         pages = {
-            "rules": rules,
+            "rules": self.by_area,
             "documents": self.specs.documents.values(),
             "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=numbers),
         }
@@ -105,9 +104,8 @@ class Site:
 
     def _rules(self) -> Iterator[tuple[str, str]]:
         order = list(self.specs.rules.values())
-        yield "rules/index.md", self._page("rules", rules=order)
-        for area in AREAS:
-            rules = [rule for rule in order if rule.area == area]
+        yield "rules/index.md", self._page("rules", by_area=self.by_area, count=len(order))
+        for area, rules in self.by_area.items():
             yield f"rules/{area.lower()}.md", self._page("area", area=area, rules=rules)
         for before, rule, after in zip([None, *order], order, [*order[1:], None], strict=False):
             profiles = [one for one in self.specs.profiles if rule in self.specs.rules_of(one)]

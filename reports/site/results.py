@@ -49,6 +49,11 @@ class Result:
         return str(self.report["implementation"]["name"])
 
     @property
+    def of_classes(self) -> bool:
+        """True if the classes of a release were judged, and not a cluster or another program."""
+        return self.name.startswith("pulsar ")
+
+    @property
     def profile(self) -> str:
         """Return the profile by which the implementation was judged."""
         return str(self.report["requirements"]["profile"])
