@@ -37,7 +37,7 @@ class JudgedVersion:
 
     `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have;
     those in `unlike` decide otherwise. `has` are the settings that it has and the nearest known
-    release has not.
+    release has not. `since` is an earlier version with the same defaults, if there is one.
     """
 
     version: str
@@ -48,6 +48,7 @@ class JudgedVersion:
     has: tuple[str, ...] = ()
     ways: Mapping[str, str] = field(default_factory=dict)
     differs: str = ""
+    since: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
     """The revisions that divide it from the profile, and if it has each."""
     asked: str = ""
@@ -217,11 +218,15 @@ def judged_version(version: str) -> JudgedVersion | None:
         return None
     if not any(wanted):
         return None
-    line = [one for one in _judged() if one[:2] == wanted[:2]]
+    line = {
+        numbers_of(one.since or one.version): one
+        for place, one in _judged().items()
+        if place[:2] == wanted[:2]
+    }
     lacks = () if is_older(version) else _not_yet(version)
     found = None
     if line:
-        found = _judged()[_nearest_in(line, wanted)]
+        found = line[_nearest_in([*line], wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _profile_of_line(version))
     release = release_of_profile(base.profile)

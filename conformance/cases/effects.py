@@ -319,11 +319,15 @@ def _why_off(
     belongs = MODULAR if setting.strategies else belongs
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
+        if manager == MODULAR and placement == _short(BOTH):
+            return ""  # It has to agree with the placement strategy, even if nothing is shed.
     switch = SHEDDING if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
         switch = BALANCING if MODULAR in users else SHEDDING
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
     bound = bound and not (version and is_paired(version))
+    if runs.manager == STOPPED and runs.culprit == MANAGER:
+        belongs = ""  # It is not known which load manager will run.
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):
         verb = "is configured" if manager == configured else "runs"
         return f"it belongs to the {belongs} load manager, and {manager} {verb}"

@@ -93,6 +93,8 @@ class SavedReport:
     """Resources that are left out of `broker` because the broker could not measure them."""
     manager: str = "modular"
     """The load manager that wrote the report: modular or simple."""
+    smoothed: float | None = None
+    """The usage by which the extensible load manager sheds, as a share, if metrics give it."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,11 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MODULAR, Running
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
-from pulsar_conformance.conformance.cases.metrics import read_metrics
+from pulsar_conformance.conformance.cases.metrics import (
+    check_metrics,
+    read_metrics,
+    with_smoothed_usage,
+)
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
     placement_question,
@@ -230,8 +234,15 @@ def made(
     differences = judged.differences(merged(written, given)) if judged else ()
     settings = merged({**own, **written}, given)
     settings = judged.adapted(settings) if judged else settings
-    snapshot = Snapshot(source.reports, data, settings)
+    reports = source.reports
+    if args.metrics and args.profile is None:
+        check_metrics(source.place, reports, operation, running.manager)
+    unexplained: list[str] = []
+    if args.metrics and running.manager == EXTENSIBLE:
+        reports, unexplained = with_smoothed_usage(reports, settings, judging)
+    snapshot = Snapshot(reports, data, settings)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
+    notes += unexplained
     notes += () if args.release else _other_images(tags, versions)
     notes += [*source.notes, *value_notes(read or NOTHING_READ, {**given, **(what_if or {})})]
     notes += unowned_notes(snapshot, args.place)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, EXTENSIBLE_CLASS, MANAGER
 from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     ReportsRead,
@@ -16,7 +18,13 @@ from pulsar_conformance.conformance.cases.load_reports import (
     sums_of,
 )
 from pulsar_conformance.conformance.common.trial import Json
+from pulsar_conformance.conformance.load_data.operations import USAGE
 from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.judged import default_in_version
+
+HISTORY = "loadBalancerHistoryResourcePercentage"
 
 RESOURCE_METRICS = {
     f"pulsar_lb_{metric}_usage": name
@@ -39,6 +47,12 @@ BUNDLE_METRICS = {
     )
 }
 """Statistic of a bundle by the name of the metric for it."""
+
+SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
+"""The metric of a broker's weighted and smoothed usage, and the value of its label `feature`.
+
+Only the extensible load manager writes it (BrokerLoadData.toMetrics).
+"""
 
 SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)(?:\s+(-?\d+))?")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -76,11 +90,14 @@ def read_metrics(file: Path) -> ReportsRead:
     series: dict[tuple[str, str, str], MetricSample] = {}
     for sample in _samples(file, text):
         key = sample.broker, sample.metric, sample.labels.get("bundle", "")
+        if sample.metric == SMOOTHED_METRIC and sample.labels.get("feature") != SMOOTHED_FEATURE:
+            continue
         if math.isfinite(sample.value) and (key not in series or series[key].time <= sample.time):
             series[key] = sample
     recent, old = _by_age(list(series.values()))
     brokers: dict[str, Json] = {}
-    for sample in recent:
+    smoothed = {one.broker: one.value for one in recent if one.metric == SMOOTHED_METRIC}
+    for sample in (one for one in recent if one.metric != SMOOTHED_METRIC):
         report = brokers.setdefault(sample.broker, {"bundles": [], "lastStats": {}})
         add_sample(report, sample.metric, sample.labels, sample.value)
     measured = [name for name, broker in brokers.items() if RESOURCES[0] in broker]
@@ -97,8 +114,61 @@ def read_metrics(file: Path) -> ReportsRead:
     for report in brokers.values():
         stats = report["lastStats"]
         report.update({"bundles": list(stats), **sums_of(stats.values())})
-    read = {name: SavedReport(None, brokers[name], "") for name in sorted(brokers)}
+    read = {
+        name: SavedReport(None, brokers[name], "", smoothed=smoothed.get(name))
+        for name in sorted(brokers)
+    }
     return ReportsRead(read, tuple(notes))
+
+
+def check_metrics(
+    place: str, reports: Mapping[str, SavedReport], operation: str, manager: str
+) -> None:
+    """Raise `BadSnapshot` if a question is not about the load manager that wrote the metrics."""
+    smoothed = any(one.smoothed is not None for one in reports.values())
+    if manager == EXTENSIBLE and operation == USAGE.id:
+        raise BadSnapshot(
+            f"{place}: {operation} is about the modular and the simple load manager; the "
+            f"{EXTENSIBLE} one sheds by smoothed usage, which explain --metrics shows"
+        )
+    if smoothed and manager != EXTENSIBLE:
+        raise BadSnapshot(
+            f"{place}: only the {EXTENSIBLE} load manager writes {SMOOTHED_METRIC}; give the "
+            f"broker's settings with --conf, or --setting {MANAGER}={EXTENSIBLE_CLASS}"
+        )
+
+
+def with_smoothed_usage(
+    reports: Mapping[str, SavedReport], settings: Mapping[str, Any], version: str
+) -> tuple[Mapping[str, SavedReport], list[str]]:
+    """Return reports with the usage histories that explain the smoothed usage of their metrics,
+    and a note on each broker whose metrics contradict each other.
+
+    The history is the smoothed usage before the report, since a decision smooths once more.
+    """
+    own = {
+        name: settings.get(
+            name, default_in_version(broker_settings()[name], version or known_releases()[-1])
+        )
+        for name in (HISTORY, *WEIGHT_SETTINGS.values())
+    }
+    kept = own[HISTORY]
+    found, notes = dict(reports), []
+    for name, one in reports.items():
+        if one.smoothed is None:
+            continue
+        used = {each: one.broker[each]["usage"] for each in RESOURCES if each in one.broker}
+        now = max(own[WEIGHT_SETTINGS[each]] * usage for each, usage in used.items())
+        after = 100 * one.smoothed
+        before = (after - (1 - kept) * now) / kept if kept else now
+        if before >= 0:
+            found[name] = replace(one, broker={**one.broker, "usageHistory": [round(before, 9)]})
+        else:
+            notes.append(
+                f"{name}: {SMOOTHED_METRIC} of {SMOOTHED_FEATURE} is {after:g} %, which no history "
+                f"explains with a weighted usage of {now:g} % now; it is not used"
+            )
+    return found, notes
 
 
 def _by_age(
@@ -151,7 +221,7 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
 
 def _samples(file: Path, text: str) -> Iterator[MetricSample]:
     """Yield each load-balancing sample."""
-    wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS}
+    wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS, SMOOTHED_METRIC}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
             labels = one["metric"]

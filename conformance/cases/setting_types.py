@@ -10,11 +10,19 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE
+from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.judged import algorithms_in
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 """The decimal numbers that Double.parseDouble takes, without infinity."""
+
+WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
+COMMENTED = (
+    "the comment is a part of the value; if Pulsar expects a number there, the broker does not "
+    "start"
+)
+"""Consequence of a comment after a number, for a setting whose type is not known."""
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 """The largest values of Java's int and long."""
@@ -139,3 +147,17 @@ def _no_algorithm(name: str, version: str) -> str:
     near = get_close_matches(name, known, n=1)
     said = f"the most similar name is {near[0]}" if near else f"choose from {', '.join(known)}"
     return f"Pulsar{version and ' '}{version} has no split algorithm {name} ({said})"
+
+
+def type_of(name: str) -> str:
+    """Return the type of a setting in Pulsar; that of the documents if no release has it."""
+    if name in broker_settings():
+        return broker_settings()[name].type
+    known = specs.load().settings
+    return known[name].type if name in known else "number"
+
+
+def is_empty_by_default(name: str) -> bool:
+    """True if the default of a list is empty in every release."""
+    known = broker_settings().get(name)
+    return known is not None and not any(known.defaults.values())

@@ -22,7 +22,15 @@ from pulsar_conformance.conformance.cases.effects import (
     with_full_names,
     without_effect,
 )
-from pulsar_conformance.conformance.cases.setting_types import NotParsed, out_of_range, parsed
+from pulsar_conformance.conformance.cases.setting_types import (
+    COMMENTED,
+    WITH_COMMENT,
+    NotParsed,
+    is_empty_by_default,
+    out_of_range,
+    parsed,
+    type_of,
+)
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
@@ -50,6 +58,9 @@ DYNAMIC = ", dynamic"
 
 AT_START = "a running broker keeps its strategy until it restarts"
 """Remark on a dynamic shedding strategy, as in the annotation of its field."""
+
+AT_ONCE = "a running broker switches to it at once"
+"""Remark on a dynamic load manager (BrokerService, which registers a listener for it)."""
 
 WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
@@ -163,6 +174,8 @@ class SettingsRead:
         if name == SHEDDING_INTERVAL:
             once = schedules_cycles_once(self.version) or self.running().manager == EXTENSIBLE
             return [WHEN_LEADER] if once else []
+        if name == MANAGER:
+            return [AT_ONCE]
         return [AT_START] if name == STRATEGY else []
 
     def unknown(self) -> list[Unused]:
@@ -248,17 +261,19 @@ def read_entries(
         if why is not None:
             unused += [Unused(entry.place, entry.name, why)] if why else []
             others += not why
+            if not why and as_broker and WITH_COMMENT.fullmatch(entry.text):
+                misread.append(Unused(entry.place, entry.name, f"{entry.text}: {COMMENTED}"))
             continue
         over = f"{entry.place} overrides it"
         if entry.name in bad:
             unused.append(Unused(bad.pop(entry.name).place, entry.name, over))
         text = entry.text
-        if as_broker and _type_of(entry.name) == "boolean" and text.lower() not in BOOLEANS:
+        if as_broker and type_of(entry.name) == "boolean" and text.lower() not in BOOLEANS:
             text = "false"
             why = f"{entry.text} is read as false, since only true means true"
             misread.append(Unused(entry.place, entry.name, why))
-        empty = as_broker and not text and _type_of(entry.name) == "list"
-        if empty and not _is_empty_by_default(entry.name):
+        empty = as_broker and not text and type_of(entry.name) == "list"
+        if empty and not is_empty_by_default(entry.name):
             misread.append(Unused(entry.place, entry.name, EMPTY_LIST))
         try:
             value = "" if empty else setting_value(entry.name, text, any_range=as_broker)
@@ -339,23 +354,9 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     return value
 
 
-def _type_of(name: str) -> str:
-    """Return the type of a setting in Pulsar; that of the documents if no release has it."""
-    if name in broker_settings():
-        return broker_settings()[name].type
-    known = specs.load().settings
-    return known[name].type if name in known else "number"
-
-
-def _is_empty_by_default(name: str) -> bool:
-    """True if the default of a list is empty in every release."""
-    known = broker_settings().get(name)
-    return known is not None and not any(known.defaults.values())
-
-
 def _parse_value(name: str, text: str) -> Any:
     try:
-        return parsed(name, text, _type_of(name))
+        return parsed(name, text, type_of(name))
     except NotParsed as error:
         raise BadSetting(f"{name}={text}: it takes {error}") from None
 

@@ -51,6 +51,14 @@ MARKED = (
     "a byte order mark precedes its name, so it is another name; save the file without the mark"
 )
 
+OF_BROKERS = re.compile(
+    "managedLedger|allowAutoTopicCreation|backlogQuota|brokerDelete|brokerDeduplication|"
+    "defaultRetention|systemTopicEnabled|topicLevelPolicies"
+)
+"""Matches names of other settings that no other part of Pulsar has, so that a file is a broker's
+even if all its settings of load balancing have their defaults.
+"""
+
 NOTHING_READ = SettingsRead({}, {})
 
 FORMS = (
@@ -65,8 +73,8 @@ def read_settings(
     """Read a file's settings as the given release does.
 
     A setting with an empty value counts as not set, as in a broker. `as_broker` is that of
-    `read_entries`. Errors: `BadSetting`, also if no setting is about load balancing, because it is
-    then probably the wrong file, unless another one completes it (`alone` is false).
+    `read_entries`. Errors: `BadSetting`, also if it has no setting of a broker, because it is then
+    probably the wrong file, unless another one completes it (`alone` is false).
     """
     try:
         text = file.read_text("utf-8")
@@ -79,7 +87,8 @@ def read_settings(
     ignored = [one for one in given if _is_ignored(one, release)]
     found = read_entries((one for one in given if one not in ignored), release, as_broker=as_broker)
     found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
-    if alone and not (found.values or found.unused or found.unreadable):
+    own = any(OF_BROKERS.match(one.name) for one in given)
+    if alone and not (found.values or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
     return replace(found, unread=unread)

@@ -58,6 +58,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
     balance_lines,
+    is_consumed,
     load_data,
     with_policies,
 )
@@ -65,6 +66,7 @@ from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
     example_lines,
+    in_version,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
@@ -110,7 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="CASE.json|FOLDER|ID",
         help="a saved case, questions in the format of ask (- for standard input), a folder of "
-        "load reports as for the case command, or a worked example",
+        "load reports as for the case command, what pulsar-client consume prints of the topics "
+        "with load data, or a worked example",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
@@ -170,10 +173,12 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
             "explain takes either a CASE.json, a folder of load reports, --metrics FILE, --from "
             "URL, --example ID or --log FILE"
         )
-    from_cluster = args.metrics or args.url or _is_folder(args.case)
-    _check_options(args, () if from_cluster else OF_SOURCES, "a cluster's reports or metrics")
-    _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
+    from_cluster = args.metrics or args.url or _is_of_cluster(args.case)
     is_example = args.example is not None or _is_example(args.case)
+    of_version = args.release if not (from_cluster or is_example or args.log) else None
+    others = tuple(one for one in OF_SOURCES if one != "release" or of_version is None)
+    _check_options(args, () if from_cluster else others, "a cluster's reports or metrics")
+    _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
     if args.as_case and not is_example:
         how = "make one of a cluster with the case command" if from_cluster else "leave it out"
         raise BadCase(f"--as-case is for worked examples, to print them as cases; {how}")
@@ -197,6 +202,10 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     answered = []
     for number, provided in enumerate(provided_questions(args.case)):
         yield from ("", provided.place) if number else ()
+        if of_version:
+            provided, notes = in_version(provided, of_version)
+            for note in notes if not number else ():
+                print_note(note)
         answered.append((yield from case_lines(provided, wanted)))
     return any(answered)
 
@@ -213,9 +222,10 @@ def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) 
         raise BadCase(f"{named}: {', '.join(given)} {verb} for {source}; leave {them} out")
 
 
-def _is_folder(name: str | None) -> bool:
+def _is_of_cluster(name: str | None) -> bool:
+    """True if the name is that of a folder, or of a file with messages of a load data topic."""
     with suppress(OSError):  # The text may be too long for a file name.
-        return name is not None and Path(name).is_dir()
+        return name is not None and (Path(name).is_dir() or is_consumed(Path(name)))
     return False
 
 

@@ -155,6 +155,7 @@ def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool
 
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
+    from pulsar_conformance.conformance.cases.effects import STOPPED
     from pulsar_conformance.conformance.cases.settings import DYNAMIC
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
@@ -178,15 +179,17 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
     if unknown:
         yield "not known", unknown
+    runs = found.running()
+    stops = any(not one.place.endswith(DYNAMIC) for one in found.unreadable)
     unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
     if unreadable:
-        stops = any(not one.place.endswith(DYNAMIC) for one in found.unreadable)
         yield "cannot be read" + (", so the broker does not start" if stops else ""), unreadable
     misread = [f"{one.name} ({one.place}): {one.why}" for one in found.misread]
     if misread:
         yield "taken for another value", misread
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
+    if without or not stops:
+        yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new))
@@ -212,11 +215,11 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     itself = numbers_of(found.version) == numbers_of(release)
     of_release = f"of Pulsar {release}" + ("" if itself else ", which are assumed")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
-    yield (f"in force, with the defaults {of_release}" if rows else none), rows
+    once = " once the broker starts" if stops or runs.manager == STOPPED else ""
+    yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
-    runs = found.running()
     told = {runs.culprit: f" (not the default: {runs.problem})"} if runs.instead else {}
     defaults = [
         f"{name} = {short_value(value)}{told.get(name, '')}"

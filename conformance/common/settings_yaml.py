@@ -234,7 +234,7 @@ def _helm(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     for one in helm_values(node):
         yield from _walk(one, replace(scope, path=(), resource=False, of_helm=True))
     for one in items_of(children(node).get("valueFiles")):
-        why = "it is not read; give that file with --conf"
+        why = "it is not read; give that file instead"
         yield FoundInYAML(scope.place(one), scalar(one), "", scope.source, why, True)
 
 
@@ -268,7 +268,7 @@ def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
                 secret = scalar(children(volume.get("secret")).get("secretName"))
                 named = f"{SECRET} {secret}" if secret else f"volume {name}"
                 named = f"ConfigMap {config}" if config else named
-                why = f"it is mounted at {path} and not read; give that file with --conf"
+                why = f"it is mounted at {path} and not read; give that file instead"
                 yield FoundInYAML(scope.place(mount), named, "", scope.source, why, True)
 
 
@@ -317,12 +317,12 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         files = known["env_file"]
         for one in items_of(files) or [files]:
             named = scalar(one) or scalar(children(one).get("path"))
-            why = "it is not read; give that file with --conf"
+            why = "it is not read; give that file instead"
             yield FoundInYAML(scope.place(one), f"env_file {named}", "", scope.source, why, True)
     for one in items_of(known.get("volumes")):
         path = scalar(one) or scalar(children(one).get("target"))
         if MOUNTED.fullmatch(path):
-            why = "it is mounted and not read; give that file with --conf"
+            why = "it is mounted and not read; give that file instead"
             yield FoundInYAML(scope.place(one), path, "", scope.source, why, True)
     yield from _started(node, _walk(node, scope), scope)
 

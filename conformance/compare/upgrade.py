@@ -95,7 +95,7 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
         yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
     elif after.manager != before.manager:
         yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
-    elif before.culprit or after.culprit:
+    elif after.manager != STOPPED and (before.culprit or after.culprit):
         pairs = [(before.shedding, after.shedding)]
         pairs += [(before.placement, after.placement)] if after.manager == MODULAR else []
         for old, new in pairs:

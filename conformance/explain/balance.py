@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
 from pulsar_conformance.conformance.cases.placing import Constraints
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -42,6 +44,9 @@ LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
+CONSUMED = re.compile(r"^key:\[(.*?)\], properties:\[.*?\], content:(\{.*\})\s*$", re.MULTILINE)
+"""Matches a message of a load data topic, as pulsar-client consume prints it."""
+
 WRITTEN = "updatedAt"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
@@ -52,12 +57,48 @@ EARLIEST = "3.0.0"
 """The first version with an extensible load manager, whose rules are those before all changes."""
 
 
+def is_consumed(file: Path) -> bool:
+    """True if a file has load data as pulsar-client consume prints it."""
+    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
+
+
+def consumed_load_data(file: Path) -> LoadData:
+    """Read load data and top bundles that pulsar-client consume printed; the last of each broker
+    counts. Errors: `BadSnapshot`.
+    """
+    brokers: dict[str, Any] = {}
+    top: dict[str, Any] = {}
+    for found in CONSUMED.finditer(file.read_text("utf-8", "replace")):
+        try:
+            content = parse_line(found[2].encode())
+        except NotJSON as error:
+            raise BadSnapshot(f"{file}: the message of {found[1]} {error}") from None
+        (top if TOP in content else brokers)[found[1]] = content
+    _check_loads(brokers, dict.fromkeys(brokers, file))
+    if alone := [name for name in top if name not in brokers]:
+        raise BadSnapshot(
+            f"{file}: it has the top bundles of {alone[0]} and not its load data; append what "
+            "pulsar-client consume prints of loadbalancer-broker-load-data"
+        )
+    return parsed_load_data(brokers, top)
+
+
+def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
+    """Raise `BadSnapshot` for load data without a number that decides."""
+    for name, one in brokers.items():
+        for key in (LOAD, TRAFFIC):
+            if not isinstance(one.get(key), int | float):
+                raise BadSnapshot(f"{paths[name]}: {key} of {name} is not a number")
+
+
 def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
-    """Read a folder of load data of the extensible load manager.
+    """Read a folder of load data of the extensible load manager, or what its topics contain.
 
     None if its files are of another kind, such as load reports. `given`: files of the folder that
     are read for another purpose. Errors: `BadSnapshot`.
     """
+    if is_consumed(folder):
+        return consumed_load_data(folder)
     if not folder.is_dir():
         return None
     found, notes = saved_files(folder, given)
@@ -67,10 +108,7 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     brokers = {name: data for name, data in files.items() if name not in top}
     if not all(isinstance(one, dict) and EXTENSIBLE & {*one} for one in brokers.values()):
         return None
-    for name, one in brokers.items():
-        for key in (LOAD, TRAFFIC):
-            if not isinstance(one.get(key), int | float):
-                raise BadSnapshot(f"{paths[name]}: {key} is not a number")
+    _check_loads(brokers, paths)
     for name in top:
         if name.removesuffix(SUFFIX) not in brokers:
             raise BadSnapshot(

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
-from pulsar_conformance.conformance.cases.settings import with_settings
+from pulsar_conformance.conformance.cases.settings import takes_settings, with_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
@@ -44,6 +44,16 @@ from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.specs.broker import broker_settings
+from pulsar_conformance.specs.judged import (
+    STRATEGY,
+    caveat,
+    default_in_version,
+    judged_version,
+    nearest_profile,
+    version_of_released,
+    way_clause,
+)
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
@@ -124,6 +134,38 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     if options.profile is None:
         yield from other_decisions(trial, model)
     return any("unsupported" not in one.answer for one in derived)
+
+
+def in_version(
+    provided: ProvidedQuestions, version: str
+) -> tuple[ProvidedQuestions, tuple[str, ...]]:
+    """Return questions as a version of Pulsar is asked them, and notes on how it differs.
+
+    Errors: `BadCase` if no profile decides as it does, `specs.UnknownName` for no version.
+    """
+    profile, judged = nearest_profile(version), judged_version(version)
+    notes = [*filter(None, [caveat(version)]), f"Pulsar {version} is explained by {profile}"]
+    if judged is None:
+        return replace(provided, profile=profile, readings={}, ways={}), tuple(notes)
+    questions, told = [], [way_clause(*one) for one in judged.ways.items()]
+    for operation, case in provided.trial.questions:
+        if takes_settings(operation) and isinstance(case, dict):
+            settings = case.get("settings") or {}
+            named = case.get("strategy") or settings.get(STRATEGY)
+            named = named or default_in_version(broker_settings()[STRATEGY], version)
+            strategy = str(named).rpartition(".")[2]
+            if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
+                raise BadCase(
+                    f"{provided.place}: no profile decides as {strategy} of Pulsar {version}: "
+                    f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
+                )
+            told = [*judged.differences(settings)]
+            case = {**case, "settings": judged.adapted(settings)}
+        questions.append(Question(operation, case))
+    trial = Trial(tuple(questions), provided.trial.before)
+    notes += (f"Pulsar {version} differs from {profile}: {one}" for one in told)
+    asked = replace(provided, trial=trial, profile=profile, readings={}, ways=judged.ways)
+    return asked, tuple(notes)
 
 
 def _check_focus(place: str, trial: Trial, focus: Focus) -> None:

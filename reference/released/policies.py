@@ -17,10 +17,10 @@ CHANGE, WAY = "policy.changed", "policy-change"
 def changed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """Return the namespaces that a changed isolation policy unloads."""
     way = release.ways[WAY]
-    if way == "unscoped":
-        why = f"{release.title}: it has no unload scopes"
+    if way == "unscoped" or (way == "all-of-new" and case["scope"] is not None):
+        why = f"{release.title}: {release.means(WAY)}"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    if way != "of-new":
+    if way not in ("of-new", "all-of-new"):
         return answers.ANSWERS[CHANGE](context, case)
     old, new = case["old"], case["new"]
     matching = [one for one in case["namespaces"] if matches_any(new["namespaces"], one)]

@@ -70,6 +70,10 @@ class ReleasedWays:
             return ""
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
+    def means(self, way: str) -> str:
+        """Return what a way's alternative says that the release does."""
+        return specs.load().ways[way].alternatives[self.ways[way]].means
+
     def place(self, way: str) -> str:
         """Return the class and method of a way's alternative in the release's source."""
         return specs.load().ways[way].alternatives[self.ways[way]].place

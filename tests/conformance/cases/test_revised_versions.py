@@ -168,7 +168,8 @@ def test_from_when_on_the_two_settings_of_avg_shedder_are_compared(version, pair
     [
         *((one, "kept-averages", "first-broker") for one in ("2.10.5", "2.11.2", "3.0.1", "3.1.0")),
         *((one, "kept-averages", "all") for one in ("2.10.4", "2.11.3", "3.0.2", "3.1.1", "3.2.0")),
-        *((one, "policy-change", "unscoped") for one in ("2.10.5", "3.0.6", "3.2.4", "3.3.1")),
+        *((one, "policy-change", "unscoped") for one in ("2.4.2", "2.10.5")),
+        *((one, "policy-change", "all-of-new") for one in ("2.11.0", "3.0.6", "3.2.4", "3.3.1")),
         *((one, "policy-change", "of-new") for one in ("3.0.7", "3.0.12", "3.3.2", "3.3.6")),
         *((one, "policy-change", "of-both") for one in ("4.0.0", "4.2.4")),
         *((one, "average-order", "whole-points") for one in ("3.3.6", "4.0.7", "4.1.1")),
@@ -214,6 +215,12 @@ def test_a_changed_policy_unloads_what_the_new_one_selects(scope, old_releases, 
     for profile in ("released-4.0", "released-4.2", "documented-4.0"):
         assert Model(profile).answer("policy.changed", case) == {"unload": later}
     assert "unsupported" in Model("released-2.10").answer("policy.changed", case)
+    before = Model("released-3.0").with_ways({"policy-change": "all-of-new"})
+    answer = before.answer("policy.changed", case)
+    if scope is None:  # ClustersBase of 2.11.0 knows no scopes.
+        assert answer == {"unload": ["t/b", "t/c"]}
+    else:
+        assert "All that the new policy selects" in answer["unsupported"]
 
 
 def test_other_brokers_in_a_policy_unload_all_that_the_new_one_selects():

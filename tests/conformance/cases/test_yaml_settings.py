@@ -133,7 +133,7 @@ def test_a_file_that_contains_itself_is_refused(read):
 def test_environment_files_are_named(read, files):
     found = read(compose(broker=service(f"{INTERVAL}: 5", f"env_file: {files}, ")))
     [note] = found.notes()
-    assert note.endswith(":2: env_file a.env: it is not read; give that file with --conf")
+    assert note.endswith(":2: env_file a.env: it is not read; give that file instead")
 
 
 def test_environments_from_other_resources_are_named(read):
@@ -178,7 +178,7 @@ def mounting(volume):
 )
 def test_mounts_in_place_of_the_settings_are_named(read, volume, named):
     [one] = read(mounting(volume)).unread
-    why = "it is mounted at /pulsar/conf/broker.conf and not read; give that file with --conf"
+    why = "it is mounted at /pulsar/conf/broker.conf and not read; give that file instead"
     assert (one.name, one.why) == (named, why)
     assert read(mounting(volume).replace("/pulsar/conf/", "/pulsar/logs/")).unread == ()
 
@@ -196,7 +196,7 @@ def test_mounts_of_a_compose_file_are_named(read, volume):
     volumes = f"volumes: ['{volume}'], " if volume[0] == "." else f"volumes: [{volume}], "
     [one] = read(compose(broker=service(f"{INTERVAL}: 5", volumes))).unread
     assert "/pulsar/conf" in one.name
-    assert one.why == "it is mounted and not read; give that file with --conf"
+    assert one.why == "it is mounted and not read; give that file instead"
 
 
 def test_values_from_elsewhere_are_named(read):

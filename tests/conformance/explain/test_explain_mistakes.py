@@ -114,7 +114,7 @@ MISTAKES = {
     "a bundle to place in a case": (
         LEGAL,
         ("--place", QUARTERS[0], "--release", "4.2.4"),
-        "case.json: --place, --release are for a cluster's reports or metrics; leave them out",
+        "case.json: --place is for a cluster's reports or metrics; leave it out",
     ),
     "bundle data beside a case": (
         LEGAL,

@@ -1,0 +1,162 @@
+"""Settings that count although others switch their usual purpose off, and files without any."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.broker import broker_settings
+from pulsar_conformance.specs.judged import default_in_version, has_setting
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+AVERAGE = f"{PACKAGE}impl.AvgShedder"
+STRATEGY, PLACEMENT = "loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy"
+PAIR = f"{STRATEGY}={AVERAGE}\n{PLACEMENT}={AVERAGE}\n"
+OFF = ("loadBalancerSheddingEnabled=false\n", "loadBalancerEnabled=false\n")
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """Return the status and what `settings` says of a file, on one line."""
+
+    def ask(text, *options, name="broker.conf"):
+        file = tmp_path / name
+        file.write_text(text, "utf-8")
+        status = main(["settings", str(file), *options])
+        out, err = capsys.readouterr()
+        return status, " ".join((out + err).split())
+
+    return ask
+
+
+# ModularLoadManagerImpl.initialize compares the two classes whatever is switched off.
+@pytest.mark.parametrize("off", OFF)
+@pytest.mark.parametrize("version", ["4.0.7", "4.2.4"])
+def test_the_strategy_that_a_placement_strategy_has_to_agree_with_counts(told, off, version):
+    status, out = told(PAIR + off, "--release", version)
+    assert status == 0
+    assert f"{STRATEGY} = AvgShedder" in out.partition("in force")[2]
+
+
+@pytest.mark.parametrize("off", OFF)
+def test_other_strategies_do_not_count_if_nothing_is_shed(told, off):
+    status, out = told(f"{STRATEGY}={PACKAGE}impl.UniformLoadShedder\n{off}", "--release", "4.0.7")
+    assert status == 1
+    assert f"{STRATEGY} (" in out.partition("in force")[0]
+
+
+def test_an_upgrade_of_a_broker_that_never_starts_changes_no_strategy(told):
+    text = f"loadManagerClassName={PACKAGE}extensions.ModularLoadManagerImpl\n"
+    _, out = told(text, "--release", "4.2.4", "--to", "5.0.0")
+    assert "runs instead of" not in out
+    assert "the default becomes 32, from 4" in out
+
+
+def test_what_would_be_in_force_is_not_told_of_a_broker_that_does_not_start(told):
+    _, out = told("loadBalancerBrokerMaxTopics=5 # few\nloadBalancerEnabled=true\n")
+    assert "cannot be read, so the broker does not start" in out
+    assert "every setting that differs" not in out
+    assert "in force once the broker starts" in out
+
+
+def test_a_comment_after_the_number_of_another_part_is_told(told):
+    text = "loadBalancerEnabled=true\ndefaultRetentionTimeInMinutes=10080  # 7 days\n"
+    status, out = told(text, "--release", "4.0.7")
+    assert status == 1
+    assert "10080 # 7 days: the comment is a part of the value" in out
+    status, out = told(text.replace("  # 7 days", ""), "--release", "4.0.7")
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("broker.conf", "managedLedgerDefaultEnsembleSize=2\n"),
+        ("values.yaml", "broker:\n  configData:\n    allowAutoTopicCreation: 'false'\n"),
+        (
+            "cluster.yaml",
+            "spec:\n  broker:\n    config:\n      managedLedgerDefaultAckQuorum: '2'\n",
+        ),
+    ],
+)
+def test_a_file_of_a_broker_may_leave_all_of_load_balancing_to_the_defaults(told, name, text):
+    status, out = told(text, "--release", "4.0.7", name=name)
+    assert status == 0
+    assert "nothing that is set is in force; the defaults are those of Pulsar 4.0.7" in out
+    assert "not listed: 1 setting of other parts of the broker" in out
+
+
+# BrokerService registers a listener that creates the new load manager.
+def test_a_dynamic_load_manager_takes_over_at_once(told, tmp_path):
+    dynamic = tmp_path / "dynamic.json"
+    name = f"{PACKAGE}impl.SimpleLoadManagerImpl"
+    dynamic.write_text(json.dumps({"loadManagerClassName": name}), "utf-8")
+    _, out = told("loadBalancerEnabled=true\n", "--dynamic", str(dynamic), "--release", "3.0.7")
+    assert "a running broker switches to it at once" in out
+
+
+# ServiceConfiguration of 3.1.0 and 3.1.1, and of 4.0.1 and 4.0.6.
+def test_defaults_and_names_are_those_of_the_version_itself():
+    weight = broker_settings()["loadBalancerDirectMemoryResourceWeight"]
+    assert [default_in_version(weight, one) for one in ("3.1.0", "3.1.1")] == [1.0, 0.0]
+    overrides = broker_settings()["loadBalancerServiceUnitStateMaxConcurrentOverrides"]
+    assert [has_setting(overrides, one) for one in ("4.0.1", "4.0.6", "4.2.4")] == [
+        False,
+        True,
+        True,
+    ]
+
+
+CHANGED = {
+    "ask": "policy.changed",
+    "case": {
+        "scope": None,
+        "old": None,
+        "new": {
+            "namespaces": ["t/a"],
+            "primary": ["b1"],
+            "secondary": [],
+            "minLimit": 1,
+            "usageThreshold": 80,
+        },
+        "namespaces": ["t/a", "t/b"],
+    },
+}
+
+
+def test_a_finished_case_is_explained_as_a_version_decides(tmp_path, capsys):
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(CHANGED), "utf-8")
+    assert main(["explain", str(file), "--release", "3.0.6"]) == 0
+    out, err = (" ".join(text.split()) for text in capsys.readouterr())
+    assert "unload t/a" in out
+    assert "Pulsar 3.0.6 differs from released-3.0: Which namespaces does a change" in err
+
+
+def test_a_case_of_shedding_has_the_defaults_of_its_version(tmp_path, capsys):
+    folder = ROOT / "fixtures" / "reports" / "full-direct-memory"
+    assert main(["case", str(folder), "--release", "3.0.7"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(one), "utf-8")
+    found = {}
+    for version in ("3.1.0", "3.1.1"):
+        assert main(["explain", str(file), "--release", version]) == 0
+        found[version] = " ".join(capsys.readouterr().out.split())
+    assert "unload nothing" not in found["3.1.0"].partition("answer")[2].partition("other")[0]
+    assert "nothing" in found["3.1.1"].partition("answer")[2].partition("other")[0]
+
+
+# TransferShedder of 3.2.2 has no profile of its own (apache/pulsar#22321).
+def test_a_strategy_that_no_profile_decides_like_is_refused(tmp_path, capsys):
+    case = {
+        "brokers": {"b1": {"bundles": []}},
+        "strategy": f"{PACKAGE}extensions.scheduler.TransferShedder",
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
+    assert main(["explain", str(file), "--release", "3.2.2"]) == 2
+    assert "no profile decides as TransferShedder of Pulsar 3.2.2" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -1,0 +1,130 @@
+"""Load data of the extensible load manager as operators have them: metrics and messages."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+EXTENSIBLE = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
+MANAGER = f"loadManagerClassName={EXTENSIBLE}"
+USAGES = {"cpu": 10, "memory": 95, "directMemory": 2, "bandwidth_in": 3, "bandwidth_out": 4}
+
+
+def metrics_of(broker, smoothed, **usages):
+    lines = [
+        f'pulsar_lb_{name}_usage{{broker="{broker}",metric="loadBalancing"}} {usage}.0'
+        for name, usage in {**USAGES, **usages}.items()
+    ]
+    feature = f'{{broker="{broker}",feature="max_ema",metric="loadBalancing"}}'
+    maximum = f'{{broker="{broker}",feature="max",metric="loadBalancing"}}'
+    lines += [f"pulsar_lb_resource_usage{feature} {smoothed}"] if smoothed is not None else []
+    return "\n".join([*lines, f"pulsar_lb_resource_usage{maximum} 0.95"]) + "\n"
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Return the status, the explanation and the notes for metrics, each on one line."""
+
+    def ask(text, *options, command="explain"):
+        file = tmp_path / "metrics.txt"
+        file.write_text(text, "utf-8")
+        status = main([command, "--metrics", str(file), *options])
+        out, err = capsys.readouterr()
+        return status, " ".join(out.split()), " ".join(err.split())
+
+    return ask
+
+
+BOTH = metrics_of("b1", 0.30) + metrics_of("b2", 0.90, memory=90)
+
+
+# The smoothed usage of a broker is the one that it reports as max_ema, not that of this moment.
+def test_the_smoothed_usage_of_the_metrics_is_the_one_that_decides(explained):
+    status, out, err = explained(BOTH, "--release", "3.0.7", "--setting", MANAGER)
+    assert status == 0
+    assert "b1 95 % of memory; smoothed 30 %" in out
+    assert "b2 90 % of memory; smoothed 90 %" in out
+    assert "mean 60 %" in out
+    assert "usageHistory is unknown" not in err
+
+
+# By default, 0.9 of the smoothed usage is that of before: 0.1 x 95 % alone is more than 5 %.
+def test_a_smoothed_usage_that_nothing_explains_is_not_used(explained):
+    text = metrics_of("b1", 0.05) + metrics_of("b2", 0.90, memory=90)
+    status, out, err = explained(text, "--release", "3.0.7", "--setting", MANAGER)
+    assert status == 0
+    assert "max_ema is 5 %, which no history explains with a weighted usage of 95 % now" in err
+    assert "b1 95 % of memory; smoothed 95 %" in out
+
+
+def test_metrics_of_the_extensible_manager_are_not_explained_as_the_modular_ones(explained):
+    status, out, err = explained(BOTH, "--release", "3.0.7")
+    assert (status, out) == (2, "")
+    assert "only the extensible load manager writes pulsar_lb_resource_usage" in err
+    assert f"--setting {MANAGER}" in err
+
+
+def test_the_largest_usage_of_a_report_is_no_question_for_the_extensible_manager(explained):
+    options = ("--operation", "usage.max", "--release", "3.0.7", "--setting", MANAGER)
+    status, out, err = explained(BOTH, *options, command="case")
+    assert (status, out) == (2, "")
+    assert "usage.max is about the modular and the simple load manager" in err
+
+
+def test_metrics_without_a_smoothed_usage_are_read_as_before(explained):
+    text = metrics_of("b1", None) + metrics_of("b2", None)
+    status, out, _ = explained(text, "--release", "3.0.7")
+    assert status == 0
+    assert "b1" in out
+
+
+LOAD = {"weightedMaxEMA": 0.9, "msgThroughputEMA": 9e6, "bundleCount": 2, "updatedAt": 1000}
+TOP = [
+    {"bundleName": "t/n/0x00000000_0x40000000", "stats": {"msgThroughputIn": 3e6}},
+    {"bundleName": "t/n/0x40000000_0x80000000", "stats": {"msgThroughputIn": 6e6}},
+]
+
+
+def message(broker, content):
+    return f"key:[{broker}], properties:[], content:{json.dumps(content)}"
+
+
+@pytest.fixture
+def consumed(tmp_path, capsys):
+    """Return the status, the explanation and the notes for a file of messages, on one line each."""
+
+    def ask(*lines):
+        file = tmp_path / "consumed.log"
+        file.write_text("\n".join(["2026-01-01 INFO Connected", *lines]) + "\n", "utf-8")
+        status = main(["explain", str(file), "--release", "4.0.7"])
+        out, err = capsys.readouterr()
+        return status, " ".join(out.split()), " ".join(err.split())
+
+    return ask
+
+
+def test_what_a_consumer_prints_of_the_topics_is_read(consumed):
+    idle = {**LOAD, "weightedMaxEMA": 0.1, "msgThroughputEMA": 0}
+    status, out, _ = consumed(
+        message("b1:8080", {**LOAD, "weightedMaxEMA": 0.2}),
+        "----- got message -----",
+        message("b1:8080", LOAD),
+        message("b2:8080", idle),
+        message("b1:8080", {"topBundlesLoadData": TOP}),
+        message("b2:8080", {"topBundlesLoadData": []}),
+    )
+    assert status == 0
+    assert "b1:8080 90 % b2:8080 10 %" in out
+    assert "t/n/0x00000000_0x40000000" in out
+
+
+def test_top_bundles_of_a_broker_without_load_data_are_told(consumed):
+    status, _, err = consumed(message("b1:8080", {"topBundlesLoadData": TOP}))
+    assert status == 2
+    assert "top bundles of b1:8080 and not its load data" in err
+
+
+def test_a_message_that_is_cut_is_told(consumed):
+    status, _, err = consumed(message("b1:8080", LOAD).replace("0.9", "0..9"))
+    assert status == 2
+    assert "the message of b1:8080" in err
