@@ -129,7 +129,7 @@ class SparkConnection(Connection):
         from pulsar_conformance.adapters.spark.cases import answers_as_json
 
         spark = self._running_spark()
-        cases = spark.session.createDataFrame(_table(texts)).repartition("cycle")
+        cases = spark.session_for(len(texts)).createDataFrame(_table(texts)).repartition("cycle")
         plan = answers_as_json(cases, self._operations[operation], self._chosen)
         rows = self._collect_answers(spark, plan, operation, len(texts))
         del cases, plan

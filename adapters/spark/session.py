@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import SPARK_EXTRA, pyspark_problem, spark_problem
 from pulsar_conformance.adapters.spark.background import background, within
-from pulsar_conformance.adapters.spark.configuring import configure
+from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SUBMITTED = "submitted"
@@ -35,6 +35,12 @@ REACHED_WITHIN = 5.0
 ENDS_WITHIN = 10.0
 """Seconds that a session may take to end before it is no longer waited for."""
 
+COMPILED_FROM = 250
+"""Number of cases from which on compiled plans take less CPU time than interpreted ones.
+
+Measured on a run with 24 jobs, of which 13 have fewer cases: 43 s of Java's CPU time instead of 50.
+"""
+
 Session = Any
 """A `pyspark.sql.SparkSession`, classic or of Spark Connect; only their common API is used."""
 
@@ -48,6 +54,24 @@ class Spark:
     version: str
     users: int = 0
     log: Log | None = None
+    _interpreted: Session | None = None
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def session_for(self, cases: int) -> Session:
+        """Return the session that answers this number of cases with the least CPU time.
+
+        Few cases are answered by interpreted plans: compiling them would take longer. Plans of a
+        Spark Connect server are always compiled.
+        """
+        if cases >= COMPILED_FROM:
+            return self.session
+        with self._turn:
+            if self._interpreted is None:
+                other = separate_session(self.session)
+                if other is not None:
+                    configure(other, INTERPRETED)
+                self._interpreted = other or self.session
+            return self._interpreted
 
     @property
     def title(self) -> str:
@@ -55,9 +79,10 @@ class Spark:
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
-        """Cancel the session's current work."""
-        with suppress(Exception):
-            within(ENDS_WITHIN, self.session.interruptAll)
+        """Cancel the current work of all sessions."""
+        for one in filter(None, (self.session, self._interpreted)):
+            with suppress(Exception):
+                within(ENDS_WITHIN, one.interruptAll)
 
     def defer_freeing(self) -> None:
         """Keep all Java objects until others go on to use this session, or another one starts."""

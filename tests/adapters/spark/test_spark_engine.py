@@ -9,6 +9,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import connection as asking
+from pulsar_conformance.adapters.spark import session
+from pulsar_conformance.adapters.spark.session import COMPILED_FROM
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -46,6 +48,20 @@ def test_every_example_is_answered(connection):
     for operation in connection.hello.operations:
         answers = connection.ask(operation, EXAMPLES[operation])
         assert not any({"failed", "unsupported"} & set(answer) for answer in answers)
+
+
+# Both kinds of plans give each answer; compiling a plan for few cases takes longer than they do.
+def test_few_cases_are_answered_by_interpreted_plans(connection, spark, monkeypatch):
+    mode = "spark.sql.codegen.factoryMode"
+    few, many = spark.session_for(COMPILED_FROM - 1), spark.session_for(COMPILED_FROM)
+    assert (few.conf.get(mode), many.conf.get(mode)) == ("NO_CODEGEN", "FALLBACK")
+    assert spark.session_for(1) is few
+    assert many is spark.session
+    cases = EXAMPLES["shed.select"]
+    assert len(cases) < COMPILED_FROM
+    answers = connection.ask("shed.select", cases)
+    monkeypatch.setattr(session, "COMPILED_FROM", 1)
+    assert connection.ask("shed.select", cases) == answers
 
 
 def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
