@@ -28,6 +28,12 @@ from pulsar_conformance.specs.judged import (
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
+SPLITTING = "loadBalancerAutoBundleSplitEnabled"
+FLOW = "flow_or_qps_equally_divide"
+FLOW_LIMITS = tuple(
+    f"loadBalancerNamespaceBundleMax{one}" for one in ("MsgRate", "BandwidthMbytes")
+)
+"""Limits by which this algorithm also cuts a bundle that is split by hand."""
 HEAP = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
 WEIGHT, NEUTRAL = "ResourceWeight", 1
@@ -342,13 +348,14 @@ def _why_off(
         return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
     if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING:
         switch = ""  # Its reports are written all the same.
-    if switch and values.get(BALANCING) is False:
-        return f"{BALANCING} is false"
-    if switch and values.get(switch) is False:
-        return f"{switch} is false"
+    if setting.name == SPLITTING and manager == EXTENSIBLE:
+        switch = BALANCING  # SplitScheduler asks for both.
+    off = [one for one in (BALANCING, switch) if switch and values.get(one) is False]
+    algorithm = _short(_full(values, ALGORITHM, release))
+    if off and not (setting.name in FLOW_LIMITS and algorithm == FLOW):
+        return f"{off[0]} is false"
     if setting.placement and manager == MODULAR and placement != setting.placement:
         return f"it belongs to {setting.placement}, and {placement} is set"
-    algorithm = _short(_full(values, ALGORITHM, release))
     if setting.algorithm and algorithm != setting.algorithm:
         return f"it belongs to {setting.algorithm}, and {algorithm} is set"
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from pulsar_conformance.conformance.bundles.operations import LOCATE
@@ -59,6 +60,9 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
     if len(placed) <= MAX_TOPICS:
         most = max(found.values())
         taken = [share for share in shares.values() if share]
+        if most == ceil(len(placed) / len(taken)):
+            yield f"  No spread has fewer topics {where.replace('one', 'the fullest')}."
+            return
         share = 1 - probability_of_at_most(most - 1, len(placed), taken)
         yield from paragraph(
             f"If {counted(len(placed), 'name')} were hashed at random, the probability of {most} "

@@ -108,6 +108,53 @@ def test_defaults_and_names_are_those_of_the_version_itself():
     ]
 
 
+SIMPLE = f"loadManagerClassName={PACKAGE}impl.SimpleLoadManagerImpl\n"
+EXTENSIBLE = f"loadManagerClassName={PACKAGE}extensions.ExtensibleLoadManagerImpl\n"
+
+
+# BrokerMaxTopicCountFilter, BrokerVersionFilter, LoadManagerShared and TopKBundles of 4.2.4 have no
+# user in SimpleLoadManagerImpl.
+@pytest.mark.parametrize(
+    "line",
+    [
+        "loadBalancerBrokerMaxTopics=5",
+        "preferLaterVersions=true",
+        "failureDomainsEnabled=true",
+        "loadBalancerSheddingExcludedNamespaces=t/n",
+    ],
+)
+def test_the_simple_load_manager_has_no_filters(told, line):
+    status, out = told(f"{SIMPLE}{line}\n", "--release", "4.2.4")
+    assert status == 1
+    assert "it belongs to the modular or extensible load manager" in out
+    for manager in ("", EXTENSIBLE):
+        assert told(f"{manager}{line}\n", "--release", "4.2.4")[0] == 0
+
+
+# SplitScheduler.isLoadBalancerAutoBundleSplitEnabled; ModularLoadManagerImpl asks for one alone.
+def test_the_extensible_manager_splits_only_while_it_balances(told):
+    lines = "loadBalancerEnabled=false\nloadBalancerNamespaceMaximumBundles=8\n"
+    _, out = told(f"{EXTENSIBLE}{lines}", "--release", "4.2.4")
+    assert "loadBalancerNamespaceMaximumBundles (" in out.partition("in force")[0]
+    on = f"{lines}loadBalancerAutoBundleSplitEnabled=true\n"
+    _, out = told(f"{EXTENSIBLE}{on}", "--release", "4.2.4")
+    assert "loadBalancerAutoBundleSplitEnabled = true" not in out
+    _, out = told(on, "--release", "4.2.4")
+    assert "loadBalancerAutoBundleSplitEnabled = true" in out
+
+
+# NamespaceService.getBundleSplitOption has the limits of the default algorithm by traffic alone.
+@pytest.mark.parametrize(
+    ("algorithm", "status"), [("flow_or_qps_equally_divide", 0), ("range_equally_divide", 1)]
+)
+def test_limits_of_splits_by_traffic_count_for_splits_by_hand(told, algorithm, status):
+    text = (
+        "loadBalancerAutoBundleSplitEnabled=false\nloadBalancerNamespaceBundleMaxMsgRate=7\n"
+        f"defaultNamespaceBundleSplitAlgorithm={algorithm}\n"
+    )
+    assert told(text, "--release", "3.0.7")[0] == status
+
+
 CHANGED = {
     "ask": "policy.changed",
     "case": {

@@ -30,3 +30,16 @@ def test_topics_are_counted_by_bundle(explain):
     assert status == 0
     assert "topics in each bundle" in out
     assert "hashed at random, the probability of" in " ".join(out.split())
+
+
+def test_a_spread_as_even_as_can_be_is_called_so(explain):
+    topics = ["persistent://a/b/t-1", "persistent://a/b/t-2"]
+    edges = ["0x00000000", "0x80000000", "0xffffffff"]
+    for number in range(50):
+        topics = [f"persistent://a/b/t-{number}", f"persistent://a/b/u-{number}"]
+        case = {"boundaries": edges, "topics": topics}
+        _, out, _ = explain({"ask": "bundles.locate", "case": case})
+        if out.count("  1 topic") == 2:
+            break
+    assert "No spread has fewer topics in the fullest bundle." in out
+    assert "hashed at random" not in out
