@@ -10,6 +10,8 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import Entry, events_between
 from pulsar_conformance.audit.collect.sources import BadSource, Imported
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, manager_by_settings
+from pulsar_conformance.conformance.cases.metrics import SMOOTHED_METRIC
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.specs.text import counted
 
@@ -29,6 +31,13 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
     if not records:
         raise BadSource("the sources contain no load report, metric, log or history; give others")
+    named = [one["settings"] for _, one in records if one["kind"] == "settings"]
+    managers = map(manager_by_settings, [settings, *named])
+    if SMOOTHED_METRIC in found.kinds and EXTENSIBLE not in managers:
+        raise BadSource(
+            f"only the extensible load manager writes {SMOOTHED_METRIC}, and no settings name it; "
+            "give the broker's settings with --conf"
+        )
     first = min(at for at, _ in records)
     if settings:
         records.append((first, {"kind": "settings", "settings": dict(settings)}))

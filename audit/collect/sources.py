@@ -30,6 +30,7 @@ from pulsar_conformance.conformance.cases.load_reports import (
 from pulsar_conformance.conformance.cases.metrics import (
     BUNDLE_METRICS,
     RESOURCE_METRICS,
+    SMOOTHED_METRIC,
     add_sample,
     broker_in,
 )
@@ -59,7 +60,7 @@ class Imported:
     logged: list[datetime] = field(default_factory=list)
     """Times of log lines that belong to a shedding cycle."""
     kinds: set[str] = field(default_factory=set)
-    """Kinds of sources that were read: reports, metrics, counters, log, history."""
+    """Kinds of sources that were read: reports, metrics, counters, log, history; and a metric."""
     notes: list[str] = field(default_factory=list)
     undated: int = 0
     """Number of reports without a time."""
@@ -325,9 +326,9 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
     shed: defaultdict[datetime, float] = defaultdict(float)
     for one in series:
         labels = one.get("metric", {})
-        name = labels.get("__name__")
-        broker = broker_in(labels)
+        name, broker = labels.get("__name__"), broker_in(labels)
         found.cluster = found.cluster or labels.get("cluster", "")
+        found.kinds |= {SMOOTHED_METRIC} & {name}
         if name in SHED_COUNTERS:
             for stamp, value in _samples(one):
                 shed[stamp] += value

@@ -184,6 +184,21 @@ def test_the_count_of_splits_says_who_has_split(imported, tmp_path, count, cause
     assert split.get("cause") == cause
 
 
+# BrokerLoadData.toMetrics; the modular manager has no such metric.
+@pytest.mark.parametrize("manager", ["", "extensions.ExtensibleLoadManagerImpl"])
+def test_metrics_of_the_extensible_manager_need_its_settings(imported, tmp_path, manager):
+    now = [[START.timestamp(), "50"]]
+    names = ("pulsar_lb_cpu_usage", "pulsar_lb_resource_usage")
+    result = [{"metric": {"__name__": name, "broker": "b1"}, "values": now} for name in names]
+    (tmp_path / "query.json").write_text(json.dumps({"data": {"result": result}}))
+    conf = tmp_path / "broker.conf"
+    named = f"loadManagerClassName=org.apache.pulsar.broker.loadbalance.{manager}\n"
+    conf.write_text(f"loadBalancerEnabled=true\n{named if manager else ''}")
+    words = ["import", str(tmp_path / "query.json"), "--output", str(tmp_path / "out")]
+    assert main([*words, "--conf", str(conf)]) == (0 if manager else 2)
+    assert (tmp_path / "out").exists() == bool(manager)
+
+
 def test_the_znode_that_a_shell_prints_is_named_by_its_file(imported, tmp_path):
     for _, broker, one in REPORTS[:3]:
         text = f"Connecting to localhost:2181\nWATCHER::\n\n{json.dumps(one)}\n"
