@@ -183,6 +183,8 @@ class ProvidedQuestions:
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
     """Ways of a version that differ from its profile's."""
+    settings: str = ""
+    """The file with the settings, if it is another one."""
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
@@ -251,15 +253,17 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
     raise BadCase(f"{place}: its ways are not those of a release; leave them out")
 
 
-def derived_from(place: str, trial: Trial, model: Model) -> list[Derivation]:
+def derived_from(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:
     """Return the model's answer to each question with its derivation, in order.
 
-    Errors: `BadCase`, starting with `place`, if a case is invalid or lacks a setting.
+    Errors: `BadCase` if a case is invalid or lacks a setting, starting with `place`, or with the
+    file of the settings if these are invalid.
     """
     missing = missing_setting(trial, model.defaults)
     problem = bad_trial(trial, model.defaults)
     if problem and not missing:
-        raise BadCase(f"{place}: {problem}")
+        of_settings = settings and problem.startswith("case.settings")
+        raise BadCase(f"{settings if of_settings else place}: {problem}")
     if not missing:
         try:
             return [model.derive(*question) for question in trial.questions]

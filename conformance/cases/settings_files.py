@@ -179,8 +179,8 @@ def _refuse_program(file: Path, text: str) -> None:
     if file.suffix in TERRAFORM_FILES:
         place = f"{file}:{first[0] + 1}: {first[1]} is in" if first else f"{file}: it is"
         raise BadSetting(
-            f"{place} a Terraform file, which is not read; save the values it gives to the Helm "
-            "chart in a YAML file of their own"
+            f"{place} a Terraform file, which is not read; save the values or the manifest that it "
+            "applies as a YAML file"
         )
     if found := find_here_document(file, text):
         raise BadSetting(

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         check_case(found)
     asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model, taken = with_release_defaults(found.trial, asked)
-    derived_from(found.place, found.trial, model)
+    derived_from(found.source, found.trial, model, found.place)
     notes = [*found.notes, *unknown_history_notes(found.trial, model)]
     notes += unknown_unloads_notes(found.trial, model)
     notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]

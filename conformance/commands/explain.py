@@ -267,7 +267,9 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     wanted = ExplainOptions(
         args.profile, readings, what_if, focus, args.all, found.without_traffic, found.ports
     )
-    provided = ProvidedQuestions(found.place, found.trial, found.profile, {}, found.ways)
+    provided = ProvidedQuestions(
+        found.source, found.trial, found.profile, {}, found.ways, found.place
+    )
     answered = yield from case_lines(provided, wanted)
     if found.owned:
         question = found.trial.questions[0]

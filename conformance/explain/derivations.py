@@ -102,7 +102,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     if options.profile is None:
         asked = asked.with_ways(provided.ways)
     model, taken = with_release_defaults(trial, asked)
-    derived = derived_from(provided.place, trial, model)
+    derived = derived_from(provided.place, trial, model, provided.settings)
     undecided = _undecided_brokers(trial, model, options.unknown)
     if undecided:
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
