@@ -68,6 +68,24 @@ def json_content(path: Path) -> Any:
         raise BadSnapshot(f"{path}: it {error}") from None
 
 
+CONSUMED = re.compile(r"^key:\[(.*?)\], properties:\[.*?\], content:(\{.*\})\s*$", re.MULTILINE)
+"""Matches a message of a load data topic, as pulsar-client consume prints it."""
+
+
+def is_consumed(file: Path) -> bool:
+    """True if a file has load data as pulsar-client consume prints it."""
+    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
+
+
+def consumed_messages(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the broker and the content of each message that was printed. Errors: `BadSnapshot`."""
+    for found in CONSUMED.finditer(file.read_text("utf-8", "replace")):
+        try:
+            yield found[1], parse_line(found[2].encode())
+        except NotJSON as error:
+            raise BadSnapshot(f"{file}: the message of {found[1]} {error}") from None
+
+
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
 """Fields of a load report on which decisions depend."""
 

@@ -240,7 +240,7 @@ def made(
     unexplained: list[str] = []
     if args.metrics and running.manager == EXTENSIBLE:
         reports, unexplained = with_smoothed_usage(reports, settings, judging)
-    snapshot = Snapshot(reports, data, settings)
+    snapshot = Snapshot(reports, data, settings, running.manager)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += unexplained
     notes += () if args.release else _other_images(tags, versions)

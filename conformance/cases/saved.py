@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
-from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
 
@@ -251,6 +251,50 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
         if all(way is not None and taken in way.alternatives for way, taken in found):
             return given
     raise BadCase(f"{place}: its ways are not those of a release; leave them out")
+
+
+def in_version(
+    provided: ProvidedQuestions, version: str
+) -> tuple[ProvidedQuestions, tuple[str, ...]]:
+    """Return questions as a version of Pulsar is asked them, and notes on how it differs.
+
+    Errors: `BadCase` if no profile decides as it does, `specs.UnknownName` for no version.
+    """
+    from pulsar_conformance.conformance.cases.settings import takes_settings
+    from pulsar_conformance.specs.broker import broker_settings
+    from pulsar_conformance.specs.judged import (
+        STRATEGY,
+        caveat,
+        default_in_version,
+        judged_version,
+        nearest_profile,
+        version_of_released,
+        way_clause,
+    )
+
+    profile, judged = nearest_profile(version), judged_version(version)
+    notes = [*filter(None, [caveat(version)]), f"Pulsar {version} is explained by {profile}"]
+    if judged is None:
+        return replace(provided, profile=profile, readings={}, ways={}), tuple(notes)
+    questions, told = [], [way_clause(*one) for one in judged.ways.items()]
+    for operation, case in provided.trial.questions:
+        if takes_settings(operation) and isinstance(case, dict):
+            settings = case.get("settings") or {}
+            named = case.get("strategy") or settings.get(STRATEGY)
+            named = named or default_in_version(broker_settings()[STRATEGY], version)
+            strategy = str(named).rpartition(".")[2]
+            if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
+                raise BadCase(
+                    f"{provided.place}: no profile decides as {strategy} of Pulsar {version}: "
+                    f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
+                )
+            told = [*judged.differences(settings)]
+            case = {**case, "settings": judged.adapted(settings)}
+        questions.append(Question(operation, case))
+    trial = Trial(tuple(questions), provided.trial.before)
+    notes += (f"Pulsar {version} differs from {profile}: {one}" for one in told)
+    asked = replace(provided, trial=trial, profile=profile, readings={}, ways=judged.ways)
+    return asked, tuple(notes)
 
 
 def derived_from(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
+from pulsar_conformance.conformance.cases.effects import EXTENSIBLE
 from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     SavedReport,
@@ -86,6 +87,8 @@ class Snapshot:
     reported: Mapping[str, SavedReport]
     data: Mapping[str, Json]
     settings: Mapping[str, Any]
+    manager: str = ""
+    """The kind of load manager that runs; empty if that is not known."""
 
     @cached_property
     def brokers(self) -> dict[str, Json]:
@@ -151,7 +154,9 @@ class Snapshot:
             yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):
             absent = "the metrics name no bundles, so the case has no traffic"
-            if self.settings.get(EXPOSED) is True:
+            if self.manager == EXTENSIBLE:
+                yield f"{absent}: the extensible load manager exposes none of its bundles"
+            elif self.settings.get(EXPOSED) is True:
                 yield f"{absent}, although {EXPOSED}=true: save pulsar_bundle_* of each broker, too"
             else:
                 yield f"{absent}: set {EXPOSED}=true"

@@ -25,6 +25,7 @@ from pulsar_conformance.conformance.cases.effects import (
     what_runs,
     with_full_names,
 )
+from pulsar_conformance.conformance.cases.load_reports import is_consumed
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
     add_source_arguments,
@@ -38,6 +39,7 @@ from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
     content_of,
+    in_version,
     provided_questions,
 )
 from pulsar_conformance.conformance.cases.settings import (
@@ -58,7 +60,6 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
     balance_lines,
-    is_consumed,
     load_data,
     with_policies,
 )
@@ -66,7 +67,6 @@ from pulsar_conformance.conformance.explain.derivations import (
     ExplainOptions,
     case_lines,
     example_lines,
-    in_version,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines

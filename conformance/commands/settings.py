@@ -165,7 +165,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         target_of,
     )
     from pulsar_conformance.specs.broker import release_line
-    from pulsar_conformance.specs.judged import caveat, nearest_profile
+    from pulsar_conformance.specs.judged import caveat, judged_version, nearest_profile
     from pulsar_conformance.specs.versions import numbers_of
 
     release = release_compared(found)
@@ -213,7 +213,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         for name, (value, default) in in_force
     ]
     itself = numbers_of(found.version) == numbers_of(release)
-    of_release = f"of Pulsar {release}" + ("" if itself else ", which are assumed")
+    own = judged_version(found.version)
+    defaulted = found.version if own and own.defaults else release
+    of_release = f"of Pulsar {defaulted}" + ("" if itself or own else ", which are assumed")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops or runs.manager == STOPPED else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows

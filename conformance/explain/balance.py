@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.adapters.protocol import NotJSON, parse_line
-from pulsar_conformance.conformance.cases.load_reports import EXTENSIBLE, BadSnapshot, saved_files
+from pulsar_conformance.conformance.cases.load_reports import (
+    EXTENSIBLE,
+    BadSnapshot,
+    consumed_messages,
+    is_consumed,
+    saved_files,
+)
 from pulsar_conformance.conformance.cases.placing import Constraints
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
@@ -18,6 +22,7 @@ from pulsar_conformance.reference.released.load_data import (
     STAYS,
     BundleRow,
     LoadData,
+    LoadPair,
     LoadState,
     TransferRules,
     format_rate,
@@ -44,9 +49,6 @@ LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
-CONSUMED = re.compile(r"^key:\[(.*?)\], properties:\[.*?\], content:(\{.*\})\s*$", re.MULTILINE)
-"""Matches a message of a load data topic, as pulsar-client consume prints it."""
-
 WRITTEN = "updatedAt"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
@@ -57,23 +59,13 @@ EARLIEST = "3.0.0"
 """The first version with an extensible load manager, whose rules are those before all changes."""
 
 
-def is_consumed(file: Path) -> bool:
-    """True if a file has load data as pulsar-client consume prints it."""
-    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
-
-
 def consumed_load_data(file: Path) -> LoadData:
     """Read load data and top bundles that pulsar-client consume printed; the last of each broker
     counts. Errors: `BadSnapshot`.
     """
-    brokers: dict[str, Any] = {}
-    top: dict[str, Any] = {}
-    for found in CONSUMED.finditer(file.read_text("utf-8", "replace")):
-        try:
-            content = parse_line(found[2].encode())
-        except NotJSON as error:
-            raise BadSnapshot(f"{file}: the message of {found[1]} {error}") from None
-        (top if TOP in content else brokers)[found[1]] = content
+    brokers, top = dict[str, Any](), dict[str, Any]()
+    for broker, content in consumed_messages(file):
+        (top if TOP in content else brokers)[broker] = content
     _check_loads(brokers, dict.fromkeys(brokers, file))
     if alone := [name for name in top if name not in brokers]:
         raise BadSnapshot(
@@ -260,8 +252,10 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         yield from paragraph("answer: unload nothing" + (f", since {why}" if why else ""))
     else:
         to = f" to {first.idle}" if state.rules.transfers else ""
+        free = _bound_bundles(state, pairs)
+        permitted = f", if the policies of {_listed(free)} permit it" if free else ""
         yield from paragraph(
-            f"answer: from {first.busy}{to} first, at most "
+            f"answer: from {first.busy}{to} first{permitted}, at most "
             f"{counted(state.rules.brokers, 'broker')} per cycle, once this holds in more than "
             f"{settings[HITS]:g} cycles in a row ({HITS})"
         )
@@ -285,6 +279,13 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
             yield from paragraph(text, 2)
 
 
+def _bound_bundles(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
+    """Return the namespaces with policies of which bundles go; where these may go is not known."""
+    bound = state.data.bound or {} if state.rules.with_policies else {}
+    moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
+    return [*dict.fromkeys(one for one in map(namespace_of, moved) if one in bound)]
+
+
 def _policy_remarks(state: LoadState) -> Iterator[str]:
     """Yield what is not known of policies, and where bundles may go of namespaces with any."""
     free, bound = state.rules.with_policies, state.data.bound
@@ -300,7 +301,7 @@ def _policy_remarks(state: LoadState) -> Iterator[str]:
         yield f"bundles {of_namespaces} {fate}, {why}"
     elif bound:
         named = _listed([f"{namespace} ({policies})" for namespace, policies in bound.items()])
-        yield f"bundles of {named} {fate}, {why}; explain REPORTS --place BUNDLE applies policies"
+        yield f"bundles of {named} {fate}, {why}; if they stay, others go instead"
 
 
 def with_policies(data: LoadData, constraints: Constraints) -> LoadData:

@@ -13,16 +13,25 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.conformance.cases.effects import (
+    MANAGER,
+    MODULAR,
+    STRATEGY,
+    TRANSFER,
+    manager_by_settings,
+)
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
-from pulsar_conformance.conformance.cases.settings import takes_settings, with_settings
+from pulsar_conformance.conformance.cases.settings import with_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import Focus, shortened
 from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
     DRAWING,
+    NIC_SPEED,
+    OF_MODULAR,
     check_manager,
     comparable_answers,
     compared_lines,
@@ -33,7 +42,6 @@ from pulsar_conformance.conformance.explain.running import (
     release_of,
     settings_notes,
     traffic_notes,
-    unchanged_notes,
     with_release_defaults,
     without_effect_notes,
 )
@@ -44,16 +52,6 @@ from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.specs.broker import broker_settings
-from pulsar_conformance.specs.judged import (
-    STRATEGY,
-    caveat,
-    default_in_version,
-    judged_version,
-    nearest_profile,
-    version_of_released,
-    way_clause,
-)
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
@@ -117,9 +115,11 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     for line in lines:
         yield from paragraph(line, 2)
     notes = (
+        *_manager_notes(trial),
+        *_unsampled_notes(trial),
         *settings_notes(trial, model),
         *without_effect_notes(trial, model, options.settings),
-        *unchanged_notes(trial, options.settings),
+        *_unchanged_notes(trial, options.settings),
         *history_notes(trial),
         *traffic_notes(trial, model),
     )
@@ -136,36 +136,49 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     return any("unsupported" not in one.answer for one in derived)
 
 
-def in_version(
-    provided: ProvidedQuestions, version: str
-) -> tuple[ProvidedQuestions, tuple[str, ...]]:
-    """Return questions as a version of Pulsar is asked them, and notes on how it differs.
+def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note if a setting of the command line would change what brokers report."""
+    if NIC_SPEED in given and any(
+        operation.startswith("shed.") for operation, _ in trial.questions
+    ):
+        yield (
+            f"--setting {NIC_SPEED} would change the bandwidth limits that brokers report; "
+            "the limits here stay as they were reported"
+        )
 
-    Errors: `BadCase` if no profile decides as it does, `specs.UnknownName` for no version.
-    """
-    profile, judged = nearest_profile(version), judged_version(version)
-    notes = [*filter(None, [caveat(version)]), f"Pulsar {version} is explained by {profile}"]
-    if judged is None:
-        return replace(provided, profile=profile, readings={}, ways={}), tuple(notes)
-    questions, told = [], [way_clause(*one) for one in judged.ways.items()]
-    for operation, case in provided.trial.questions:
-        if takes_settings(operation) and isinstance(case, dict):
-            settings = case.get("settings") or {}
-            named = case.get("strategy") or settings.get(STRATEGY)
-            named = named or default_in_version(broker_settings()[STRATEGY], version)
-            strategy = str(named).rpartition(".")[2]
-            if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
-                raise BadCase(
-                    f"{provided.place}: no profile decides as {strategy} of Pulsar {version}: "
-                    f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
-                )
-            told = [*judged.differences(settings)]
-            case = {**case, "settings": judged.adapted(settings)}
-        questions.append(Question(operation, case))
-    trial = Trial(tuple(questions), provided.trial.before)
-    notes += (f"Pulsar {version} differs from {profile}: {one}" for one in told)
-    asked = replace(provided, trial=trial, profile=profile, readings={}, ways=judged.ways)
-    return asked, tuple(notes)
+
+def _unsampled_notes(trial: Trial) -> Iterator[str]:
+    """Yield a note on bundles whose rates are not used, since no sample has them."""
+    unsampled = {
+        name: None
+        for _, case in trial.questions
+        if isinstance(case, dict) and isinstance(case.get("bundles"), dict)
+        for name, data in case["bundles"].items()
+        for one in (data.values() if isinstance(data, dict) else ())
+        if isinstance(one, dict) and one.get("numSamples") == 0 and any(map(one.get, RATE_FIELDS))
+    }
+    if unsampled:
+        first, *others = unsampled
+        more = f" and {counted(len(others), 'other bundle')}" if others else ""
+        yield (
+            f"numSamples is 0 in data of {first}{more}: their rates there are not used, and those "
+            "of a bundle that was never measured count instead"
+        )
+
+
+def _manager_notes(trial: Trial) -> Iterator[str]:
+    """Yield a note on each question that is answered for another load manager than the case's."""
+    for operation, case in trial.questions:
+        settings = case.get("settings") if isinstance(case, dict) else None
+        if not isinstance(settings, dict) or not operation.startswith(OF_MODULAR):
+            continue
+        manager = manager_by_settings(settings)
+        named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
+        if manager != MODULAR and not (operation.startswith("shed.") and named.endswith(TRANSFER)):
+            yield (
+                f"{MANAGER} selects the {manager} load manager, but {operation} is answered as the "
+                "modular one does, without the settings of the other"
+            )
 
 
 def _check_focus(place: str, trial: Trial, focus: Focus) -> None:

@@ -35,7 +35,7 @@ from pulsar_conformance.specs.broker import Value, broker_settings, nearest_rele
 from pulsar_conformance.specs.text import columns, paragraph
 from pulsar_conformance.specs.unused import unused_parts
 
-MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
+OF_MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
 
 DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
@@ -116,7 +116,7 @@ def _default_in_release(profile: str, name: str) -> Value | None:
 
 def check_case(found: MadeCase) -> None:
     """Raise `BadSetting` if a case concerns the modular manager but the cluster runs another."""
-    asked = next((name for name, _ in found.trial.questions if name.startswith(MODULAR)), None)
+    asked = next((name for name, _ in found.trial.questions if name.startswith(OF_MODULAR)), None)
     if found.simple and asked:
         raise BadSetting(
             f"{found.source}: the reports of {', '.join(found.simple)} are those of the simple "
@@ -136,13 +136,15 @@ def check_manager(
     anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:
         settings = case.get("settings") if isinstance(case, dict) else None
-        if not isinstance(settings, dict) or not operation.startswith(MODULAR):
+        if not isinstance(settings, dict) or not operation.startswith(OF_MODULAR):
             continue
         if runs and runs.culprit and runs.manager not in ("modular", EXTENSIBLE):
             told = f"{place}: {runs.culprit}: {runs}, but {operation} asks about the modular load"
             raise BadSetting(f"{told} manager; {anyway}")
-        manager = manager_by_settings(settings)
+        extensible = runs is not None and runs.manager == EXTENSIBLE
+        manager = EXTENSIBLE if extensible else manager_by_settings(settings)
         named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
+        named = runs.shedding if runs and extensible else named
         sheds = operation.startswith("shed.") and named.rpartition(".")[2] == TRANSFER
         if profile is not None and manager == EXTENSIBLE and sheds:
             continue
@@ -164,17 +166,6 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
         yield (
             f"{BALANCING} is false, so a release sheds nothing; the setting is undocumented, "
             "and the answer below ignores it"
-        )
-
-
-def unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note if a setting of the command line would change what brokers report."""
-    if NIC_SPEED in given and any(
-        operation.startswith("shed.") for operation, _ in trial.questions
-    ):
-        yield (
-            f"--setting {NIC_SPEED} would change the bandwidth limits that brokers report; "
-            "the limits here stay as they were reported"
         )
 
 
@@ -377,12 +368,22 @@ def _comparable(answer: Mapping[str, Any]) -> Any:
     return frozenset((one["broker"], one["bundle"]) for one in pairs)
 
 
+def _apart_from_manager(trial: Trial) -> Any:
+    """Return a trial's cases without the load manager, which is a question of its own."""
+    cases = (one.case for one in trial.questions if isinstance(one.case, dict))
+    return [{**one, "settings": {**(one.get("settings") or {}), MANAGER: None}} for one in cases]
+
+
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
     """Yield the decisions with and without the changed settings, as two rows of a table.
 
     If the settings change nothing, that is said instead.
     """
-    if before == after or before.operation not in (SHED.id, ASSIGN.id) or len(before.questions) > 1:
+    if (
+        _apart_from_manager(before) == _apart_from_manager(after)
+        or before.operation not in (SHED.id, ASSIGN.id)
+        or len(before.questions) > 1
+    ):
         return
     model, _ = with_release_defaults(before, model)
     try:

@@ -118,18 +118,20 @@ def bundle_steps(
     chosen: Sequence[str],
     kind: str = "msgThroughput",
     stays: str = "enough has gone",
+    full: str = "",
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: shed or kept, and why."""
+    """Yield a step for each bundle: shed or kept, and why; after the last that is shed, `full`."""
     known, free = view.known, set(eligible)
-    carried = 0.0
+    carried, left = 0.0, len(chosen)
     for bundle in known.busiest_first(list(eligible), kind):
         traffic = known.traffic(bundle, kind)
         if bundle in chosen:
-            carried += traffic
+            carried, left = carried + traffic, left - 1
             together = f", together {WRITTEN[kind](Fraction(carried))}"
             yield Step("goes", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}{together}")
         else:
-            yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {stays}")
+            why = stays if left or not full else full
+            yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {why}")
     for bundle in owned:
         if bundle not in free:
             yield Step("stays", f"{bundle}, {_why(view, bundle)}")

@@ -158,13 +158,18 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
     """Yield bundles that fit into the amount left, most traffic first; sums overflow 32 bits."""
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
-    most = -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))
+    most = _most_bundles(known)
     for bundle in known.busiest_first(view.free_of(broker), kind):
         traffic = known.traffic(bundle, kind)
         if traffic <= wrap_int(left + more) and (most == -1 or count < most):
             yield bundle
             left = wrap_int(left + to_int(-traffic))
             count += 1
+
+
+def _most_bundles(known: Leader) -> int:
+    """Return the maximum number of bundles of a cycle; -1 for no maximum."""
+    return -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))
 
 
 def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
@@ -223,5 +228,6 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
                 more = f"{total} and is negative, so nothing goes"
                 stays = "more than a negative number"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")
-        free, owned = view.free_of(name), known.owned(name)
-        yield from bundle_steps(view, free, owned, decision.chosen, kind, stays)
+        free, owned, most = view.free_of(name), known.owned(name), _most_bundles(known)
+        full = f"{MAX_BUNDLES} is {most}" if 0 <= most <= len(decision.chosen) else ""
+        yield from bundle_steps(view, free, owned, decision.chosen, kind, stays, full)

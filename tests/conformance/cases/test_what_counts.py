@@ -73,6 +73,7 @@ def test_a_comment_after_the_number_of_another_part_is_told(told):
     ("name", "text"),
     [
         ("broker.conf", "managedLedgerDefaultEnsembleSize=2\n"),
+        ("broker.conf", "# nothing but a comment\n"),
         ("values.yaml", "broker:\n  configData:\n    allowAutoTopicCreation: 'false'\n"),
         (
             "cluster.yaml",
@@ -84,7 +85,8 @@ def test_a_file_of_a_broker_may_leave_all_of_load_balancing_to_the_defaults(told
     status, out = told(text, "--release", "4.0.7", name=name)
     assert status == 0
     assert "nothing that is set is in force; the defaults are those of Pulsar 4.0.7" in out
-    assert "not listed: 1 setting of other parts of the broker" in out
+    others = "not listed: 1 setting of other parts of the broker" in out
+    assert others != text.startswith("#")
 
 
 # BrokerService registers a listener that creates the new load manager.
@@ -207,3 +209,63 @@ def test_a_strategy_that_no_profile_decides_like_is_refused(tmp_path, capsys):
     assert "no profile decides as TransferShedder of Pulsar 3.2.2" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+# DefaultNamespaceBundleSplitStrategyImpl decides for the extensible manager.
+@pytest.mark.parametrize("name", ["Extensible", "Modular"])
+def test_a_question_for_the_modular_manager_is_said_to_be_one(tmp_path, capsys, name):
+    kind = "extensions" if name == "Extensible" else "impl"
+    manager = f"{PACKAGE}{kind}.{name}LoadManagerImpl"
+    case = {
+        "settings": {"loadManagerClassName": manager},
+        "brokers": {"b1": {"bundles": []}},
+        "bundles": {},
+        "leader": True,
+        "namespaceBundles": {},
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "bundles.split_candidates", "case": case}), "utf-8")
+    main(["explain", str(file), "--judge-by", "released-4.2"])
+    out, err = (" ".join(text.split()) for text in capsys.readouterr())
+    told = "bundles.split_candidates is answered as the modular one does"
+    assert (told in out) == (name == "Extensible"), err
+
+
+# UniformLoadShedder of 4.2.4 stops at maxUnloadBundleNumPerShedding, whatever is left to move.
+def test_the_limit_of_bundles_is_the_reason_why_others_stay(tmp_path, capsys):
+    shed = f"{PACKAGE}impl.UniformLoadShedder"
+    names = [f"t/n/0x{number:x}0000000_0x{number + 1:x}0000000" for number in range(10)]
+    rates = {"numSamples": 1, "msgRateIn": 1000, "msgThroughputIn": 0}
+    case = {
+        "strategy": shed,
+        "settings": {"maxUnloadBundleNumPerShedding": 2, "maxUnloadPercentage": 0.5},
+        "brokers": {
+            "b1": {"bundles": names, "msgRateIn": 10_000},
+            "b2": {"bundles": [], "msgRateIn": 100},
+        },
+        "bundles": {one: {"shortTermData": rates, "longTermData": rates} for one in names},
+        "recentlyUnloaded": {},
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
+    assert main(["explain", str(file), "--judge-by", "released-4.2", "--all"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count("maxUnloadBundleNumPerShedding is 2") == 8
+    assert "more than is left stays" not in out
+
+
+# AvgShedder sorts by the rates themselves; a case says with 0 samples that there are none.
+def test_rates_without_samples_are_said_not_to_count(tmp_path, capsys):
+    name, rates = "t/n/0x00000000_0xffffffff", {"numSamples": 0, "msgRateIn": 450}
+    case = {
+        "strategy": None,
+        "settings": {},
+        "brokers": {"b1": {"bundles": [name]}},
+        "bundles": {name: {"shortTermData": rates, "longTermData": rates}},
+        "recentlyUnloaded": {},
+    }
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
+    assert main(["explain", str(file), "--judge-by", "released-4.0"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"numSamples is 0 in data of {name}: their rates there are not used" in out

@@ -128,3 +128,43 @@ def test_a_message_that_is_cut_is_told(consumed):
     status, _, err = consumed(message("b1:8080", LOAD).replace("0.9", "0..9"))
     assert status == 2
     assert "the message of b1:8080" in err
+
+
+# ModularLoadManagerImpl alone reads exposeBundlesMetricsInPrometheus.
+def test_no_setting_makes_the_extensible_manager_expose_bundles(explained):
+    _, _, err = explained(BOTH, "--release", "4.0.7", "--setting", MANAGER)
+    assert "the extensible load manager exposes none of its bundles" in err
+    assert "set exposeBundlesMetricsInPrometheus" not in err
+
+
+def test_a_manager_that_is_given_is_no_changed_setting(explained):
+    _, out, _ = explained(BOTH, "--release", "4.0.7", "--setting", MANAGER)
+    assert "the changed settings affect neither" not in out
+
+
+# TransferShedder.isTransferable asks the policies of the namespace; they are not applied here.
+def test_bundles_with_policies_go_only_if_these_permit_it(tmp_path, capsys):
+    for name, load in (("b1", 0.9), ("b2", 0.1)):
+        one = {**LOAD, "weightedMaxEMA": load, "msgThroughputIn": 9e6, "msgThroughputOut": 0}
+        (tmp_path / f"{name}.json").write_text(json.dumps(one))
+        bundles = TOP if name == "b1" else []
+        top = tmp_path / f"{name}-top-bundles.json"
+        top.write_text(json.dumps({"topBundlesLoadData": bundles}))
+    policy = {
+        "namespaces": ["t/n"],
+        "primary": ["b1"],
+        "secondary": [],
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": "1", "usage_threshold": "100"},
+        },
+    }
+    isolation = tmp_path.with_suffix(".policies")
+    isolation.write_text(json.dumps({"own": policy}))
+    words = ["explain", str(tmp_path), "--isolation", str(isolation), "--release", "4.0.7"]
+    given = "loadBalancerSheddingBundlesWithPoliciesEnabled=true"
+    assert main([*words, "--setting", given]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "answer: from b1 to b2 first, if the policies of t/n permit it, at most" in out
+    assert main(words) == 0
+    assert "permit it, at most" not in " ".join(capsys.readouterr().out.split())
