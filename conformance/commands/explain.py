@@ -21,6 +21,7 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
+    MODULAR,
     manager_by_settings,
     what_runs,
     with_full_names,
@@ -95,6 +96,11 @@ OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundl
 
 OF_ANSWERS = ("profile", "reading", "broker", "bundle", "all")
 """Options that have no effect on an example that is printed as a case."""
+
+GROUPS_UNKNOWN = (
+    "anti-affinity groups are taken as empty; a leader sheds no bundle of a group that its move "
+    "would not spread further (LoadManagerShared.shouldAntiAffinityNamespaceUnload)"
+)
 
 EXAMPLE = re.compile("[a-z0-9-]{2,100}")
 """IDs of worked examples."""
@@ -263,6 +269,8 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     if sheds_any(changed, model):
         for note in unknown_unloads_notes(changed, model):
             print_note(note)
+        if found.running and found.running.manager == MODULAR:
+            print_note(GROUPS_UNKNOWN)
     readings = chosen_readings(args.reading)
     wanted = ExplainOptions(
         args.profile, readings, what_if, focus, args.all, found.without_traffic, found.ports

@@ -58,6 +58,7 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 )
 """Kinds of sources by kind of Kubernetes resource."""
 
+NO_TEXT = "it has several values in YAML, and a broker takes one text"
 NO_VALUE = "it is no setting of a broker, whose values are single ones, and is not read"
 
 LATER = {MAP: -1, SET: 1}
@@ -204,6 +205,8 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         elif isinstance(value, yaml.ScalarNode):
             yield from _misplaced(key, scope)
             yield from _within_text(key, value, scope)
+        elif scope.ends in SECTIONS and name.removeprefix(PREFIX) in broker_settings():
+            yield FoundInYAML(scope.place(key), name, "", scope.source, NO_TEXT)
         elif scope.resource and name == "values" and scope.ends == "spec":
             yield from _walk(value, replace(scope.under(name), resource=False, of_helm=True))
         elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):

@@ -105,6 +105,8 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     if undecided:
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
         derived = [_undecidable(one, undecided, decided) for one in derived]
+    elif options.unknown:
+        derived = [_without_later_steps(one) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
     release = release_of(profile)
     lines = [
@@ -333,6 +335,15 @@ def _undecidable(
     """
     why = f"the metrics have no traffic of {', '.join(brokers)}, on which the decision depends"
     return Derivation({"undecidable": why}, lambda: _steps_without_traffic(derived.steps, decided))
+
+
+def _without_later_steps(derived: Derivation) -> Derivation:
+    """Return a derivation without what follows in later cycles, which depends on the traffic."""
+    steps = [one for one in derived.steps if one.label not in ("later", "would go")]
+    if len(steps) == len(derived.steps):
+        return derived
+    why = "it depends on the traffic of brokers, which the metrics do not have"
+    return Derivation(derived.answer, lambda: iter([*steps, Step("later", why)]))
 
 
 def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> Iterator[Step]:

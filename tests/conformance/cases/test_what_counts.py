@@ -89,6 +89,16 @@ def test_a_file_of_a_broker_may_leave_all_of_load_balancing_to_the_defaults(told
     assert others != text.startswith("#")
 
 
+# A ConfigMap takes texts alone.
+@pytest.mark.parametrize("value", ["[a, b]", "{a: b}"])
+def test_a_setting_with_several_values_is_not_known(told, value):
+    text = f"broker:\n  configData:\n    {STRATEGY}: {value}\n    systemTopicEnabled: 'true'\n"
+    status, out = told(text, "--release", "4.0.7", name="values.yaml")
+    assert status == 1
+    assert f"{STRATEGY} (" in out.partition("not known")[2]
+    assert "it has several values in YAML, and a broker takes one text" in out
+
+
 # BrokerService registers a listener that creates the new load manager.
 def test_a_dynamic_load_manager_takes_over_at_once(told, tmp_path):
     dynamic = tmp_path / "dynamic.json"

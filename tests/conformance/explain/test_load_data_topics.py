@@ -168,3 +168,11 @@ def test_bundles_with_policies_go_only_if_these_permit_it(tmp_path, capsys):
     assert "answer: from b1 to b2 first, if the policies of t/n permit it, at most" in out
     assert main(words) == 0
     assert "permit it, at most" not in " ".join(capsys.readouterr().out.split())
+
+
+# TransferShedder counts hits first; then the traffic of brokers and their top bundles decide.
+def test_what_comes_later_depends_on_traffic_that_metrics_lack(explained):
+    text = metrics_of("b1", 0.90) + metrics_of("b2", 0.10, memory=10)
+    _, out, _ = explained(text, "--release", "4.2.4", "--setting", MANAGER)
+    assert "nothing goes either" not in out
+    assert "later it depends on the traffic of brokers, which the metrics do not have" in out
