@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.audit.collect.changes import Entry, events_between
 from pulsar_conformance.audit.collect.sources import BadSource, Imported
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, manager_by_settings
-from pulsar_conformance.conformance.cases.metrics import SMOOTHED_METRIC
+from pulsar_conformance.conformance.cases.metrics import ONLY_EXTENSIBLE
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.specs.text import counted
 
@@ -33,10 +33,9 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
         raise BadSource("the sources contain no load report, metric, log or history; give others")
     named = [one["settings"] for _, one in records if one["kind"] == "settings"]
     managers = map(manager_by_settings, [settings, *named])
-    if SMOOTHED_METRIC in found.kinds and EXTENSIBLE not in managers:
+    if found.smoothed and EXTENSIBLE not in managers:
         raise BadSource(
-            f"only the extensible load manager writes {SMOOTHED_METRIC}, and no settings name it; "
-            "give the broker's settings with --conf"
+            f"{ONLY_EXTENSIBLE}, and no settings name it; give the broker's settings with --conf"
         )
     first = min(at for at, _ in records)
     if settings:

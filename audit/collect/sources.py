@@ -60,7 +60,8 @@ class Imported:
     logged: list[datetime] = field(default_factory=list)
     """Times of log lines that belong to a shedding cycle."""
     kinds: set[str] = field(default_factory=set)
-    """Kinds of sources that were read: reports, metrics, counters, log, history; and a metric."""
+    """Kinds of sources that were read: reports, metrics, counters, log, history."""
+    smoothed: bool = False  # True if metrics of the extensible load manager were read
     notes: list[str] = field(default_factory=list)
     undated: int = 0
     """Number of reports without a time."""
@@ -328,7 +329,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
         labels = one.get("metric", {})
         name, broker = labels.get("__name__"), broker_in(labels)
         found.cluster = found.cluster or labels.get("cluster", "")
-        found.kinds |= {SMOOTHED_METRIC} & {name}
+        found.smoothed |= name == SMOOTHED_METRIC
         if name in SHED_COUNTERS:
             for stamp, value in _samples(one):
                 shed[stamp] += value
@@ -392,8 +393,7 @@ def time_of(text: str) -> datetime | None:
     if not found:
         return None
     zone = (found["zone"] or "Z").replace("Z", "+00:00")
-    fraction = found["time"].replace(",", ".")
-    whole, _, digits = fraction.partition(".")
+    whole, _, digits = found["time"].replace(",", ".").partition(".")
     written = f"{found['day']}T{whole}.{(digits + '000000')[:6]}{zone}"
     with suppress(ValueError):
         return datetime.fromisoformat(written).astimezone(UTC)

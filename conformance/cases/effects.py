@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance.conformance.cases.setting_types import ALGORITHM, bad_algorithm
+from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
@@ -29,7 +30,6 @@ MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 SPLITTING = "loadBalancerAutoBundleSplitEnabled"
-FLOW = "flow_or_qps_equally_divide"
 FLOW_LIMITS = tuple(
     f"loadBalancerNamespaceBundleMax{one}" for one in ("MsgRate", "BandwidthMbytes")
 )
@@ -352,7 +352,7 @@ def _why_off(
         switch = BALANCING  # SplitScheduler asks for both.
     off = [one for one in (BALANCING, switch) if switch and values.get(one) is False]
     algorithm = _short(_full(values, ALGORITHM, release))
-    if off and not (setting.name in FLOW_LIMITS and algorithm == FLOW):
+    if off and not (setting.name in FLOW_LIMITS and algorithm == BY_RATES):
         return f"{off[0]} is false"
     if setting.placement and manager == MODULAR and placement != setting.placement:
         return f"it belongs to {setting.placement}, and {placement} is set"

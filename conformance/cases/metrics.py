@@ -54,6 +54,8 @@ SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
 Only the extensible load manager writes it (BrokerLoadData.toMetrics).
 """
 
+ONLY_EXTENSIBLE = f"only the {EXTENSIBLE} load manager writes {SMOOTHED_METRIC}"
+
 SAMPLE = re.compile(r"(\w+)\{(.*)\}\s+(\S+)(?:\s+(-?\d+))?")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 CPU = next(iter(RESOURCE_METRICS))
@@ -90,8 +92,6 @@ def read_metrics(file: Path) -> ReportsRead:
     series: dict[tuple[str, str, str], MetricSample] = {}
     for sample in _samples(file, text):
         key = sample.broker, sample.metric, sample.labels.get("bundle", "")
-        if sample.metric == SMOOTHED_METRIC and sample.labels.get("feature") != SMOOTHED_FEATURE:
-            continue
         if math.isfinite(sample.value) and (key not in series or series[key].time <= sample.time):
             series[key] = sample
     recent, old = _by_age(list(series.values()))
@@ -133,8 +133,8 @@ def check_metrics(
         )
     if smoothed and manager != EXTENSIBLE:
         raise BadSnapshot(
-            f"{place}: only the {EXTENSIBLE} load manager writes {SMOOTHED_METRIC}; give the "
-            f"broker's settings with --conf, or --setting {MANAGER}={EXTENSIBLE_CLASS}"
+            f"{place}: {ONLY_EXTENSIBLE}; give the broker's settings with --conf, or "
+            f"--setting {MANAGER}={EXTENSIBLE_CLASS}"
         )
 
 
@@ -221,20 +221,26 @@ def add_sample(report: Json, metric: str, labels: Mapping[str, str], value: floa
 
 def _samples(file: Path, text: str) -> Iterator[MetricSample]:
     """Yield each load-balancing sample."""
-    wanted = {*RESOURCE_METRICS, *BUNDLE_METRICS, SMOOTHED_METRIC}
     if text.lstrip().startswith("{"):
         for one in json_content(file).get("data", {}).get("result", []):
             labels = one["metric"]
-            if labels.get("__name__") in wanted:
+            if _is_wanted(labels.get("__name__"), labels):
                 broker = broker_in(labels) or file.stem
                 for at, value in one["values"] if "values" in one else [one["value"]]:
                     yield MetricSample(broker, labels["__name__"], labels, float(value), float(at))
         return
     for line in text.splitlines():
         found = SAMPLE.match(line)
-        if found and found[1] in wanted:
-            labels = dict(LABEL.findall(found[2]))
+        labels = dict(LABEL.findall(found[2])) if found else {}
+        if found and _is_wanted(found[1], labels):
             at = int(found[4]) / 1000 if found[4] else SAVED
             yield MetricSample(
                 broker_in(labels) or file.stem, found[1], labels, float(found[3]), at
             )
+
+
+def _is_wanted(metric: str | None, labels: Mapping[str, str]) -> bool:
+    """True if a metric is about the usage of a broker or the statistics of a bundle."""
+    if metric == SMOOTHED_METRIC:
+        return labels.get("feature") == SMOOTHED_FEATURE
+    return metric in RESOURCE_METRICS or metric in BUNDLE_METRICS

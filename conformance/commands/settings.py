@@ -215,7 +215,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     itself = numbers_of(found.version) == numbers_of(release)
     own = judged_version(found.version)
     defaulted = found.version if own and own.defaults else release
-    of_release = f"of Pulsar {defaulted}" + ("" if itself or own else ", which are assumed")
+    assumed = defaulted == release and not itself
+    of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops or runs.manager == STOPPED else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows

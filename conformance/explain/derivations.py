@@ -13,13 +13,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.conformance.cases.effects import (
-    MANAGER,
-    MODULAR,
-    STRATEGY,
-    TRANSFER,
-    manager_by_settings,
-)
+from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
@@ -31,17 +25,16 @@ from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
     DRAWING,
     NIC_SPEED,
-    OF_MODULAR,
     check_manager,
     comparable_answers,
     compared_lines,
     decision,
     drawn_broker,
     history_notes,
+    manager_notes,
     other_decisions,
     release_of,
     settings_notes,
-    traffic_notes,
     with_release_defaults,
     without_effect_notes,
 )
@@ -52,6 +45,7 @@ from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
@@ -117,13 +111,13 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     for line in lines:
         yield from paragraph(line, 2)
     notes = (
-        *_manager_notes(trial),
+        *manager_notes(trial),
         *_unsampled_notes(trial),
         *settings_notes(trial, model),
         *without_effect_notes(trial, model, options.settings),
         *_unchanged_notes(trial, options.settings),
         *history_notes(trial),
-        *traffic_notes(trial, model),
+        *_traffic_notes(trial, model),
     )
     for note in notes:
         yield from paragraph(note, 2)
@@ -149,6 +143,25 @@ def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
+    """Yield a note on each bundle that is split by traffic, if topics have none in the case."""
+    for operation, case in trial.questions:
+        if operation != SPLIT.id:
+            continue
+        steps = model.derive(operation, case).steps
+        if not any(step.label == "algorithm" and step.text == BY_RATES for step in steps):
+            continue
+        given = case.get("topicLoads") or {}
+        idle = [topic for topic in case["topics"] if not given.get(topic)]
+        if idle:
+            every = len(idle) == len(case["topics"]) and idle[1:]
+            of = "the topics" if every else idle[0] if not idle[1:] else f"{len(idle)} topics"
+            yield (
+                f"{BY_RATES} needs the rates of topics, and topicLoads has none of {of}; the "
+                "answer assumes no traffic there"
+            )
+
+
 def _unsampled_notes(trial: Trial) -> Iterator[str]:
     """Yield a note on bundles whose rates are not used, since no sample has them."""
     unsampled = {
@@ -166,21 +179,6 @@ def _unsampled_notes(trial: Trial) -> Iterator[str]:
             f"numSamples is 0 in data of {first}{more}: their rates there are not used, and those "
             "of a bundle that was never measured count instead"
         )
-
-
-def _manager_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on each question that is answered for another load manager than the case's."""
-    for operation, case in trial.questions:
-        settings = case.get("settings") if isinstance(case, dict) else None
-        if not isinstance(settings, dict) or not operation.startswith(OF_MODULAR):
-            continue
-        manager = manager_by_settings(settings)
-        named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
-        if manager != MODULAR and not (operation.startswith("shed.") and named.endswith(TRANSFER)):
-            yield (
-                f"{MANAGER} selects the {manager} load manager, but {operation} is answered as the "
-                "modular one does, without the settings of the other"
-            )
 
 
 def _check_focus(place: str, trial: Trial, focus: Focus) -> None:

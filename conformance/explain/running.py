@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.effects import (
     BALANCING,
     EXTENSIBLE,
@@ -43,7 +42,6 @@ DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
-BY_TRAFFIC = "flow_or_qps_equally_divide"
 """Name of the algorithm that splits a bundle by the traffic of its topics."""
 
 WITH_HISTORY = ("ThresholdShedder", TRANSFER)
@@ -135,24 +133,45 @@ def check_manager(
     """
     anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:
-        settings = case.get("settings") if isinstance(case, dict) else None
-        if not isinstance(settings, dict) or not operation.startswith(OF_MODULAR):
+        if not _concerns_a_manager(operation, case):
             continue
         if runs and runs.culprit and runs.manager not in ("modular", EXTENSIBLE):
             told = f"{place}: {runs.culprit}: {runs}, but {operation} asks about the modular load"
             raise BadSetting(f"{told} manager; {anyway}")
-        extensible = runs is not None and runs.manager == EXTENSIBLE
-        manager = EXTENSIBLE if extensible else manager_by_settings(settings)
-        named = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
-        named = runs.shedding if runs and extensible else named
-        sheds = operation.startswith("shed.") and named.rpartition(".")[2] == TRANSFER
-        if profile is not None and manager == EXTENSIBLE and sheds:
-            continue
-        if manager != "modular":
+        if other := _other_manager(operation, case, runs, released=profile is not None):
             raise BadSetting(
-                f"{place}: {MANAGER} selects the {manager} load manager, but {operation} "
+                f"{place}: {MANAGER} selects the {other} load manager, but {operation} "
                 f"asks about the modular one; {anyway}"
             )
+
+
+def manager_notes(trial: Trial) -> Iterator[str]:
+    """Yield a note on each question that is answered for another load manager than the case's."""
+    for operation, case in trial.questions:
+        if _concerns_a_manager(operation, case) and (other := _other_manager(operation, case)):
+            yield (
+                f"{MANAGER} selects the {other} load manager, but {operation} is answered as the "
+                "modular one does, without the settings of the other"
+            )
+
+
+def _concerns_a_manager(operation: str, case: Any) -> bool:
+    """True if a question with settings is about what the modular manager alone does."""
+    settings = case.get("settings") if isinstance(case, dict) else None
+    return isinstance(settings, dict) and operation.startswith(OF_MODULAR)
+
+
+def _other_manager(
+    operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
+) -> str:
+    """Return the manager that runs or is selected; empty if it, or its shedder, may be asked."""
+    settings = case["settings"]
+    own = runs if runs and runs.manager == EXTENSIBLE else None
+    manager = own.manager if own else manager_by_settings(settings)
+    given = str(case.get("strategy") or settings.get(STRATEGY) or TRANSFER)
+    named = own.shedding if own else given
+    sheds = operation.startswith("shed.") and named.rpartition(".")[2] == TRANSFER
+    return "" if manager == "modular" or (released and manager == EXTENSIBLE and sheds) else manager
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
@@ -184,25 +203,6 @@ def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -
         for name, why in without_effect(with_full_names(settings), version):
             if name in given:
                 yield f"--setting {name} has no effect: {why}"
-
-
-def traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note on each bundle that is split by traffic, if topics have none in the case."""
-    for operation, case in trial.questions:
-        if operation != SPLIT.id:
-            continue
-        steps = model.derive(operation, case).steps
-        if not any(step.label == "algorithm" and step.text == BY_TRAFFIC for step in steps):
-            continue
-        given = case.get("topicLoads") or {}
-        idle = [topic for topic in case["topics"] if not given.get(topic)]
-        if idle:
-            every = len(idle) == len(case["topics"]) and idle[1:]
-            of = "the topics" if every else idle[0] if not idle[1:] else f"{len(idle)} topics"
-            yield (
-                f"{BY_TRAFFIC} needs the rates of topics, and topicLoads has none of {of}; the "
-                "answer assumes no traffic there"
-            )
 
 
 def history_notes(trial: Trial) -> Iterator[str]:
