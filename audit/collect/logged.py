@@ -13,11 +13,13 @@ from pulsar_conformance.conformance.explain.logs import parsed_line
 
 UNLOADING = re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)")
 STRUCTURED = "Unloading bundle from source broker to dest broker"
+FAILED = re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)")
+STRUCTURED_FAILURE = "Error when trying to perform load shedding on for broker"
 ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
 OF_A_CYCLE = re.compile(
     r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
     r"no load shedding will be performed|sorted broker list|bundle to unload with msg|"
-    r"Sole namespace bundle|Unloading bundle"
+    r"Sole namespace bundle|Unloading bundle|trying to perform load shedding"
 )
 """Texts in log lines that are written only during a shedding cycle."""
 
@@ -51,6 +53,8 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
             bundle, broker = unload
             told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
             found.records.append((at, told))
+        if failed := _failure_in_line(message, attributes):
+            _leave_out(found, file, *failed)
         if elected:
             broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
             found.records.append((at, {"kind": "leader", "broker": broker}))
@@ -73,3 +77,26 @@ def _unload_in_line(message: str, attributes: Mapping[str, str]) -> tuple[str, s
     if STRUCTURED in message and {"bundle", "sourceBroker"} <= attributes.keys():
         return attributes["bundle"], attributes["sourceBroker"]
     return None
+
+
+def _failure_in_line(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the bundle and the broker if a line says that an unload failed."""
+    if found := FAILED.search(message):
+        return found[1], found[2]
+    if STRUCTURED_FAILURE in message and {"bundle", "broker"} <= attributes.keys():
+        return attributes["bundle"], attributes["broker"]
+    return None
+
+
+def _leave_out(found: Imported, file: Path, bundle: str, broker: str) -> None:
+    """Remove the last unload of a bundle, which failed; its line is written before the attempt."""
+    for place in range(len(found.records) - 1, -1, -1):
+        _at, told = found.records[place]
+        planned = ("unloaded", bundle, broker, "shedding")
+        if tuple(map(told.get, ("kind", "bundle", "broker", "cause"))) == planned:
+            del found.records[place]
+            break
+    found.notes.append(
+        f"{file}: the unload of {bundle} from {broker} failed, so it is left out; the leader does "
+        "not count it as unloaded"
+    )

@@ -26,6 +26,16 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
     return next(filter(None, problems), None)
 
 
+def bad_drawn(trial: Trial, defaults: Defaults) -> str | None:
+    """Return why a trial that follows the schemas is invalid, or None.
+
+    Strategies draw only such trials; checking thousands of large ones takes seconds.
+    """
+    questions = (*trial.before, *trial.questions)
+    problems = (_content(*question, defaults, None) for question in questions)
+    return next(filter(None, problems), None)
+
+
 def bad_case(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
@@ -33,8 +43,12 @@ def bad_case(
     if operation not in OPERATIONS:
         return f"{operation} is not an operation; choose from {', '.join(OPERATIONS)}"
     wrong = wrong_in_case(operation, case)
-    if wrong is not None:
-        return wrong
+    return _content(operation, case, defaults, readings) if wrong is None else wrong
+
+
+def _content(
+    operation: str, case: Json, defaults: Defaults, readings: Readings | None
+) -> str | None:
     try:
         return _problem(operation, case, defaults, readings)
     except MissingSetting as missing:

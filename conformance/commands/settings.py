@@ -120,20 +120,30 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
     """Return the release's defaults of the settings that are missing from the file."""
     from pulsar_conformance.conformance.compare.upgrade import default_for, release_compared
     from pulsar_conformance.specs.broker import broker_settings
-    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY, has_setting
+    from pulsar_conformance.specs.judged import has_setting
 
     release = release_compared(found)
-    runs = found.running()
     left_out = {one.name for one in (*found.unreadable, *found.unknown())} | {*found.values}
     left_out |= {one.replaces for one in broker_settings().values() if one.is_in(release)}
-    classes = {PLACEMENT: runs.placement, STRATEGY: runs.shedding}
-    instead = {name: one for name, one in classes.items() if name == runs.culprit and runs.instead}
     return {
-        name: instead.get(name, default_for(found, name))
+        name: default_for(found, name)
         for name, setting in broker_settings().items()
         if has_setting(setting, found.version)
         and name not in left_out
         and setting.replaces not in found.values
+    }
+
+
+def _used_instead(found: SettingsRead) -> Mapping[str, Mapping[str, str]]:
+    """Return the class that runs instead of a default one that the load manager cannot use."""
+    from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
+
+    runs = found.running()
+    classes = {PLACEMENT: runs.placement, STRATEGY: runs.shedding}
+    return {
+        name: {"value": one, "why": runs.problem}
+        for name, one in classes.items()
+        if name == runs.culprit and runs.instead and name not in found.values
     }
 
 
@@ -223,9 +233,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
-    told = {runs.culprit: f" (not the default: {runs.problem})"} if runs.instead else {}
+    instead = _used_instead(found)
     defaults = [
-        f"{name} = {short_value(value)}{told.get(name, '')}"
+        f"{name} = {short_value(instead.get(name, {}).get('value', value))}"
+        + (f" (not the default: {instead[name]['why']})" if name in instead else "")
         for name, value in _defaults(found).items()
     ]
     count = counted(len(defaults), "setting")
@@ -341,6 +352,7 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         },
         **{kind: [vars(one) for one in entries] for kind, entries in rows.items()},
         "defaults": dict(_defaults(found)),
+        "usedInstead": _used_instead(found),
         "others": found.others,
         "nextRelease": list(changes_with(found, later, target_of(later, to))),
     }

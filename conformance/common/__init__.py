@@ -5,7 +5,7 @@ from pathlib import Path
 WORKSPACE = Path(".conformance")
 """Folder in the current directory where runs keep their data."""
 
-GC_THRESHOLDS = (4_000_000, 50, 1000)
+GC_THRESHOLDS = (8_000_000, 50, 1000)
 """Thresholds of Python's garbage collector during a session.
 
 Cases and answers are kept until the end. The collector finds little and, with default thresholds,

@@ -15,7 +15,7 @@ from typing import Literal
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.any_answer.edits import EDITED, edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
-from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial
+from pulsar_conformance.conformance.cases.legality import Defaults, bad_drawn, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -164,7 +164,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
         trial
         for index, part in enumerate(parts)
         for trial in draw(
-            part.filter(lambda trial: bad_trial(trial, defaults) is None),
+            part.filter(lambda trial: bad_drawn(trial, defaults) is None),
             share,
             f"{seed}/{profile}/{rule}" + (f"/{index}" if index else ""),
         )

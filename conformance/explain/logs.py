@@ -202,6 +202,12 @@ def _unloading(figures: Figures) -> Iterator[str]:
     yield f"{strategy} unloads {bundle} from {broker}{to}"
 
 
+def _failed(figures: Figures) -> Iterator[str]:
+    bundle, broker = figures
+    yield f"the unload of {bundle} from {broker} failed: the lines about it before are of a plan"
+    yield "the leader does not count it as unloaded, so it may choose it again in the next cycle"
+
+
 def _sole_bundle(figures: Figures) -> Iterator[str]:
     bundle, broker = figures
     yield f"{broker}: {bundle} is its only bundle, which a release never unloads"
@@ -288,6 +294,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
         r"Bundle (\S+)"
     ): _same_owner,
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
+    re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)"): _failed,
 }
 """Patterns of log lines, whose groups are figures, and the function that explains them."""
 
@@ -314,6 +321,7 @@ STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str
     ),
     "Found bundle to unload with msgRate": (("bundle",), _uniform),
     "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
+    "Error when trying to perform load shedding on for broker": (("bundle", "broker"), _failed),
 }
 """Messages of Pulsar 5.0, which logs figures as attributes: for each message, the names of the
 attributes, and the function that explains them.

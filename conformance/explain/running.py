@@ -224,7 +224,7 @@ def history_notes(trial: Trial) -> Iterator[str]:
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield a note if a running leader would remember what the case does not give: usages of
-    earlier cycles, or how often AvgShedder found the same brokers apart.
+    earlier cycles, or how often AvgShedder found brokers apart.
     """
     for operation, case in trial.questions:
         if not operation.startswith("shed."):
@@ -241,7 +241,7 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
         if named == AVERAGE_SHEDDER:
             ask = " ".join(f"--setting {name}=1" for name in (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS))
             yield (
-                "how often the leader found the same brokers apart before is unknown, so this "
+                "how often the leader found each broker apart from its partner is unknown, so this "
                 f"cycle counts as the first; to see what goes at the end of the count, add {ask}"
             )
 

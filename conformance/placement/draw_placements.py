@@ -202,7 +202,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     off = None if exactly or draw(tempting) else draw(beside)
     random = draw(randoms)
     if off is not None:
-        at = threshold + off
+        at = max(0, threshold + off)
         levels = [random.choice((5, 40, at)) for _ in range(size.brokers)]
         levels[: size.brokers : 2] = [at] * len(levels[: size.brokers : 2])
         return _with_tempting_broker(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})

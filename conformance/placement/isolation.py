@@ -49,7 +49,7 @@ LISTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (("b7[.]svc|b8[.]svc",), ()),
     (("b7[.]svc",), ()),
     (("b8[.]svc",), ("b7[.]svc",)),
-    ((), ("b8[.]svc", "b7[.]svc")),
+    (("b8[.]svc", "b7[.]svc"), ()),
 )
 """Primary and secondary regexes of which any two have different primary ones."""
 

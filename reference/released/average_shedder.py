@@ -90,11 +90,19 @@ def _shedding(
         hits = max(memory.low_hits[idle], memory.low_hits[busy])
         highest = max(memory.high_hits[idle], memory.high_hits[busy])
         if highest < high and hits < low:
-            above = f"{highest} of {high} times at least {HIGH} apart"
-            yield _Pair(idle, busy, f"they were {hits} of {low} times {LOW} apart, and {above}")
+            near = _counted(memory.low_hits, (busy, idle), LOW, low)
+            far = _counted(memory.high_hits, (busy, idle), HIGH, high)
+            few = "neither was apart from its partner often enough"
+            yield _Pair(idle, busy, f"{few}: {near}; {far}")
             continue
         _forget(memory, idle, busy)
         yield _chosen(view, idle, busy)
+
+
+def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
+    """Return how often each broker of a pair was so far from its partner of that time."""
+    counts = " and ".join(f"{name} {hits.get(name, 0)}" for name in pair)
+    return f"by {setting}, {counts} of {needed} times"
 
 
 def _pairs(

@@ -235,6 +235,22 @@ def test_the_unloads_of_a_log_have_their_times(imported, tmp_path, form):
     assert "without load reports or metrics no cycle can be judged" in err
 
 
+FAILURES = {
+    "text": f"Error when trying to perform load shedding on {BUNDLES[0]} for broker b1:8080",
+    "attributes": "Error when trying to perform load shedding on for broker "
+    f"{{broker=b1:8080, bundle={BUNDLES[0]}}}",
+}
+
+
+@pytest.mark.parametrize("form", FAILURES)
+def test_an_unload_that_failed_is_left_out_and_named(imported, tmp_path, form):
+    log, failure = tmp_path / "broker.log", f"2026-11-20T10:06:09Z WARN {FAILURES[form]}\n"
+    log.write_text(f"2026-11-20T10:06:01Z INFO {LOGGED}\n{failure}")
+    records, err = imported(log)
+    assert [one["kind"] for one in records] == ["cycle"]
+    assert f"the unload of {BUNDLES[0]} from b1:8080 failed, so it is left out" in err
+
+
 def test_a_log_without_dates_goes_on_after_midnight(imported, tmp_path):
     log = tmp_path / "broker.log"
     log.write_text(f"23:59:59.000 INFO {LOGGED}\n00:00:30.000 INFO {LOGGED}\n")

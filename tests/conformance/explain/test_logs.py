@@ -78,6 +78,18 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
     assert "1 other line of shedders without figures to check" in out
 
 
+def test_an_unload_that_failed_is_told_as_failed(explained):
+    status, out, _ = explained(
+        "ModularLoadManagerImpl - [ThresholdShedder] Unloading bundle: a/b/0x00000000_0x80000000 "
+        "from broker b1:8080 to dest broker b2:8080",
+        "WARN ModularLoadManagerImpl - Error when trying to perform load shedding on "
+        "a/b/0x00000000_0x80000000 for broker b1:8080",
+    )
+    assert status == 0
+    assert "the unload of a/b/0x00000000_0x80000000 from b1:8080 failed" in out
+    assert "may choose it again in the next cycle" in out
+
+
 def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     status, _, err = explained("nothing of interest")
     assert status == 2

@@ -89,7 +89,7 @@ AVERAGING = (
 @pytest.mark.parametrize(
     ("hits", "said"),
     [
-        (2, "1 of 8 times loadBalancerAvgShedderLowThreshold apart, and 1 of 2 times at least"),
+        (2, "by loadBalancerAvgShedderHighThreshold, broker-a 1 and broker-b 1 of 2 times"),
         (1, f"answer unload {BUNDLES[1]} of broker-a"),
     ],
 )
@@ -308,3 +308,27 @@ def test_no_rule_judges_a_case_that_the_release_would_refuse(tmp_path, monkeypat
     assert verdicts(tmp_path, *adapter, "--replay", str(file)) == {}
     said = " ".join("".join(capfd.readouterr()).split())
     assert "takes whole numbers up to 2147483647, not 90.5" in said
+
+
+def test_hits_are_counted_for_each_broker_and_not_for_a_pair(explained):
+    """The second cycle is the first that counts for broker-b, and the second for broker-c."""
+
+    def cycle(**usages):
+        brokers = {
+            f"broker-{name}": {"cpu": {"usage": usage, "limit": 100}, "bundles": []}
+            for name, usage in usages.items()
+        }
+        return {"minutes": 0, "brokers": brokers, "bundles": {}, "recentlyUnloaded": {}}
+
+    settings = dict(text.split("=") for text in AVERAGING)
+    settings["loadBalancerAvgShedderHitCountHighThreshold"] = "3"
+    case = {
+        "strategy": settings["loadBalancerLoadSheddingStrategy"],
+        "settings": {
+            name: float(one) if one[0].isdigit() else one for name, one in settings.items()
+        },
+        "cycles": [cycle(a=81, b=30, c=20), cycle(a=30, b=81, c=20)],
+    }
+    said = explained(("shed.cycles", case), options=("--judge-by", "released-4.0"))
+    assert "by loadBalancerAvgShedderHighThreshold, broker-a 1 and broker-c 1 of 3 times" in said
+    assert "by loadBalancerAvgShedderHighThreshold, broker-b 1 and broker-c 2 of 3 times" in said

@@ -1,0 +1,21 @@
+"""Drawn cases follow their operation's schema and content rules; they are not checked again."""
+
+import pytest
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.engine.draw import draw_trials
+from pulsar_conformance.specs import load
+
+EXAMPLES = 40
+SEEDED = {"documented-3.0": 5, "documented-4.2": 6}
+
+
+@pytest.mark.parametrize(("profile", "seed"), SEEDED.items())
+def test_every_drawn_case_is_valid(profile, seed):
+    spec = load()
+    defaults, drawn = spec.defaults(profile), 0
+    for rule in spec.rules_of(profile):
+        if rule.untestable is None:
+            for trial in draw_trials(rule.id, profile, seed, EXAMPLES):
+                drawn += 1
+                assert bad_trial(trial, defaults) is None, rule.id
+    assert drawn > 100 * EXAMPLES
