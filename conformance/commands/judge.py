@@ -7,12 +7,13 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import usual_profile
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.cases.saved import BadCase, Campaign, load_saved
 from pulsar_conformance.conformance.engine.plan import (
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if args.conformance_replay and Path(args.conformance_replay).is_dir():
         return _replay(args, left_out)
     if args.conformance_replay and not args.conformance_judge_by:
-        args.conformance_judge_by = [_profile_of(shipped(args.conformance_replay))]
+        case = shipped(args.conformance_replay)
+        args.conformance_judge_by = [_profile_of(case, args.conformance_adapter)]
     plan = plan_of(args)
     if args.conformance_characterize:
         from pulsar_conformance.conformance.compare.characterization import print_characterization
@@ -100,7 +102,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
         """Return the plan for one case, with the profile under which it was saved."""
         options = argparse.Namespace(**vars(args))
         options.conformance_replay = str(file)
-        options.conformance_judge_by = given or [_profile_of(file)]
+        options.conformance_judge_by = given or [_profile_of(file, args.conformance_adapter)]
         return plan_of(options)
 
     if args.pytest:
@@ -117,11 +119,12 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
     return max(one.status for one in outcomes)
 
 
-def _profile_of(file: Path) -> str:
-    """Return the profile named in a saved case, or the default one."""
+def _profile_of(file: Path, adapters: Sequence[str]) -> str:
+    """Return the profile named in a saved case, or the usual one of the adapters."""
+    named = None
     with suppress(BadCase):  # The plan reports the error.
-        return load_saved(file).profile or DEFAULT_PROFILE
-    return DEFAULT_PROFILE
+        named = load_saved(file).profile
+    return named or usual_profile(adapters)
 
 
 def _options(args: argparse.Namespace) -> list[str]:

@@ -18,6 +18,9 @@ from pulsar_conformance.specs.text import as_sentence
 
 STREAM = "verdicts.jsonl"
 REPORT = "a report, as report make writes it"
+CASES = "cases"
+"""Folder, beside reports, with the cases that show their failures."""
+
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
     "badge": formats.badge,
     "endpoint": formats.endpoint,
@@ -145,9 +148,25 @@ def _make(args: argparse.Namespace) -> int:
     for report in making.make_reports(making.stream(args.stream or args.out / STREAM), about):
         one = report["implementation"]
         name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
+        report = making.with_cases(report, args.to / CASES / name)
         making.write_report(report, args.to / f"{name}.json")
+        if lost := [line["rule"] for line in report["verdicts"] if _is_lost(line)]:
+            print_note(
+                f"{args.to / f'{name}.json'}: the cases of {', '.join(lost[:3])}"
+                f"{' and others' if len(lost) > 3 else ''} are not in this folder, so nobody can "
+                "replay them; make the report where the run was"
+            )
         print(f"{args.to / f'{name}.json'}: {_outcome_counts(report)}")
     return 0
+
+
+def _is_lost(line: making.Line) -> bool:
+    """True if the case that shows a failure is not where the report says.
+
+    A worked example, which has a line number besides its file, is part of the suite.
+    """
+    place = line["failure"]["case_file"] if line["failure"] else ""
+    return place.endswith(".json") and not Path(place).is_file()
 
 
 def _outcome_counts(report: making.Report) -> str:

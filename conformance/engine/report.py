@@ -24,7 +24,10 @@ from pulsar_conformance.conformance.engine.confirm import Confirmed, ShownFault
 from pulsar_conformance.conformance.engine.evaluate import Choices, Fault, Outcome
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import documented_readings
+from pulsar_conformance.conformance.engine.readings import (
+    documented_alternatives,
+    documented_readings,
+)
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reports.table import LISTED
 from pulsar_conformance.specs.text import counted, cut
@@ -145,8 +148,12 @@ LONGEST_ANSWER = 400
 NOT_CERTAIN = ("undecided", "mixed", "pinned")
 """How readings are known that the command to reproduce a failure must pin.
 
-A reading found by answers is also pinned if another alternative would let the case pass.
+A reading found by answers is also pinned if another alternative, or several together, would let the
+case pass.
 """
+
+KNOWN = ("documented", "declared")
+"""How readings are known that are the same whenever the implementation is judged."""
 
 SCRIPT = "pulsar-conformance"
 
@@ -168,6 +175,10 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         for name, value in consulted.items()
         if how[name] in NOT_CERTAIN or (how[name] == "found" and name in decisive)
     }
+    if not _fails_with(applied, fault, pinned):
+        found = {name: value for name, value in readings.items() if how.get(name) == "found"}
+        alone = {name: value for name, value in found.items() if name in consulted}
+        pinned |= alone if _fails_with(applied, fault, {**pinned, **alone}) else found
     return Failure(
         case_file=file,
         size=fault.trial.size,
@@ -206,6 +217,18 @@ def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
             domains = {**chosen, name: [other]}
             if other != value and not applied.breaks_a_rule(fault.trial, fault.answers, domains):
                 yield f"{name}={other}"
+
+
+def _fails_with(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
+    """True if the case alone is a fault, whatever the readings that are neither pinned nor given by
+    the documents.
+    """
+    resolved = applied.judged.resolved
+    domains = {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
+    for name, values in documented_alternatives(resolved.profile).items():
+        if values and name not in pinned and resolved.how.get(name) not in KNOWN:
+            domains[name] = list(values)
+    return applied.breaks_a_rule(fault.trial, fault.answers, domains)
 
 
 def _documented_consulted(applied: AppliedRule, fault: Fault) -> Choices:

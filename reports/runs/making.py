@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,30 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
         of_it = [line for line in verdicts if (line["implementation"], line["profile"]) == pair]
         _check_complete(one["profile"], of_it)
         yield _report(first, one, of_it, about)
+
+
+def with_cases(report: Report, folder: Path) -> Report:
+    """Return a report whose failures name copies of their cases, which are put into `folder`.
+
+    Cases that are no longer where the run saved them keep their names. The folder is made anew.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    verdicts = [_with_case(line, folder) for line in report["verdicts"]]
+    rest = {name: value for name, value in report.items() if name != "checksum"}
+    rest["verdicts"] = verdicts
+    return {**rest, "checksum": checksum(rest)}
+
+
+def _with_case(line: Line, folder: Path) -> Line:
+    failure = line["failure"]
+    saved = Path(failure["case_file"]) if failure else None
+    if failure is None or saved is None or not saved.is_file():
+        return line
+    copy = folder / saved.parent.name / saved.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(saved, copy)
+    again = failure["again"].replace(str(saved), copy.as_posix())
+    return {**line, "failure": {**failure, "case_file": copy.as_posix(), "again": again}}
 
 
 def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance import fixtures
+from pulsar_conformance import fixtures, specs
+from pulsar_conformance.adapters.pulsar.versions import documents_of
 from pulsar_conformance.conformance.cases.deviations import entries
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
@@ -19,6 +21,14 @@ from pulsar_conformance.reports.runs.requirements import frozen
 from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules_text, word_of
 
 PUBLISHED = Path("reports", "published")
+JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
+"""Name of a list of deviations: its adapter, its load manager if it is not the usual one, and its
+version.
+"""
+
+UNWRITTEN = "unwritten-3.0"
+"""Profile of the rules that no document states."""
+
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
 SIMULATIONS = Path("reports", "strategies", "simulations.json")
 Line = Mapping[str, Any]
@@ -103,6 +113,21 @@ class Listed:
     def implementation(self) -> str:
         """The implementation's name."""
         return str(self.entry.get("implementation", self.file))
+
+    @property
+    def replays(self) -> Sequence[str]:
+        """The commands that ask the release its cases again; empty for another implementation."""
+        found = JUDGED.fullmatch(self.file)
+        if found is None:
+            return ()
+        kind, manager, version = found.groups()
+        adapter = f"{kind}:{version}" + (f",manager={manager}" if manager else "")
+        words = ["pulsar-conformance", "run", "--adapter", adapter]
+        written = {rule.id for rule in specs.load().rules_of(documents_of(version))}
+        words += [] if self.entry["rule"] in written else ["--judge-by", UNWRITTEN]
+        for name, value in self.entry.get("readings", {}).items():
+            words += ["--reading", f"{name}={value}"]
+        return [shlex.join([*words, "--replay", one]) for one in self.entry.get("cases", ())]
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:

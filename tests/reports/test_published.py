@@ -14,7 +14,8 @@ from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = sorted((ROOT / "reports" / "published").rglob("*.json"))
+ALL_PUBLISHED = (ROOT / "reports" / "published").rglob("*.json")
+PUBLISHED = sorted(file for file in ALL_PUBLISHED if "cases" not in file.parts)
 OTHERS = [file for file in PUBLISHED if file.parent.name == "others"]
 GUIDE = ROOT / "reports" / "site" / "guides" / "released-pulsar.md"
 REFERENCE = ROOT / "reports" / "published" / "reference-0.1.0-documented-3.0.json"
@@ -210,10 +211,9 @@ def test_what_is_not_frozen_is_told(tmp_path, monkeypatch, capsys):
     assert main(["report", "freeze", "--check"]) == 0
 
 
-def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def stream_of(report):
+    """The verdict stream of a report, in a file of the current folder."""
     stream = Path("verdicts.jsonl")
-    report = json.loads(REFERENCE.read_text("utf-8"))
     first = {
         "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
         "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
@@ -222,12 +222,49 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
     about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
     lines = [first, *({**about, **line} for line in report["verdicts"])]
     stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return str(stream)
+
+
+def broken_stream(**failure):
+    """The verdict stream of a report in which one rule fails."""
+    report = json.loads(REFERENCE.read_text("utf-8"))
+    whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
+    line_of(report).update(verdict="fail", failure=whole, why="")
+    return stream_of(report)
+
+
+def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    report = json.loads(REFERENCE.read_text("utf-8"))
     words = ["--project", "mine", "--contact", "me@example.org", "--date", "2026-01-31"]
-    assert main(["report", "make", str(stream), *words]) == 0
+    assert main(["report", "make", stream_of(report), *words]) == 0
     assert "conformant" in capsys.readouterr().out
     made = json.loads(Path(REFERENCE.name).read_text("utf-8"))
     assert made["verdicts"] == report["verdicts"]
     assert (made["date"], made["project"]) == ("2026-01-31", {"name": "mine"})
+
+
+def test_a_report_has_the_cases_of_its_failures_beside_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    case = Path(".conformance/cases/shed.select/0123456789ab.json")
+    case.parent.mkdir(parents=True)
+    case.write_text('{"ask": "shed.select", "case": {}}')
+    again = f"pulsar-conformance run --adapter mine --replay {case}"
+    stream = broken_stream(case_file=str(case), again=again)
+    words = ["--project", "mine", "--contact", "me@example.org", "--to", "shown"]
+    assert main(["report", "make", stream, *words]) == 0
+    copied = Path("shown/cases/reference-0.1.0-documented-3.0/shed.select/0123456789ab.json")
+    assert copied.read_bytes() == case.read_bytes()
+    report = Path("shown/reference-0.1.0-documented-3.0.json")
+    failure = line_of(json.loads(report.read_text()))["failure"]
+    assert failure["case_file"] == str(copied)
+    assert failure["again"] == f"pulsar-conformance run --adapter mine --replay {copied}"
+    assert main(["report", "verify", str(report)]) == 0
+    assert "not in this folder" not in capsys.readouterr().err
+    case.unlink()
+    assert main(["report", "make", stream, *words]) == 0
+    assert f"the cases of {RULE} are not in this folder" in capsys.readouterr().err
+    assert not copied.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Each known deviation of a release, asked again: it is there, and answers as the file says."""
 
 import importlib.util
+import shlex
 import shutil
 from pathlib import Path
 
@@ -9,10 +10,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases.deviations import load_deviations
 from pulsar_conformance.conformance.cases.saved import load_saved as load_case
+from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.reference import Readings
+from pulsar_conformance.reports.site.results import deviations_by_release
 
 ROOT = Path(__file__).parents[3]
 HERE = all(map(shutil.which, ("java", "mvn"))) and importlib.util.find_spec("jpype") is not None
@@ -89,3 +92,15 @@ def test_each_case_breaks_its_rule_as_the_file_says(version):
             assert broken[0].outcome.answered == one.answers
     finally:
         implementation.close()
+
+
+@pytest.mark.parametrize("one_in", [7, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("version", releases())
+def test_each_command_of_a_page_shows_its_deviation_again(version, one_in, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    listed = deviations_by_release()[f"pulsar-{version}"]
+    commands = {command: one.entry["rule"] for one in listed for command in one.replays}
+    assert len(commands) >= len(listed)
+    for command, rule in list(commands.items())[::one_in]:
+        words = [*shlex.split(command)[1:], "--out", str(tmp_path)]
+        assert main(words) == 1, f"{rule}: {command}"
