@@ -188,7 +188,13 @@ class Reporter:
         write_stream(self._directory, self.first_line, self.verdicts)
         if session.exitstatus in COMPLETED:
             statuses = [verdict.exit_status(self.plan.enough) for verdict in self.verdicts]
-            session.exitstatus = max([int(bool(self.unchosen)), *statuses])
+            session.exitstatus = max([int(bool(self.unchosen or self._judged_nothing)), *statuses])
+
+    @property
+    def _judged_nothing(self) -> bool:
+        """True if chosen rules apply to no implementation, so that a gate would hold for ever."""
+        words = {verdict.verdict for verdict in self.verdicts}
+        return bool(self.plan.rules) and self.plan.replay is None and words == {"not_applicable"}
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the failures, the tables of verdicts, and where the results were written."""
@@ -213,6 +219,8 @@ class Reporter:
             write(line)
         for line in self._deviations_of_others():
             write(line)
+        if self._judged_nothing:
+            write("nothing was judged: the chosen rules apply to no implementation of this run")
         write(f"verdicts: {self._directory / FILE}")
         write(f"as a page: {self._reporting()}")
 

@@ -24,7 +24,7 @@ sys.exit(int(server.makefile().read() or 70))
 """A command; 70 is its status where its fork was killed."""
 
 
-FEW, RULES = ["--examples", "2"], ["--rules", "OVERLOAD-*"]
+FEW, RULES = ["--examples", "2"], ["--rules", "OVERLOAD-*", "--rules", "BUNDLE-0*"]
 REPORTED = "A_REPORT_IS_MADE"
 """Variable of the environment of pages that make a report of a run."""
 

@@ -321,3 +321,11 @@ def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     found = unreached(verdict, Findings(hearing, tried, outcomes))
     assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
     assert unreached(verdict, Findings(hearing, tried[:1], outcomes[:1])).verdict == "unexercised"
+
+
+def test_chosen_rules_that_judge_nothing_do_not_hold_a_gate(tmp_path, capsys):
+    words = ["run", "--adapter", "sample:java", "--rules", "OWN-*", "--out", str(tmp_path)]
+    assert main(words) == 1
+    assert (
+        "nothing was judged: the chosen rules apply to no implementation" in capsys.readouterr().out
+    )

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -322,6 +323,8 @@ public final class Conformance {
                     found.put(before.isEmpty() ? name : before + "/" + name, JSON.readTree(content));
                 }
             }
+        } catch (NoSuchFileException wrong) {
+            throw new UncheckedIOException(archive + ": there is no such file; nox -s fixtures makes it", wrong);
         } catch (IOException wrong) {
             throw new UncheckedIOException(archive + ": it is no archive of nox -s fixtures", wrong);
         }
