@@ -42,7 +42,8 @@ def origin(example: Example) -> Iterator[str]:
     observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]
     document = load().documents[example.document]
     section = f", section “{example.section}”" if example.section else ""
-    word = "Source" if len(observed) < len(rules) else "About"
+    stated_in = "Source of these rules, which are in the suite's own words"
+    word = stated_in if len(observed) < len(rules) else "About"
     yield f"{word}: {document.title}, Pulsar {document.version}{section}, <{document.url}>."
     yield from (f"No document states {rule.id}. {as_sentence(rule.why or '')}" for rule in observed)
     for rule in rules:
