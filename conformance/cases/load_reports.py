@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import yaml
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import reports
@@ -68,28 +67,13 @@ def json_content(path: Path) -> Any:
         raise BadSnapshot(f"{path}: it {error}") from None
 
 
-CONSUMED = re.compile(r"^key:\[(.*?)\], properties:\[.*?\], content:(\{.*\})\s*$", re.MULTILINE)
-"""Matches a message of a load data topic, as pulsar-client consume prints it."""
-
-
-def is_consumed(file: Path) -> bool:
-    """True if a file has load data as pulsar-client consume prints it."""
-    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
-
-
-def consumed_messages(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the broker and the content of each message that was printed. Errors: `BadSnapshot`."""
-    for found in CONSUMED.finditer(file.read_text("utf-8", "replace")):
-        try:
-            yield found[1], parse_line(found[2].encode())
-        except NotJSON as error:
-            raise BadSnapshot(f"{file}: the message of {found[1]} {error}") from None
-
-
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
 """Fields of a load report on which decisions depend."""
 
-EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount", "topBundlesLoadData"})
+TOP = "topBundlesLoadData"
+"""Field of the top bundles of a broker."""
+
+EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount", TOP})
 """Fields that only the load data of the extensible load manager has."""
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
@@ -362,29 +346,3 @@ def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Itera
         if name not in known:
             near = get_close_matches(name, known, n=1)
             yield f"{above}{name}" + (f" (did you mean {near[0]}?)" if near else "")
-
-
-def policies_in(file: Path) -> Any:
-    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
-    if file.suffix not in (".yaml", ".yml"):
-        return json_content(file)
-    try:
-        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
-    found = [one.get("spec") for one in resources if isinstance(one, dict)]
-    policies = {
-        str(spec.get("name")): {
-            **spec,
-            "auto_failover_policy": {
-                "policy_type": spec.get("autoFailoverPolicyType"),
-                "parameters": spec.get("autoFailoverPolicyParams"),
-            },
-            "secondary": spec.get("secondary") or [],
-        }
-        for spec in found
-        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
-    }
-    if not policies:
-        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
-    return policies

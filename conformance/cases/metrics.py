@@ -1,16 +1,21 @@
-"""Reads brokers' usage and bundles from Prometheus metrics, instead of load reports."""
+"""Reads brokers' load from Prometheus metrics, or from what a consumer of the topics with load data
+prints, instead of load reports.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, EXTENSIBLE_CLASS, MANAGER
 from pulsar_conformance.conformance.cases.load_reports import (
+    TOP,
     BadSnapshot,
     ReportsRead,
     SavedReport,
@@ -244,3 +249,127 @@ def _is_wanted(metric: str | None, labels: Mapping[str, str]) -> bool:
     if metric == SMOOTHED_METRIC:
         return labels.get("feature") == SMOOTHED_FEATURE
     return metric in RESOURCE_METRICS or metric in BUNDLE_METRICS
+
+
+BROKER_LOAD, TOP_BUNDLES = "loadbalancer-broker-load-data", "loadbalancer-top-bundles-load-data"
+"""Names of the topics with load data of the extensible load manager."""
+
+CONSUMED = re.compile(
+    r"^(?:\w+:\[[^\]\n]*\], )*key:\[(?P<broker>.*?)\], (?:properties:\[.*?\], )?"
+    r"content:(?P<content>\{.*\}|null|)[ \t\r]*$",
+    re.MULTILINE,
+)
+"""Matches a message of a load data topic, as pulsar-client consume prints it.
+
+Newer versions print other fields before its key. The content is `null` or empty in a message that
+removes a broker's data (TableViewLoadDataStoreImpl.removeAsync).
+"""
+
+MESSAGE_OR_TOPIC = re.compile(
+    rf"{CONSUMED.pattern}|(?P<topic>{BROKER_LOAD}|{TOP_BUNDLES})", re.MULTILINE
+)
+
+EITHER = "either"
+"""Stands for content that a later message may have removed."""
+
+
+def is_consumed(file: Path) -> bool:
+    """True if a file has load data as pulsar-client consume prints it."""
+    return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
+
+
+class Printed(NamedTuple):
+    """A printed message of a broker, or, with an empty broker, a line that names a topic."""
+
+    topic: str
+    broker: str
+    content: Any
+
+
+class ConsumedLoad(NamedTuple):
+    """Pulsar's own JSON of each broker's load data and top bundles, and notes on those left out."""
+
+    brokers: Mapping[str, Any]
+    top: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def consumed_load(file: Path) -> ConsumedLoad:
+    """Return the content of each broker's last messages, which pulsar-client consume printed.
+
+    Errors: `BadSnapshot`, also for top bundles without load data.
+    """
+    loads, top = map(_latest_messages(file).__getitem__, (BROKER_LOAD, TOP_BUNDLES))
+    if alone := [name for name, one in top.items() if one and name not in loads]:
+        raise BadSnapshot(
+            f"{file}: it has the top bundles of {alone[0]} and not its load data; append what "
+            f"pulsar-client consume prints of {BROKER_LOAD}"
+        )
+    brokers = {name: one for name, one in loads.items() if one is not None}
+    gone = ", ".join(name for name in loads if name not in brokers)
+    if not brokers:
+        raise BadSnapshot(f"{file}: its last messages remove the load data of {gone}")
+    why = "a message without content removed its load data (TableViewLoadDataStoreImpl.removeAsync)"
+    return ConsumedLoad(
+        brokers,
+        {name: one for name, one in top.items() if one is not None and name in brokers},
+        (f"{gone}: left out, since {why}",) if gone else (),
+    )
+
+
+def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return the content of the last message of each broker, by topic; None if that removes it.
+
+    Errors: `BadSnapshot`, also if it is unknown, and matters, which topic a message is of.
+    """
+    latest: dict[str, dict[str, Any]] = {BROKER_LOAD: {}, TOP_BUNDLES: {}}
+    for topic, broker, content in _with_topics(list(_printed(file))):
+        for one in [topic] if topic else latest:
+            if topic or latest[one].get(broker) is not None:
+                latest[one][broker] = content if topic else EITHER
+    for broker, load in latest[BROKER_LOAD].items():
+        if load is not None and EITHER in (load, latest[TOP_BUNDLES].get(broker)):
+            raise BadSnapshot(
+                f"{file}: a message without content removes data of {broker}, but its topic is "
+                "unknown; print one topic after the other, and before the messages of each a line "
+                f"with its name, {BROKER_LOAD} or {TOP_BUNDLES}"
+            )
+    return latest
+
+
+def _printed(file: Path) -> Iterator[Printed]:
+    """Yield what is printed; a message without content has no topic. Errors: `BadSnapshot`."""
+    for found in MESSAGE_OR_TOPIC.finditer(file.read_text("utf-8", "replace")):
+        broker, written = found["broker"] or "", found["content"]
+        if found["topic"] or written in ("", "null"):
+            yield Printed(found["topic"] or "", broker, None)
+            continue
+        try:
+            content = parse_line(written.encode())
+        except NotJSON as error:
+            raise BadSnapshot(f"{file}: the message of {broker} {error}") from None
+        yield Printed(TOP_BUNDLES if TOP in content else BROKER_LOAD, broker, content)
+
+
+def _with_topics(printed: Sequence[Printed]) -> Iterator[Printed]:
+    """Yield the messages; those without content with their topic, or with none if it is unknown.
+
+    Their topic is the one of their neighbours, if these agree, or the one that a line names.
+    """
+    said = [one for one in printed if one.topic]
+    turns = [
+        one.topic != other.topic for one, other in pairwise(said) if one.broker and other.broker
+    ]
+    count = 0
+    for one in printed:
+        if one.topic:
+            count += 1
+            yield from [one] if one.broker else ()
+            continue
+        around = said[max(count - 1, 0) : count + 1]
+        named = not all(each.broker for each in around)
+        agree = len({each.topic for each in around}) == 1
+        if agree and count == len(said) and any(turns):
+            agree = (around[0].topic, one.broker) in {each[:2] for each in said}
+        known = around and (agree or named) and sum(turns) <= 1
+        yield one._replace(topic=around[0].topic if known else "")

@@ -11,11 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-from pulsar_conformance.conformance.cases.load_reports import (
-    BadSnapshot,
-    json_content,
-    policies_in,
-)
+import yaml
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, json_content
 from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
     broker_ids,
@@ -162,6 +159,32 @@ def read_constraints(
         domains_of(str(domains), json_content(domains)) if domains else {},
         groups_of(str(groups), json_content(groups)) if groups else {},
     )
+
+
+def policies_in(file: Path) -> Any:
+    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
+    if file.suffix not in (".yaml", ".yml"):
+        return json_content(file)
+    try:
+        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
+    found = [one.get("spec") for one in resources if isinstance(one, dict)]
+    policies = {
+        str(spec.get("name")): {
+            **spec,
+            "auto_failover_policy": {
+                "policy_type": spec.get("autoFailoverPolicyType"),
+                "parameters": spec.get("autoFailoverPolicyParams"),
+            },
+            "secondary": spec.get("secondary") or [],
+        }
+        for spec in found
+        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
+    }
+    if not policies:
+        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
+    return policies
 
 
 def policies_of(place: str, data: Any) -> tuple[Policy, ...]:

@@ -26,7 +26,6 @@ from pulsar_conformance.conformance.cases.effects import (
     what_runs,
     with_full_names,
 )
-from pulsar_conformance.conformance.cases.load_reports import is_consumed
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
     add_source_arguments,
@@ -35,6 +34,7 @@ from pulsar_conformance.conformance.cases.making import (
     made,
     other_files,
 )
+from pulsar_conformance.conformance.cases.metrics import is_consumed
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED, read_constraints
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,

@@ -9,11 +9,11 @@ from typing import Any
 
 from pulsar_conformance.conformance.cases.load_reports import (
     EXTENSIBLE,
+    TOP,
     BadSnapshot,
-    consumed_messages,
-    is_consumed,
     saved_files,
 )
+from pulsar_conformance.conformance.cases.metrics import consumed_load, is_consumed
 from pulsar_conformance.conformance.cases.placing import Constraints
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
@@ -45,7 +45,7 @@ from pulsar_conformance.specs.revisions import has_revision
 from pulsar_conformance.specs.text import columns, counted, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
-LOAD, TRAFFIC, TOP = "weightedMaxEMA", "msgThroughputEMA", "topBundlesLoadData"
+LOAD, TRAFFIC = "weightedMaxEMA", "msgThroughputEMA"
 SUFFIX = "-top-bundles"
 """Suffix, before `.json`, of the name of a file with a broker's top bundles."""
 
@@ -63,16 +63,9 @@ def consumed_load_data(file: Path) -> LoadData:
     """Read load data and top bundles that pulsar-client consume printed; the last of each broker
     counts. Errors: `BadSnapshot`.
     """
-    brokers, top = dict[str, Any](), dict[str, Any]()
-    for broker, content in consumed_messages(file):
-        (top if TOP in content else brokers)[broker] = content
+    brokers, top, notes = consumed_load(file)
     _check_loads(brokers, dict.fromkeys(brokers, file))
-    if alone := [name for name in top if name not in brokers]:
-        raise BadSnapshot(
-            f"{file}: it has the top bundles of {alone[0]} and not its load data; append what "
-            "pulsar-client consume prints of loadbalancer-broker-load-data"
-        )
-    return parsed_load_data(brokers, top)
+    return replace(parsed_load_data(brokers, top), notes=notes)
 
 
 def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:

@@ -130,6 +130,65 @@ def test_a_message_that_is_cut_is_told(consumed):
     assert "the message of b1:8080" in err
 
 
+def removal(broker, content="null"):
+    return f"publishTime:[1], eventTime:[0], key:[{broker}], properties:[], content:{content}"
+
+
+IDLE = {**LOAD, "weightedMaxEMA": 0.1}
+TOP_DATA = {"topBundlesLoadData": TOP}
+
+
+# AbstractCmdConsume.interpretMessage prints the times first in newer versions.
+def test_fields_before_the_key_are_read(consumed):
+    newer = [
+        f"publishTime:[1], eventTime:[0], {message(*one)}" for one in (("b1", LOAD), ("b2", IDLE))
+    ]
+    status, out, _ = consumed(*newer)
+    assert (status, "b1 90 % b2 10 %" in out) == (0, True)
+
+
+# TableViewLoadDataStoreImpl.removeAsync publishes a message without a value.
+@pytest.mark.parametrize("content", ["null", ""])
+def test_a_message_without_content_removes_the_data_of_its_broker(consumed, content):
+    others = [message("b1", LOAD), message("b2", IDLE)]
+    gone = removal("b3", content)
+    status, out, err = consumed(*others, message("b3", {**LOAD, "weightedMaxEMA": 0.7}), gone)
+    assert (status, "b3" in out) == (0, False)
+    assert "b3: left out, since a message without content removed its load data" in err
+    _, out, err = consumed(*others, gone, message("b3", LOAD))
+    assert ("b3 90 %" in out, "left out" in err) == (True, False)
+    status, _, err = consumed(message("b1", LOAD), removal("b1", content))
+    assert (status, "its last messages remove the load data of b1" in err) == (2, True)
+
+
+def test_a_message_that_removes_top_bundles_leaves_the_load_data(consumed):
+    loads = [message("b1", LOAD), message("b2", IDLE)]
+    top = [message("b1", TOP_DATA), removal("b1"), message("b2", TOP_DATA)]
+    status, out, err = consumed(*loads, *top)
+    assert (status, "left out" in err) == (0, False)
+    assert "b1 90 %" in out
+    assert "save them as b1-top-bundles.json" in out
+
+
+# Between messages of both topics, a message without content may be of either.
+def test_a_message_of_an_unknown_topic_is_not_guessed(consumed):
+    loads = [message("b1", LOAD), message("b2", IDLE)]
+    top = [message(broker, TOP_DATA) for broker in ("b1", "b2")]
+    unknown = ([*loads, removal("b1"), *top], [*loads, *top, removal("b3")])
+    for lines in (
+        unknown[0],
+        [message("b3", LOAD), *unknown[1]],
+        [*loads, *top, *loads, *top, removal("b1")],
+    ):
+        status, _, err = consumed(*lines)
+        assert (status, "but its topic is unknown; print one topic" in err) == (2, True)
+    line = "[persistent://pulsar/system/loadbalancer-top-bundles-load-data] Subscribing"
+    status, out, err = consumed(*loads, line, removal("b1"), *top)
+    assert (status, "b1 90 %" in out, "left out" in err) == (0, True, False)
+    status, out, err = consumed(*loads, removal("b1"), line, *top)
+    assert (status, "b1: left out" in err) == (0, True)
+
+
 # ModularLoadManagerImpl alone reads exposeBundlesMetricsInPrometheus.
 def test_no_setting_makes_the_extensible_manager_expose_bundles(explained):
     _, _, err = explained(BOTH, "--release", "4.0.7", "--setting", MANAGER)
