@@ -1,11 +1,8 @@
-"""Explanations of cases and worked examples, and of what depends on traffic that an operator's
-metrics do not have.
-"""
+"""Explanations of cases and worked examples."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
@@ -18,9 +15,14 @@ from pulsar_conformance.conformance.cases.legality import allows, bad_trial
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
+from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.explain import paper
-from pulsar_conformance.conformance.explain.focus import Focus, shortened
+from pulsar_conformance.conformance.explain.focus import (
+    Focus,
+    shortened,
+    undecided_brokers,
+    without_unknown_traffic,
+)
 from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
     DRAWING,
@@ -42,7 +44,6 @@ from pulsar_conformance.conformance.explain.spread import spread_lines
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
-from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.splitting import BY_RATES
@@ -50,18 +51,6 @@ from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
 """Maximum number of settings with a release's default that are listed without --all."""
-
-MANY = 16
-"""Number of bundles that a broker is supposed to have, so that a part of them can be unloaded."""
-
-SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
-"""Traffic of a bundle that is supposed, more than any threshold."""
-
-OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
-"""Matches a text that takes unknown traffic for none."""
-
-DECIDING = ("decision", "to shed", "share", "stays", "goes")
-"""Labels of steps that follow from a broker's traffic."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +84,10 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         asked = asked.with_ways(provided.ways)
     model, taken = with_release_defaults(trial, asked)
     derived = derived_from(provided.place, trial, model, provided.settings)
-    undecided = _undecided_brokers(trial, model, options.unknown)
-    if undecided:
+    undecided = undecided_brokers(trial, model, options.unknown)
+    if options.unknown:
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
-        derived = [_undecidable(one, undecided, decided) for one in derived]
-    elif options.unknown:
-        derived = [_without_later_steps(one) for one in derived]
+        derived = [without_unknown_traffic(one, undecided, decided) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
     release = release_of(profile)
     lines = [
@@ -288,75 +275,6 @@ def _comparison_by_hand(
         return f"{same} Others may be right as well. {why}" if example.of_the_model else same
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     return f"The answer by hand is different; it assumes {worked or 'no reading'}."
-
-
-def _undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> list[str]:
-    """Return those of the brokers with unknown traffic whose traffic could change the decision."""
-    if not unknown:
-        return []
-    usual = comparable_answers(trial, model)
-    return [
-        broker
-        for broker in unknown
-        if comparable_answers(_supposing(trial, broker), model) != usual
-    ]
-
-
-def _supposing(trial: Trial, broker: str) -> Trial:
-    """Return the trial with much traffic on a broker."""
-    return Trial(tuple(Question(one, _with_traffic(case, broker)) for one, case in trial.questions))
-
-
-def _with_traffic(case: Json, broker: str) -> Json:
-    changed: Json = copied(case)
-    known = changed.get("brokers", {}).get(broker)
-    if not isinstance(known, dict):
-        return changed
-    names = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
-    known["bundles"] = [*known.get("bundles", ()), *names]
-    known["lastStats"] = {**known.get("lastStats", {}), **dict.fromkeys(names, SUPPOSED)}
-    known.update({name: rate * MANY for name, rate in SUPPOSED.items()})
-    data = {
-        frame: {**SUPPOSED, "numSamples": 1, "maxSamples": window}
-        for frame, window in WINDOWS.items()
-    }
-    changed["bundles"] = {**changed.get("bundles", {}), **dict.fromkeys(names, data)}
-    return changed
-
-
-def _undecidable(
-    derived: Derivation, brokers: Sequence[str], decided: Collection[str]
-) -> Derivation:
-    """Return a derivation that ends where the brokers' traffic would decide.
-
-    `decided`: the other brokers, whose steps stay as they are.
-    """
-    why = f"the metrics have no traffic of {', '.join(brokers)}, on which the decision depends"
-    return Derivation({"undecidable": why}, lambda: _steps_without_traffic(derived.steps, decided))
-
-
-def _without_later_steps(derived: Derivation) -> Derivation:
-    """Return a derivation without what follows in later cycles, which depends on the traffic."""
-    steps = [one for one in derived.steps if one.label not in ("later", "would go")]
-    if len(steps) == len(derived.steps):
-        return derived
-    why = "it depends on the traffic of brokers, which the metrics do not have"
-    return Derivation(derived.answer, lambda: iter([*steps, Step("later", why)]))
-
-
-def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> Iterator[Step]:
-    """Yield the steps, except those that follow from unknown traffic."""
-    section, told = "", False
-    for step in steps:
-        indented = step.label.startswith(" ")
-        if not indented:
-            section, told = step.label, False
-        follows = step.label.strip() in DECIDING or OF_TRAFFIC.search(step.text)
-        if section in decided or not follows:
-            yield step
-        elif indented and not told:
-            told = True
-            yield Step("decision", "it depends on traffic, which is unknown").within()
 
 
 def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:

@@ -1,15 +1,19 @@
-"""Restricting a derivation to one broker or bundle."""
+"""Restricting a derivation to a broker or a bundle, or to steps that need no unknown traffic."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
-from pulsar_conformance.reference import Step
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
+from pulsar_conformance.conformance.explain.running import comparable_answers
+from pulsar_conformance.reference import Derivation, Model, Step
+from pulsar_conformance.reference.averages import WINDOWS
+from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 STAYS = "stays"
 FATES = ("goes", STAYS)
@@ -24,6 +28,27 @@ MAX_LISTED = 5
 
 NEARLY_MOVED = 2
 """Number of a broker's staying bundles that are listed if not all are."""
+
+MANY = 16
+"""Number of bundles that a broker is supposed to have, so that a part of them can be unloaded."""
+
+SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
+"""Traffic of a bundle that is supposed, more than any threshold."""
+
+OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
+"""Matches a text that takes unknown traffic for none."""
+
+DECIDING = ("decision", "to shed", "share", "stays", "goes")
+"""Labels of steps that follow from a broker's traffic."""
+
+NO_TRAFFIC, OF_OTHER = re.compile(r"\b(and) 0 B/s"), re.compile(r"\bthe 0 B/s")
+"""Match the unknown traffic of two brokers in the condition for an underloaded one."""
+
+UNKNOWN_HIT = "0 or 1, depending on traffic,"
+"""Stands for a number of hits that depends on unknown traffic."""
+
+LATER = ("later", "would go")
+"""Labels of steps about later cycles, which depend on the traffic."""
 
 
 @dataclass(frozen=True)
@@ -113,3 +138,93 @@ def _sections(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 def _is_about(step: Step, bundle: str) -> bool:
     return step.label.strip() in FATES and step.text.startswith(bundle)
+
+
+def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> list[str]:
+    """Return those of the brokers with unknown traffic whose traffic could change the decision."""
+    if not unknown:
+        return []
+    usual = comparable_answers(trial, model)
+    return [
+        broker
+        for broker in unknown
+        if comparable_answers(_supposing(trial, broker), model) != usual
+    ]
+
+
+def _supposing(trial: Trial, broker: str) -> Trial:
+    """Return the trial with much traffic on a broker."""
+    return Trial(tuple(Question(one, _with_traffic(case, broker)) for one, case in trial.questions))
+
+
+def _with_traffic(case: Json, broker: str) -> Json:
+    changed: Json = copied(case)
+    known = changed.get("brokers", {}).get(broker)
+    if not isinstance(known, dict):
+        return changed
+    names = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
+    known["bundles"] = [*known.get("bundles", ()), *names]
+    known["lastStats"] = {**known.get("lastStats", {}), **dict.fromkeys(names, SUPPOSED)}
+    known.update({name: rate * MANY for name, rate in SUPPOSED.items()})
+    data = {
+        frame: {**SUPPOSED, "numSamples": 1, "maxSamples": window}
+        for frame, window in WINDOWS.items()
+    }
+    changed["bundles"] = {**changed.get("bundles", {}), **dict.fromkeys(names, data)}
+    return changed
+
+
+def without_unknown_traffic(
+    derived: Derivation, undecided: Sequence[str], decided: Collection[str]
+) -> Derivation:
+    """Return a derivation without what follows from the traffic of brokers, which is unknown.
+
+    `undecided`: the brokers whose traffic decides the answer; if there are any, it has none.
+    `decided`: the other brokers, whose steps stay as they are.
+    """
+    steps = _with_unknown_hits(derived.steps)
+    if undecided:
+        why = (
+            f"the metrics have no traffic of {', '.join(undecided)}, on which the decision depends"
+        )
+        return Derivation({"undecidable": why}, lambda: _steps_without_traffic(steps, decided))
+    open_later = [one for one in steps if one.label in LATER or one.text.startswith(UNKNOWN_HIT)]
+    if not open_later:
+        return derived
+    known = [one for one in steps if one.label not in LATER]
+    why = "it depends on the traffic of brokers, which the metrics do not have"
+    return Derivation(derived.answer, lambda: iter([*known, Step("later", why)]))
+
+
+def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
+    """Return the steps of TransferShedder, whose hits may depend on the traffic of brokers, as
+    unknown; those of other strategies as they are.
+    """
+    found = next((one for one in steps if one.label == "underloaded"), None)
+    if found is None:
+        return steps
+    text = NO_TRAFFIC.sub(r"\1 unknown traffic", OF_OTHER.sub("the traffic", found.text))
+    changed = {found: replace(found, text=text)}
+    if text.startswith("none: ") and text != found.text:
+        changed[found] = replace(found, text=text.replace("none", "unknown", 1))
+        changed |= {
+            one: replace(one, text=one.text.replace("0", UNKNOWN_HIT, 1))
+            for one in steps
+            if one.label == "hits" and one.text.startswith("0 ")
+        }
+    return [changed.get(one, one) for one in steps]
+
+
+def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> Iterator[Step]:
+    """Yield the steps, except those that follow from unknown traffic."""
+    section, told = "", False
+    for step in steps:
+        indented = step.label.startswith(" ")
+        if not indented:
+            section, told = step.label, False
+        follows = step.label.strip() in DECIDING or OF_TRAFFIC.search(step.text)
+        if section in decided or not follows:
+            yield step
+        elif indented and not told:
+            told = True
+            yield Step("decision", "it depends on traffic, which is unknown").within()

@@ -235,3 +235,29 @@ def test_what_comes_later_depends_on_traffic_that_metrics_lack(explained):
     _, out, _ = explained(text, "--release", "4.2.4", "--setting", MANAGER)
     assert "nothing goes either" not in out
     assert "later it depends on the traffic of brokers, which the metrics do not have" in out
+
+
+# TransferShedder.isUnderLoaded compares msgThroughputEMA, of which there is no metric.
+def test_a_hit_that_depends_on_traffic_is_unknown(explained):
+    text = metrics_of("b1", 0.62) + metrics_of("b2", 0.31)
+    asked = (text, "--release", "4.2.4", "--setting", MANAGER)
+    status, out, _ = explained(*asked)
+    assert status == 0
+    assert "underloaded unknown: b2 has 31 % and unknown traffic" in out
+    assert "or of the traffic of b1" in out
+    assert "hits 0 or 1, depending on traffic, in a row" in out
+    assert "later it depends on the traffic of brokers" in out
+    assert "0 B/s" not in out
+    hits = "loadBalancerSheddingConditionHitCountThreshold=0"
+    status, out, _ = explained(*asked, "--setting", hits)
+    assert (status, "undecidable" in out, "hits 0 or 1" in out) == (2, True, True)
+    _, out, _ = explained(*asked, "--setting", "loadBalancerBrokerLoadTargetStd=0.1")
+    assert "hits 1 in a row" in out
+
+
+def test_a_broker_with_a_small_load_is_a_hit_whatever_its_traffic(explained):
+    text = "".join(metrics_of(f"b{n}", 0.5, memory=50) for n in range(9))
+    idle = metrics_of("b9", 0.02, cpu=2, memory=2)
+    _, out, _ = explained(text + idle, "--release", "4.2.4", "--setting", MANAGER)
+    assert "underloaded b9: b9 has 2 % and unknown traffic" in out
+    assert "hits 1 in a row" in out
