@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -24,10 +25,11 @@ from pulsar_conformance.conformance.cases.load_reports import (
 )
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.load_data.operations import USAGE
-from pulsar_conformance.reference.cluster import RESOURCES
+from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.judged import default_in_version
+from pulsar_conformance.specs.text import counted
 
 HISTORY = "loadBalancerHistoryResourcePercentage"
 
@@ -95,8 +97,10 @@ def read_metrics(file: Path) -> ReportsRead:
     except (OSError, UnicodeDecodeError) as error:
         raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     series: dict[tuple[str, str, str], MetricSample] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
     for sample in _samples(file, text):
         key = sample.broker, sample.metric, sample.labels.get("bundle", "")
+        counts[key] += 1
         if math.isfinite(sample.value) and (key not in series or series[key].time <= sample.time):
             series[key] = sample
     recent, old = _by_age(list(series.values()))
@@ -108,7 +112,11 @@ def read_metrics(file: Path) -> ReportsRead:
     measured = [name for name, broker in brokers.items() if RESOURCES[0] in broker]
     if not measured:
         raise BadSnapshot(f"{file}: it has no {CPU}; save /metrics of each broker")
-    notes = [*_old_notes(old, brokers), *_absent_notes(brokers)]
+    notes = [*_old_notes(old, brokers), *_absent_notes(brokers), *_absent_rate_notes(brokers)]
+    if (most := max(counts.values())) > 1:
+        saved = not text.lstrip().startswith("{")
+        also = "" if saved else f"; to use all {most}, make a history with import"
+        notes.append(f"{file}: of the samples of each series, only the newest counts{also}")
     unmeasured = ", ".join(sorted({*brokers} - {*measured}))
     if unmeasured:
         aged = "".join(f"; {one}" for one in _old_notes(old, brokers))
@@ -208,6 +216,20 @@ def _absent_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
         lacking = [broker for broker in absent if absent[broker] == names]
         of = "each broker" if len(lacking) == len(brokers) > 1 else ", ".join(sorted(lacking))
         yield f"{of}: the metrics lack the usage of {names}, which counts as 0 %"
+
+
+def _absent_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
+    """Yield a note for each metric of a rate that bundles lack although they have others."""
+    for metric, rate in BUNDLE_METRICS.items():
+        lacking = {
+            broker: sum(rate not in stats for stats in report["lastStats"].values())
+            for broker, report in brokers.items()
+            if any(one in stats for stats in report["lastStats"].values() for one in RATE_FIELDS)
+        }
+        of = ", ".join(sorted(broker for broker, count in lacking.items() if count))
+        if of and rate in RATE_FIELDS:
+            bundles = counted(sum(lacking.values()), "bundle")
+            yield f"{of}: the metrics lack {metric} of {bundles}, which is unknown and counts as 0"
 
 
 def broker_in(labels: Mapping[str, str]) -> str | None:

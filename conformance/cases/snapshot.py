@@ -181,14 +181,18 @@ class Snapshot:
 
     @property
     def without_traffic(self) -> list[str]:
-        """The brokers whose metrics give no traffic, although they may have some."""
+        """The brokers of whose bundles the metrics do not give all rates."""
         return [
             name
             for name, one in self.reported.items()
             if one.report is None
-            and (one.broker["bundles"] or not self.owned)
-            and not any(
-                rate in stats for stats in one.broker["lastStats"].values() for rate in RATE_FIELDS
+            and (
+                not self.owned
+                or any(
+                    rate not in stats
+                    for stats in one.broker["lastStats"].values()
+                    for rate in RATE_FIELDS
+                )
             )
         ]
 

@@ -32,6 +32,9 @@ NEARLY_MOVED = 2
 MANY = 16
 """Number of bundles that a broker is supposed to have, so that a part of them can be unloaded."""
 
+SUPPOSED_BUNDLES = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
+"""Bundles of a broker that is supposed to have traffic, if none of its bundles are known."""
+
 SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
 """Traffic of a bundle that is supposed, more than any threshold."""
 
@@ -148,29 +151,46 @@ def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> l
     return [
         broker
         for broker in unknown
-        if comparable_answers(_supposing(trial, broker), model) != usual
+        if any(comparable_answers(one, model) != usual for one in _supposing(trial, broker))
     ]
 
 
-def _supposing(trial: Trial, broker: str) -> Trial:
-    """Return the trial with much traffic on a broker."""
-    return Trial(tuple(Question(one, _with_traffic(case, broker)) for one, case in trial.questions))
+def _supposing(trial: Trial, broker: str) -> Iterator[Trial]:
+    """Yield the trial with much traffic where that of a broker is unknown."""
+    cases = (one.case for one in trial.questions)
+    reports = [case["brokers"][broker] for case in cases if broker in case.get("brokers", {})]
+    lacking = {
+        bundle: None
+        for report in reports
+        for bundle, stats in report.get("lastStats", {}).items()
+        if not stats.keys() >= SUPPOSED.keys()
+    }
+    names = list(lacking) or SUPPOSED_BUNDLES
+    for some in (names, *([one] for one in names[:MANY] if len(lacking) > 1)):
+        yield Trial(
+            tuple(Question(one, _with_traffic(case, broker, some)) for one, case in trial.questions)
+        )
 
 
-def _with_traffic(case: Json, broker: str) -> Json:
+def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
+    """Return a case in which a broker's bundles have much traffic where they have none given."""
     changed: Json = copied(case)
     known = changed.get("brokers", {}).get(broker)
     if not isinstance(known, dict):
         return changed
-    names = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
-    known["bundles"] = [*known.get("bundles", ()), *names]
-    known["lastStats"] = {**known.get("lastStats", {}), **dict.fromkeys(names, SUPPOSED)}
-    known.update({name: rate * MANY for name, rate in SUPPOSED.items()})
-    data = {
-        frame: {**SUPPOSED, "numSamples": 1, "maxSamples": window}
-        for frame, window in WINDOWS.items()
-    }
-    changed["bundles"] = {**changed.get("bundles", {}), **dict.fromkeys(names, data)}
+    known["bundles"] = list(dict.fromkeys((*known.get("bundles", ()), *bundles)))
+    before = known.get("lastStats", {})
+    added = {name: {**SUPPOSED, **before.get(name, {})} for name in bundles}
+    known["lastStats"] = {**before, **added}
+    stats = known["lastStats"].values()
+    known.update({name: sum(one.get(name, 0) for one in stats) for name in SUPPOSED})
+    data = changed.setdefault("bundles", {})
+    for name in bundles:
+        own = data.get(name, {})
+        data[name] = {
+            frame: {**SUPPOSED, "numSamples": 1, "maxSamples": window, **own.get(frame, {})}
+            for frame, window in WINDOWS.items()
+        }
     return changed
 
 
@@ -184,9 +204,7 @@ def without_unknown_traffic(
     """
     steps = _with_unknown_hits(derived.steps)
     if undecided:
-        why = (
-            f"the metrics have no traffic of {', '.join(undecided)}, on which the decision depends"
-        )
+        why = f"the metrics lack traffic of {', '.join(undecided)}, on which the decision depends"
         return Derivation({"undecidable": why}, lambda: _steps_without_traffic(steps, decided))
     open_later = [one for one in steps if one.label in LATER or one.text.startswith(UNKNOWN_HIT)]
     if not open_later:
