@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pulsar_conformance.audit.collect.sources import TIME_ONLY, BadSource, Imported, time_of
-from pulsar_conformance.conformance.cases.settings_files import read_logged_line
-from pulsar_conformance.conformance.explain.logs import parsed_line
+from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
 
 UNLOADING = re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)")
 STRUCTURED = "Unloading bundle from source broker to dest broker"
@@ -18,7 +17,7 @@ STRUCTURED_FAILURE = "Error when trying to perform load shedding on for broker"
 ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
 OF_A_CYCLE = re.compile(
     r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
-    r"no load shedding will be performed|sorted broker list|bundle to unload with msg|"
+    r"no load shedding will be performed|sorted broker list|Found bundle to unload with|"
     r"Sole namespace bundle|Unloading bundle|trying to perform load shedding"
 )
 """Texts in log lines that are written only during a shedding cycle."""

@@ -23,7 +23,6 @@ from pulsar_conformance.conformance.explain.focus import (
     undecided_brokers,
     without_unknown_traffic,
 )
-from pulsar_conformance.conformance.explain.logs import as_logged
 from pulsar_conformance.conformance.explain.running import (
     DRAWING,
     NIC_SPEED,
@@ -232,7 +231,7 @@ def _derivations(
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        found = tuple(map(as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
+        found = tuple(map(paper.as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
         found = tuple(_with_ports(one, options.ports) for one in found)
         kept = found if options.every or focus else tuple(shortened(found))
         steps = list(paper.format_derivation(kept))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.reference import Step
+from pulsar_conformance.conformance.cases.settings_files import parsed_line
 from pulsar_conformance.specs.text import counted, paragraph
 
 MARGIN = 5
@@ -28,7 +28,13 @@ LARGEST_FRACTION = 2
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
 
+KIBIBYTE = 1 / 1024
+"""Mebibytes in a kibibyte."""
+
 DIFFERS = "the line differs"
+
+SPLITTING = ("BundleSplitterTask", "splitting bundle", "split namespace bundle")
+"""Texts of lines about splits."""
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a file that is compressed by gzip."""
@@ -60,7 +66,7 @@ def log_lines(file: Path) -> Iterator[str]:
     for number, written in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         line = _unwrapped(written)
         parts = _explained(line)
-        others += not parts and "Shedder" in line
+        others += not parts and any(name in line for name in ("Shedder", *SPLITTING))
         if parts:
             found += 1
             differing += any(part.startswith(DIFFERS) for part in parts)
@@ -68,10 +74,12 @@ def log_lines(file: Path) -> Iterator[str]:
             for part in parts:
                 yield from paragraph(part, 4, "  ")
     if not found:
-        raise BadCase(f"{file}: it has no line about a planned or rejected unload")
+        raise BadCase(
+            f"{file}: it has no known line about a planned or rejected unload, or a split"
+        )
     yield f"{counted(found, 'line')} explained; the figures of {differing or 'none'} differ"
     if others:
-        yield f"{counted(others, 'other line')} of shedders without figures to check"
+        yield f"{counted(others, 'other line')} of shedders and splits not explained"
 
 
 def _explained(line: str) -> list[str]:
@@ -88,26 +96,6 @@ def _explained(line: str) -> list[str]:
 
 
 NO_ATTRIBUTES = "the log's layout omits the attributes, which contain the figures: add %X to it"
-
-CONTEXT = ("contextMap", "mdc", "context", "attributes")
-"""Fields of a log line in JSON that may contain its attributes as an object."""
-
-TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
-ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
-
-
-def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return a line's message and attributes; these stand at its end, or the line is JSON."""
-    if line.lstrip().startswith("{"):
-        with suppress(NotJSON):
-            written = parse_line(line.encode())
-            if isinstance(written, dict):
-                inner = (written[name] for name in CONTEXT if isinstance(written.get(name), dict))
-                whole = {**written, **next(inner, {})}
-                message = str(whole.get("message", whole.get("msg", "")))
-                return message, {name: str(value) for name, value in whole.items()}
-    found = TRAILING.search(line)
-    return line, dict(ATTRIBUTE.findall(found[1])) if found else {}
 
 
 def _over_average(figures: Figures) -> Iterator[str]:
@@ -190,10 +178,71 @@ def _no_lower_broker(figures: Figures) -> Iterator[str]:
     )
 
 
-def _uniform(figures: Figures) -> Iterator[str]:
+def _uniform(figures: Figures, unit: str = "msg/s") -> Iterator[str]:
     [amount] = figures
-    yield f"UniformLoadShedder chose a bundle with {float(amount):.6g} msg/s"
+    yield f"UniformLoadShedder chose a bundle with {float(amount):.6g} {unit}"
     yield "the line has no rates of brokers, so nothing can be recomputed"
+
+
+def _uniform_bytes(figures: Figures) -> Iterator[str]:
+    yield from _uniform(figures, "bytes/s")
+
+
+def _to_transfer(figures: Figures) -> Iterator[str]:
+    """Explain a TransferShedder line: both brokers, the load, the part and the amount to move."""
+    busy, idle, *texts = figures
+    load, part, amount = map(float, texts)
+    least = f", {idle or 'the least busy broker'} {load - 2 * part:.2f} %"
+    yield f"TransferShedder, {busy}: its load is {load:.2f} %{least}"
+    carried = f", so it carried {_rate(amount * KIBIBYTE * load / part)}" if part else ""
+    yield (
+        f"to move: half of the difference is {part:.2f}; {part:.2f} / {load:.2f} of its traffic "
+        f"are {_rate(amount * KIBIBYTE)}{carried}"
+    )
+
+
+def _transferred(figures: Figures) -> Iterator[str]:
+    bundle, *amounts = figures
+    yield f"TransferShedder moves {bundle}"
+    yield from _of_target(amounts)
+
+
+def _too_large(figures: Figures) -> Iterator[str]:
+    bundle, *amounts = figures
+    yield f"TransferShedder keeps {bundle}: with it, more would go than is to be moved"
+    yield from _of_target(amounts)
+
+
+def _of_target(amounts: Iterable[str]) -> Iterator[str]:
+    """Explain the amounts moved and taken in exchange, their difference, and the one to move."""
+    moved, gained, net, target = (float(text) * KIBIBYTE for text in amounts)
+    yield f"moved: {_rate(moved)} less {_rate(gained)} in exchange, of {_rate(target)} to be moved"
+    agrees = abs(moved - gained - net) <= 0.02 * KIBIBYTE
+    yield "the line agrees" if agrees else f"{DIFFERS}: it says {_rate(net)}"
+
+
+def _to_split(figures: Figures) -> Iterator[str]:
+    """Explain a line about a split: topics, producers, consumers, rates, and their limits."""
+    bundle, *texts = figures
+    topics, most, producers, consumers, sessions, rate, rates, traffic, limit = map(float, texts)
+    yield f"{bundle} is to be split (BundleSplitterTask.findBundlesToSplit)"
+    sessions = sessions if sessions > 0 else inf
+    over = [
+        f"{value:.6g} {unit} are over {bound:g}"
+        for value, bound, unit in (
+            (topics, most, "topics"),
+            (producers + consumers, sessions, "producers and consumers"),
+            (rate, rates, "msg/s"),
+            (traffic, limit, "MiB/s"),
+        )
+        if value > bound
+    ]
+    yield f"{'; '.join(over)}: the line agrees" if over else f"{DIFFERS}: nothing is over its limit"
+
+
+def _splitting(figures: Figures) -> Iterator[str]:
+    bundle, unloads = figures
+    yield f"{bundle} is split, and its parts are {'' if unloads == 'true' else 'not '}unloaded"
 
 
 def _unloading(figures: Figures) -> Iterator[str]:
@@ -226,21 +275,6 @@ def _percent(*values: float) -> tuple[float, ...]:
 def _rate(mebibytes: float) -> str:
     """Format a throughput in the log's unit and in decimal units."""
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
-
-
-AMOUNT = re.compile(r"(= ([\d.]+) ([KMG])B/s)\b")
-BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
-
-
-def as_logged(step: Step) -> Step:
-    """Return a step with the amount to shed also in the unit of Pulsar's log."""
-    if step.label.strip() != "to shed":
-        return step
-
-    def both(found: re.Match[str]) -> str:
-        return f"{found[1]} ({float(found[2]) * BYTES[found[3]] / MEBIBYTE:.3g} MiB/s)"
-
-    return replace(step, text=AMOUNT.sub(both, step.text))
 
 
 def _verdict(logged: str, computed: float) -> str:
@@ -285,7 +319,30 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
         rf"No broker is below the lower bound, threshold is {NUMBER}, avgUsage usage is {NUMBER}, "
         rf"max usage of Broker (\S+) is {NUMBER}"
     ): _no_lower_broker,
+    re.compile(
+        rf"broker (\S+) in lower boundary shedding is planning to shed throughput {NUMBER} MByte/s "
+        rf"less than minimumThroughputThreshold {NUMBER} MByte/s"
+    ): _below_floor,
     re.compile(rf"Found bundle to unload with msgRate {NUMBER}"): _uniform,
+    re.compile(rf"Found bundle to unload with (?:msgT|t)hroughput {NUMBER}"): _uniform_bytes,
+    re.compile(
+        r"shed load from broker:(\S+?)(?: to broker:(\S+?))?, which has the max resource "
+        rf"usage:{NUMBER}%, targetStd:[-\d.]+, -- Trying to offload {NUMBER}%, {NUMBER} KByte/s"
+    ): _to_transfer,
+    re.compile(
+        rf"Decided to unload bundle:(\S+), throughput:[\d.]+ KByte/s\. The traffic marked to "
+        rf"unload:{NUMBER} - gain:{NUMBER} = {NUMBER} KByte/s\. Target:{NUMBER} KByte/s"
+    ): _transferred,
+    re.compile(
+        rf"bundle:(\S+?)\. The traffic to unload:{NUMBER} - gain:{NUMBER} = {NUMBER} KByte/s is "
+        rf"greater than the target :{NUMBER} KByte/s"
+    ): _too_large,
+    re.compile(
+        rf"The bundle (\S+) is considered to be unload\. Topics: {NUMBER}/{NUMBER}, Sessions: "
+        rf"\({NUMBER}\+{NUMBER}\)/{NUMBER}, Message Rate: {NUMBER}/{NUMBER} \(msgs/s\), "
+        rf"Message Throughput: {NUMBER}/{NUMBER} \(MB/s\)"
+    ): _to_split,
+    re.compile(r"Load-manager splitting bundle (\S+) and unloading (\w+)"): _splitting,
     re.compile(
         r"\[(\w+)\] Unloading bundle: (\S+) from broker (\S+)(?: to dest broker (\S+))?"
     ): _unloading,
@@ -297,6 +354,10 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)"): _failed,
 }
 """Patterns of log lines, whose groups are figures, and the function that explains them."""
+
+SPLIT_COUNTS = "topics", "maxBundleTopics", "producerCount", "consumerCount", "maxBundleSessions"
+SPLIT_RATES = "messageRate", "maxBundleMsgRate", "messageThroughputMiB", "maxBundleBandwidthMiB"
+"""Attributes of a line about a bundle that is to be split: counts and rates, with their limits."""
 
 STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str]]]] = {
     "Unloading bundle from source broker to dest broker": (
@@ -320,6 +381,12 @@ STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str
         _below_floor,
     ),
     "Found bundle to unload with msgRate": (("bundle",), _uniform),
+    "Found bundle to unload with msgThroughput": (("msgThroughput",), _uniform_bytes),
+    "The bundle is considered to be unloaded": (
+        ("bundle", *SPLIT_COUNTS, *SPLIT_RATES),
+        _to_split,
+    ),
+    "Load-manager splitting bundle and unloading": (("bundle", "unloading"), _splitting),
     "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
     "Error when trying to perform load shedding on for broker": (("bundle", "broker"), _failed),
 }

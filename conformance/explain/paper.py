@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance.reference import Step
@@ -100,3 +102,18 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "none" if value is None else str(value)
+
+
+AMOUNT = re.compile(r"(= ([\d.]+) ([KMG])B/s)\b")
+BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def as_logged(step: Step) -> Step:
+    """Return a step with the amount to shed also in the unit of Pulsar's log."""
+    if step.label.strip() != "to shed":
+        return step
+
+    def both(found: re.Match[str]) -> str:
+        return f"{found[1]} ({float(found[2]) * BYTES[found[3]] / 2**20:.3g} MiB/s)"
+
+    return replace(step, text=AMOUNT.sub(both, step.text))

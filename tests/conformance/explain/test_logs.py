@@ -75,7 +75,7 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
     assert "3.5 MiB/s (3.67 MB/s) to shed are below 10 MiB/s" in out
     assert "a/b/0x00000000_0xffffffff is its only bundle" in out
     assert "2 lines explained; the figures of none differ" in out
-    assert "1 other line of shedders without figures to check" in out
+    assert "1 other line of shedders and splits not explained" in out
 
 
 def test_an_unload_that_failed_is_told_as_failed(explained):
@@ -93,7 +93,7 @@ def test_an_unload_that_failed_is_told_as_failed(explained):
 def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     status, _, err = explained("nothing of interest")
     assert status == 2
-    assert "no line about a planned" in err
+    assert "no known line about a planned" in err
     assert main(["explain", "--log", str(tmp_path / "none.log")]) == 2
     assert "No such file" in capsys.readouterr().err
     assert main(["explain", "--log", "x", "--example", "y"]) == 2
@@ -163,6 +163,84 @@ def test_the_attributes_of_a_structured_line_are_read(tmp_path, capsys, line):
 def test_figures_in_attributes_are_explained(explained, line, explained_as):
     status, out, _ = explained(line)
     assert (status, explained_as in out) == (0, True), out
+
+
+TRANSFER = "TransferShedder - "
+
+
+@pytest.mark.parametrize(
+    ("line", "explained_as"),
+    [
+        (
+            "ThresholdShedder - broker b1:8080 in lower boundary shedding is planning to shed "
+            "throughput 6.0 MByte/s less than minimumThroughputThreshold 10.0 MByte/s, skipping "
+            "bundle unload.",
+            "ThresholdShedder, b1:8080: it keeps all 6 MiB/s (6.291 MB/s) to shed are below 10",
+        ),
+        (
+            "UniformLoadShedder - Found bundle to unload with throughput 2.5E7",
+            "chose a bundle with 2.5e+07 bytes/s",
+        ),
+        (
+            "UniformLoadShedder - Found bundle to unload with msgThroughput 2000.5",
+            "chose a bundle with 2000.5 bytes/s",
+        ),
+        (
+            "UniformLoadShedder - Found bundle to unload with msgThroughput {msgThroughput=2000.5}",
+            "chose a bundle with 2000.5 bytes/s",
+        ),
+        (
+            f"{TRANSFER}Attempting to shed load from broker:b1:8080 to broker:b3:8080, which has "
+            "the max resource usage:90.00%, targetStd:0.25, -- Trying to offload 40.00%, 39062.50 "
+            "KByte/s of traffic.",
+            "b1:8080: its load is 90.00 %, b3:8080 10.00 % to move: half of the difference is "
+            "40.00; 40.00 / 90.00 of its traffic are 38.15 MiB/s (40 MB/s), so it carried 85.83",
+        ),
+        (
+            f"{TRANSFER}Decided to unload bundle:a/b/0x0_0x1, throughput:4882.81 KByte/s. The "
+            "traffic marked to unload:4882.81 - gain:0.00 = 4882.81 KByte/s. Target:39062.50 "
+            "KByte/s.",
+            "moves a/b/0x0_0x1 moved: 4.768 MiB/s (5 MB/s) less 0 MiB/s (0 MB/s) in exchange, of "
+            "38.15 MiB/s (40 MB/s) to be moved the line agrees",
+        ),
+        (
+            f"{TRANSFER}Can't unload bundle:a/b/0x0_0x1. The traffic to unload:90.00 - gain:10.00 "
+            "= 70.00 KByte/s is greater than the target :50.00 KByte/s.",
+            "TransferShedder keeps a/b/0x0_0x1: with it, more would go than is to be moved",
+        ),
+        (
+            "BundleSplitterTask - The bundle a/b/0x0_0x1 is considered to be unload. Topics: "
+            "5/1000, Sessions: (700+301)/1000, Message Rate: 10.5/30000 (msgs/s), Message "
+            "Throughput: 1.5E2/100 (MB/s)",
+            "1001 producers and consumers are over 1000; 150 MiB/s are over 100: the line agrees",
+        ),
+        (
+            "BundleSplitterTask - The bundle is considered to be unloaded {bundle=a/b/0x0_0x1, "
+            "consumerCount=301, maxBundleBandwidthMiB=100, maxBundleMsgRate=30000, "
+            "maxBundleSessions=-1, maxBundleTopics=1000, messageRate=10.5, "
+            "messageThroughputMiB=1.5, producerCount=700, topics=5}",
+            "a/b/0x0_0x1 is to be split (BundleSplitterTask.findBundlesToSplit) the line differs",
+        ),
+        (
+            "ModularLoadManagerImpl - Load-manager splitting bundle a/b/0x0_0x1 and unloading true",
+            "a/b/0x0_0x1 is split, and its parts are unloaded",
+        ),
+    ],
+)
+def test_lines_of_every_shedder_and_of_splits_are_explained(explained, line, explained_as):
+    status, out, _ = explained(line)
+    assert (status, explained_as in out) == (0, True), out
+
+
+def test_a_sum_that_is_wrong_is_found_and_other_lines_are_counted(explained):
+    _, out, _ = explained(
+        f"{TRANSFER}Can't unload bundle:a/b/0x0_0x1. The traffic to unload:90.00 - gain:10.00 = "
+        "70.00 KByte/s is greater than the target :50.00 KByte/s.",
+        f"{TRANSFER}brokers' load stats:LoadStats(sum=1.2, avg=0.4)",
+        "ModularLoadManagerImpl - Successfully split namespace bundle a/b/0x0_0x1",
+    )
+    assert "the figures of 1 differ" in out
+    assert "2 other lines of shedders and splits not explained" in out
 
 
 LOGS = Path(__file__).parent / "logs"
