@@ -154,7 +154,7 @@ def _read_stream(
     `label` is its path in the imported folder; it may name a broker or a bundle.
     """
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
-    if head.lstrip()[:1] in (b"{", b"["):
+    if re.match(rb"\s*[{\[](?!zk: )", head):  # ZooKeeper's shell prompts with "[zk: ".
         _read_json(found, file, label, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
         _read_znodes(found, file, _decoded_lines(stream))

@@ -187,6 +187,12 @@ class ProvidedQuestions:
     """The file with the settings, if it is another one."""
 
 
+ZNODES_HINT = (
+    "; save what the shell of ZooKeeper prints for each broker in a file of its own, BROKER.json, "
+    "and give the folder"
+)
+
+
 def provided_questions(file: str) -> list[ProvidedQuestions]:
     """Read questions from a file, or from standard input if it is "-".
 
@@ -202,7 +208,8 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     except NotJSON as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
-            raise BadCase(f"{name}: it {error}") from None
+            hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else ""
+            raise BadCase(f"{name}: it {error}{hint}") from None
     return [_of_line(name, number, line) for number, line in lines]
 
 

@@ -298,6 +298,30 @@ def test_what_cannot_be_imported_is_refused_by_name(imported, tmp_path, name, co
     assert records == []
 
 
+@pytest.mark.parametrize("version", ["3.1.0", "4.2.4"])
+def test_each_form_of_a_chosen_bundle_is_a_cycle(imported, tmp_path, version):
+    kind = {"3.1.0": "throughput", "4.2.4": "msgThroughput"}[version]
+    log = tmp_path / "broker.log"
+    log.write_text(f"2026-11-20T10:06:01Z Found bundle to unload with {kind} 2000000.0\n")
+    assert [one["kind"] for one in imported(log)[0]] == ["cycle"]
+
+
+# The shell of ZooKeeper prints its prompt and the command before the data of a znode.
+def test_a_session_of_zookeepers_shell_is_imported_as_its_load_reports(imported, tmp_path, capsys):
+    prompt = "[zk: localhost:2181(CONNECTED) 0]"
+    reports = {broker: one for _, broker, one in REPORTS}
+    printed = [
+        f"{prompt} get /loadbalance/brokers/{broker}\n{json.dumps(one)}\n"
+        for broker, one in reports.items()
+    ]
+    session = tmp_path / "session.txt"
+    session.write_text("".join([*printed, f"{prompt} quit\n"]))
+    found = of_kind(imported(session)[0], "load_report")
+    assert {one["broker"]: one["report"] for one in found} == reports
+    assert main(["explain", str(session)]) == 2
+    assert "in a file of its own, BROKER.json" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
 def test_tables_are_refused_and_not_read_by_their_files(imported, tmp_path, log):
     table = tmp_path / "table"
