@@ -174,7 +174,13 @@ def _steps(
     yield Step("to shed", f"{share} of the difference = {amount} ({PLACE})")
     owned = view.known.owned(name)
     yield from bundle_steps(
-        view, view.free_of(name), owned, pair.chosen, pair.kind, "more than is left"
+        view,
+        view.free_of(name),
+        owned,
+        pair.chosen,
+        pair.kind,
+        "more than is left",
+        idle="it carries nothing",
     )
 
 

@@ -119,8 +119,12 @@ def bundle_steps(
     kind: str = "msgThroughput",
     stays: str = "enough has gone",
     full: str = "",
+    idle: str = "",
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: shed or kept, and why; after the last that is shed, `full`."""
+    """Yield a step for each bundle: shed or kept, and why; after the last that is shed, `full`.
+
+    `idle`: why a bundle without traffic stays, if that is the reason.
+    """
     known, free = view.known, set(eligible)
     carried, left = 0.0, len(chosen)
     for bundle in known.busiest_first(list(eligible), kind):
@@ -130,7 +134,7 @@ def bundle_steps(
             together = f", together {WRITTEN[kind](Fraction(carried))}"
             yield Step("goes", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}{together}")
         else:
-            why = stays if left or not full else full
+            why = idle if idle and not traffic else stays if left or not full else full
             yield Step("stays", f"{bundle} = {WRITTEN[kind](Fraction(traffic))}, {why}")
     for bundle in owned:
         if bundle not in free:

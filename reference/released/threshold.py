@@ -194,7 +194,8 @@ def _steps(
     least = known.number(LEAST) * MEBIBYTE
     if need < least:
         floor = f"{plain(Fraction(known.number(LEAST)))} MiB/s of {LEAST}"
-        yield from keep_all_steps(view, name, f"less than the {floor} ({place('threshold-least')})")
+        way = "lower-boundary-relief" if name == cycle.relieved else "threshold-least"
+        yield from keep_all_steps(view, name, f"less than the {floor} ({place(way)})")
     elif len(known.owned(name)) <= 1:
         yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
     else:

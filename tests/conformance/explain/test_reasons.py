@@ -91,3 +91,37 @@ def test_placement_by_weighted_usage_shows_the_limit_and_all_who_are_drawn(
     assert all(one in told for one in figures)
     assert f"decision {decision}:" in told
     assert f"answer broker {decision}" in told
+
+
+def test_a_broker_that_would_relieve_an_idle_one_is_kept_by_the_method_for_it(explain):
+    """ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, line 205: half of 10 % of 40 MB/s."""
+    brokers = {f"b{place}": usage(50) for place in range(5)} | {"idle": usage(20)}
+    brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
+    averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
+    settings = {"lowerBoundarySheddingEnabled": True}
+    settings["loadBalancerHistoryResourcePercentage"] = 0
+    case = {"strategy": "ThresholdShedder", "settings": settings, "brokers": brokers}
+    case |= {"bundles": averages, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
+    floor = "MinThroughputThreshold (ThresholdShedder.tryLowerBoundaryShedding): it keeps all"
+    assert floor in " ".join(out.split())
+
+
+def test_a_bundle_without_traffic_stays_for_that_reason(explain):
+    """AvgShedder.selectBundleForUnloading of 4.2.4: traffic > 0 && traffic <= what is left."""
+    bundles = [f"a/b/0x{n}0000000_0x{n + 1}0000000" for n in range(3)]
+    rates = {bundles[0]: 9000, bundles[1]: 1000, bundles[2]: 0}
+    frames = ("shortTermData", "longTermData")
+    averages = {
+        one: {frame: {"msgRateIn": rate, "numSamples": 10} for frame in frames}
+        for one, rate in rates.items()
+    }
+    busy = {**usage(90), "bundles": bundles, "msgRateIn": 10000}
+    settings = {"loadBalancerAvgShedderHitCountHighThreshold": 1}
+    case = {"strategy": "AvgShedder", "settings": settings, "brokers": {"b0": busy, "b1": usage(1)}}
+    case |= {"bundles": averages, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-4.2")
+    told = " ".join(out.split())
+    assert f"{bundles[0]} = 9000 msg/s, more than is left" in told
+    assert f"goes {bundles[1]} = 1000 msg/s" in told
+    assert f"{bundles[2]} = 0 msg/s, it carries nothing" in told
