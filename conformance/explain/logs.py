@@ -163,7 +163,7 @@ def _below_both_floors(figures: Figures) -> Iterator[str]:
         f"{float(messages):.4g} msg/s below {float(messages_floor):g} msg/s: "
         "minUnloadMessageThroughput and minUnloadMessage"
     )
-    below = float(bytes_of) < float(bytes_floor) and float(messages) < float(messages_floor)
+    below = float(bytes_of) <= float(bytes_floor) and float(messages) <= float(messages_floor)
     yield "the line agrees" if below else f"{DIFFERS}: one of them is not below"
 
 

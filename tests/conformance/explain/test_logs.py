@@ -232,6 +232,16 @@ def test_lines_of_every_shedder_and_of_splits_are_explained(explained, line, exp
     assert (status, explained_as in out) == (0, True), out
 
 
+# AvgShedder moves an amount only if it is more than the minimum, and logs the others as less.
+def test_an_amount_that_is_exactly_the_minimum_agrees(explained):
+    _, out, _ = explained(
+        "AvgShedder - broker:[b1] is planning to shed bundles to broker:[b2],but the throughput "
+        "1.0 MByte/s is less than minimumThroughputThreshold 1.0 MByte/s, and the msgRate 500.0 "
+        "rate/s is also less than minimumMsgRateThreshold 1000.0 rate/s, skipping bundle unload."
+    )
+    assert "the line agrees" in out
+
+
 def test_a_sum_that_is_wrong_is_found_and_other_lines_are_counted(explained):
     _, out, _ = explained(
         f"{TRANSFER}Can't unload bundle:a/b/0x0_0x1. The traffic to unload:90.00 - gain:10.00 = "
