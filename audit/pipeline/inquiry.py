@@ -7,20 +7,22 @@ the case of the cycle, as `pulsar-conformance explain` shows it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from pulsar_conformance.adapters.spark.shedding import STRATEGY
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.steps import tables_by_documents
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
-from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines
+from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, unlike_recorded
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.settings import Entry, read_entries
 from pulsar_conformance.conformance.explain.balance import balance_lines, parsed_load_data
@@ -275,8 +277,21 @@ def _cycle_lines(
     """Yield the verdicts and the arithmetic of a cycle."""
     this = (F.col("cluster") == cluster) & (F.col("cycle") == F.lit(cycle).cast("timestamp"))
     yield f"cycle of {cycle}"
-    yield from _verdict_lines(tables["verdicts"].where(this))
-    yield from _arithmetic_lines(tables, plan, asked, this)
+    told = list(_verdict_lines(tables["verdicts"].where(this)))
+    yield from told
+    unlike = yield from _arithmetic_lines(tables, plan, asked, this)
+    if unlike and not told:
+        yield from ("", *paragraph(f"{unlike}; {_who_judges(tables['verdicts'].where(this))}", 2))
+
+
+def _who_judges(verdicts: DataFrame) -> str:
+    """Say which rules judge a cycle of which none is broken or undecided."""
+    rules = sorted(row["rule"] for row in verdicts.select("rule").distinct().collect())
+    if not rules:
+        return "no rule judges this cycle"
+    return (
+        f"no rule forbids that: none of those that judge this cycle is broken ({', '.join(rules)})"
+    )
 
 
 def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
@@ -294,8 +309,9 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 
 def _arithmetic_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column
-) -> Iterator[str]:
-    """Yield the derivation of the cycle's case, restricted to the bundle or broker.
+) -> Generator[str, None, str]:
+    """Yield the derivation of the cycle's case, restricted to the bundle or broker; return how a
+    release's arithmetic differs from what is recorded, empty if it does not.
 
     A cycle that is not recorded is shown at the latest time at which it may have run, just before
     its first unload; so is one at whose recorded time no report of the bundle or broker was known.
@@ -315,12 +331,36 @@ def _arithmetic_lines(
     ).first()
     if row is None:
         yield f"  no report of {asked.subject} is recorded by then"
-        return
+        return ""
     if not row["itself"]:
         why = "no report is known at the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  as known at {row['time']}; {why}"
     saved = json.loads(row["case"])
     if saved["case"].get("recentlyUnloaded"):
         yield f"  minutes since unloads are counted to {row['time']}"
-    lines = arithmetic_lines(saved, Focus(asked.broker, asked.bundle))
+    others = _documented_cases(tables, plan, keys)
+    lines = arithmetic_lines(saved, Focus(asked.broker, asked.bundle), others)
     yield from (f"  {line}".rstrip() for line in lines)
+    if not plan.released:
+        return ""
+    went = asked.select(tables["unloads"].where(this))
+    if asked.at is not None:
+        went = went.where(F.col("at") <= F.lit(asked.at))
+    rows = went.select("broker", "bundle", "cause").distinct().collect()
+    causes_of = {(row["broker"], row["bundle"]): row["cause"] for row in rows}
+    return unlike_recorded(saved, causes_of, Focus(asked.broker, asked.bundle))
+
+
+def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
+    """Return the case of a moment by the release's documents, if the audit judges by them too.
+
+    Smoothed usage and averages in a case are those of its profile, so the release's case is none
+    of the documents'.
+    """
+    documents = plan.documents
+    made = tables_by_documents(tables, plan, documents) if documents else {}
+    if documents is None or not made:
+        return []
+    moments = cycles.cycle_moments(made, documents)
+    found = cases.cases_of_keys(keys, moments, made, documents).select("case").collect()
+    return [json.loads(row["case"]) for row in found]

@@ -158,19 +158,34 @@ class _Side:
 
 
 def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
-    """Yield the steps for judging by a release's documents, except those of shared tables.
+    """Yield the steps for judging by a release's documents, except those of shared tables."""
+    side = _documented_side(plan, documented)
+    for name in GOLD:
+        if name in FOUND_BY and name not in side.shared:
+            step = _gold_step(documented, name, side)
+            yield _documented_cycles(step, plan, documented) if name == "cycles" else step
 
-    Tables are shared if the defaults and readings that they depend on are the same.
+
+def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
+    """Return the tables of the documents; those are shared whose defaults and readings are the
+    same.
     """
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
     same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}
     shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
     shared |= {SPLITS} if splits.judged_alike(plan, documented) else set()
-    side = _Side(DOCUMENTED, frozenset(shared))
-    for name in GOLD:
-        if name in FOUND_BY and name not in shared:
-            step = _gold_step(documented, name, side)
-            yield _documented_cycles(step, plan, documented) if name == "cycles" else step
+    return _Side(DOCUMENTED, frozenset(shared))
+
+
+def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) -> Tables:
+    """Return the tables by which an audit judges by the documents of a release, under the names
+    that they have for the release; none if it does not.
+    """
+    side = _documented_side(plan, documented)
+    stored = {name: side.stored_name(name) for name in FOUND_BY}
+    if not tables.keys() >= {*stored.values()}:
+        return {}
+    return {name: side.read(name, tables[place]) for name, place in stored.items()}
 
 
 SPLITS = "split_findings"

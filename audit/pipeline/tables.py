@@ -275,7 +275,10 @@ GOLD: Mapping[str, GoldTable] = {
         "case string",
         ("cluster", "cycle", "rule"),
         build=verdicts.verdicts,
-        parents=("cycles", "unloads", "bundle_averages", "broker_usage", "findings"),
+        parents=(
+            *("cycles", "unloads", "last_reports"),
+            *("bundle_averages", "broker_usage", "findings"),
+        ),
         by_rule=True,
         code=JUDGING,
     ),

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, trial_of
 from pulsar_conformance.conformance.explain.derivations import ExplainOptions, case_lines
 from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.running import with_release_defaults
+from pulsar_conformance.conformance.shedding.operations import SHED
+from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
 Json = dict[str, Any]
@@ -25,34 +29,78 @@ NAMED = 3
 """Maximum number of bundles with several owners that are named."""
 
 
-def arithmetic_lines(saved: Mapping[str, Any], focus: Focus) -> list[str]:
+def arithmetic_lines(
+    saved: Mapping[str, Any], focus: Focus, others: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
     """Return the derivation of a saved case, restricted to a bundle or broker.
 
-    If several brokers report a bundle, the text says so, and there is a derivation for each
-    possible owner. Errors: `AuditError`.
+    `others` are the cases of the same moment by other profiles, whose decisions are compared. If
+    several brokers report a bundle, the text says so, and there is a derivation for each possible
+    owner. Errors: `AuditError`.
     """
     claims = bundles_of_several(saved["case"])
     if not claims:
-        return _derivation(saved, focus)
+        return _derivation((saved, *others), focus)
     lines = paragraph(_claims_text(claims, focus), 2, "", TEXT_WIDTH)
     for title, owner in _possible_owners(claims, focus):
-        one = {**saved, "case": _with_owners(saved["case"], claims, owner)}
-        lines += ["", title, *(f"  {line}" for line in _derivation(one, focus))]
+        cases = [
+            {**one, "case": _with_owners(one["case"], claims, owner)} for one in (saved, *others)
+        ]
+        lines += ["", title, *(f"  {line}" for line in _derivation(cases, focus))]
     return lines
 
 
-def _derivation(saved: Mapping[str, Any], focus: Focus) -> list[str]:
+def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
+    """Return the derivation of the first case; the others are those of other profiles."""
+    saved, *others = cases
     trial = trial_of(saved)
     if trial is None:
         raise AuditError(
             "the case of the cycle cannot be read; report this as a bug of the project"
         )
     handed = ProvidedQuestions("the cycle", trial, saved["profile"], saved["readings"])
+    read = ((one["profile"], trial_of(one)) for one in others)
+    trials = {profile: other for profile, other in read if other is not None}
     try:
-        return list(case_lines(handed, ExplainOptions(None, {}, {}, focus)))
+        return list(case_lines(handed, ExplainOptions(None, {}, {}, focus, trials=trials)))
     except BadCase as wrong:
         problem = str(wrong).partition(": ")[2].removeprefix("case.")
         return paragraph(f"its arithmetic cannot be shown: {problem}", 2, "", TEXT_WIDTH)
+
+
+def unlike_recorded(
+    saved: Mapping[str, Any], recorded: Mapping[tuple[str, str], str], focus: Focus
+) -> str:
+    """Return how a case's answer differs from the recorded unloads of its cycle; empty if it does
+    not, or if the answer is open.
+
+    `recorded` has the cause of each unload by its broker and bundle; only those by shedding can
+    differ.
+    """
+    trial = trial_of(saved)
+    if trial is None or trial.operation != SHED.id or bundles_of_several(saved["case"]):
+        return ""
+    model, _ = with_release_defaults(trial, Model(saved["profile"], saved["readings"]))
+    try:
+        answer = model.answer(*trial.questions[0])
+    except MissingSetting:
+        return ""
+    if "unload" not in answer:
+        return ""
+    chosen = {(one["broker"], one["bundle"]) for one in focus.answer(answer)["unload"]}
+    shed = {one for one, cause in recorded.items() if cause == SHEDDING}
+    by = f"{saved['profile']}, by this arithmetic,"
+    told = [(f"{by} keeps", shed - chosen, "which was shed")]
+    told += [(f"{by} unloads", chosen - recorded.keys(), "of which no unload is recorded")]
+    return "; ".join(
+        f"{what} {_listed_bundles(pairs)}, {but}" for what, pairs, but in told if pairs
+    )
+
+
+def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
+    names = [f"{bundle} of {broker}" for broker, bundle in sorted(pairs)]
+    more = [counted(len(names) - NAMED, "other bundle")] if len(names) > NAMED else []
+    return ", ".join((*names[:NAMED], *more))
 
 
 def bundles_of_several(case: Mapping[str, Any]) -> Claims:

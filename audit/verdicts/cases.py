@@ -31,7 +31,8 @@ def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
     """Return a row for each key: the columns of `KEY`, and `case`, an input line for
     `pulsar-conformance ask`.
 
-    A broker's traffic in both directions is summed, and reported as incoming.
+    A broker's traffic in both directions is summed, and reported as incoming. Resources are those
+    of the reports, even if the plan's release ignores some of them.
     """
     rows = _cycle_rows(keys, moments, made)
     lines = rows.select(*KEY, F.to_json(_single_line(plan)).alias("case"))
@@ -49,6 +50,8 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
     owned = _rows_of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
     counted = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)
     used = _rows_of_days(made["broker_usage"].where(counted), days).join(keys, KEY, "left_semi")
+    reported = _rows_of_days(made["last_reports"], days).select(*KEY, "broker", "percent")
+    used = used.drop("percent").join(reported, [*KEY, "broker"])
     settled = moments.withColumn("grace", F.col(f"settings.{GRACE}")).join(keys, KEY, "left_semi")
     settled = settled.select(*KEY, "strategy", "given", "grace")
     seen = _usage_histories(_rows_of_days(made["broker_usage"], days))
@@ -126,7 +129,7 @@ def _consecutive_line(plan: AuditPlan) -> Column:
 
     case = F.struct(
         "strategy",
-        _typed_settings(F.col("given"), plan).alias("settings"),
+        _typed_settings(F.col("given")).alias("settings"),
         F.transform("seen", cycle).alias("cycles"),
     )
     return _question("shed.cycles", case, plan)
@@ -141,7 +144,7 @@ def _rows_of_days(table: DataFrame, days: DataFrame) -> DataFrame:
 def _single_line(plan: AuditPlan) -> Column:
     case = F.struct(
         "strategy",
-        _typed_settings(F.col("given"), plan).alias("settings"),
+        _typed_settings(F.col("given")).alias("settings"),
         "brokers",
         *_map_columns(),
     )
@@ -168,11 +171,14 @@ def _question(operation: str, case: Column, plan: AuditPlan) -> Column:
     )
 
 
-def _typed_settings(given: Column, plan: AuditPlan) -> Column:
-    """Return the given settings with types; other settings are null, which the JSON omits."""
+def _typed_settings(given: Column) -> Column:
+    """Return the given settings with types; other settings are null, which the JSON omits.
+
+    They include those that no document describes and a release follows, such as the least traffic
+    of an unload.
+    """
     known = specs.load()
-    annotated = {name: one for name, one in known.annotated.items() if name in plan.defaults}
-    every = {**known.settings, **annotated}.items()
+    every = {**known.settings, **known.annotated}.items()
     return F.struct(
         *(TYPED.get(one.type, TYPED["string"])(given[name]).alias(name) for name, one in every)
     )

@@ -5,7 +5,8 @@ Used for drawn, reduced, pasted and saved cases alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.conformance.catalogue import OPERATIONS
@@ -16,6 +17,11 @@ from pulsar_conformance.reference.context import Value
 
 Defaults = Mapping[str, Value]
 """Documented defaults of a profile. A case must give all other settings that affect its answer."""
+
+A_FRACTION, A_PERCENTAGE = 1, 5
+"""A usage history whose values are all at most the first number looks like fractions if the
+broker's usage, in percent, is at least the second.
+"""
 
 
 def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
@@ -111,3 +117,26 @@ def matches(operation: str, allowed: Json, answer: Json) -> bool:
     if declined or any(name in answer for name in DECLINED):
         return declined == [name for name in DECLINED if name in answer]
     return OPERATIONS[operation].matches(allowed, answer)
+
+
+def history_notes(trial: Trial) -> Iterator[str]:
+    """Yield a warning if a usage history looks like fractions while usage is in percent."""
+    suspect = {
+        name: max(history)
+        for _, case in trial.questions
+        for name, broker in case.get("brokers", {}).items()
+        if isinstance(broker, dict) and (history := broker.get("usageHistory"))
+        if 0 < max(history) <= A_FRACTION and _usage(broker) >= A_PERCENTAGE
+    }
+    if suspect:
+        largest = max(suspect.values())
+        yield (
+            f"usageHistory is in percent, so {largest:g} means {largest:g} %; if the values of "
+            f"{', '.join(suspect)} are fractions from a log, multiply them by 100"
+        )
+
+
+def _usage(broker: Mapping[str, Any]) -> float:
+    """Return the usage of a broker's busiest resource in percent, without weights."""
+    parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
+    return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)

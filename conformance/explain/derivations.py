@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.legality import allows, bad_trial, history_notes
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
 from pulsar_conformance.conformance.cases.settings import with_settings
@@ -31,7 +31,6 @@ from pulsar_conformance.conformance.explain.running import (
     compared_lines,
     decision,
     drawn_broker,
-    history_notes,
     manager_notes,
     other_decisions,
     release_of,
@@ -66,6 +65,8 @@ class ExplainOptions:
     """Brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match no host without its port."""
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    """The same moment as other profiles see it, by profile."""
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
@@ -114,7 +115,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     yield from next_report_lines(trial, model)
     yield from compared_lines(provided.trial, trial, model)
     if options.profile is None:
-        yield from other_decisions(trial, model)
+        yield from other_decisions(trial, model, options.trials)
     return any("unsupported" not in one.answer for one in derived)
 
 

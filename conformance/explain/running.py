@@ -50,11 +50,6 @@ WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 MAX_UNLOADS_LISTED = 3
 """Maximum number of unloads on one line."""
 
-A_FRACTION, A_PERCENTAGE = 1, 5
-"""A usage history whose values are all at most the first number looks like fractions if the
-broker's usage, in percent, is at least the second.
-"""
-
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
     """Add a release's defaults for settings that neither the case nor the documents give.
@@ -205,23 +200,6 @@ def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -
                 yield f"--setting {name} has no effect: {why}"
 
 
-def history_notes(trial: Trial) -> Iterator[str]:
-    """Yield a warning if a usage history looks like fractions while usage is in percent."""
-    suspect = {
-        name: max(history)
-        for _, case in trial.questions
-        for name, broker in case.get("brokers", {}).items()
-        if isinstance(broker, dict) and (history := broker.get("usageHistory"))
-        if 0 < max(history) <= A_FRACTION and _usage(broker) >= A_PERCENTAGE
-    }
-    if suspect:
-        largest = max(suspect.values())
-        yield (
-            f"usageHistory is in percent, so {largest:g} means {largest:g} %; if the values of "
-            f"{', '.join(suspect)} are fractions from a log, multiply them by 100"
-        )
-
-
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield a note if a running leader would remember what the case does not give: usages of
     earlier cycles, or how often AvgShedder found brokers apart.
@@ -265,12 +243,6 @@ def sheds_any(trial: Trial, model: Model) -> bool:
     return any(model.answer(*question).get("unload") for question in trial.questions)
 
 
-def _usage(broker: Mapping[str, Any]) -> float:
-    """Return the usage of a broker's busiest resource in percent, without weights."""
-    parts = (part for part in broker.values() if isinstance(part, dict) and part.get("limit"))
-    return max((100 * float(one.get("usage", 0)) / float(one["limit"]) for one in parts), default=0)
-
-
 def decision(answer: Mapping[str, Any]) -> str:
     """Format an answer about unloads or a placement on one line."""
     for word in ("refused", "unsupported", "failed"):
@@ -287,25 +259,52 @@ def decision(answer: Mapping[str, Any]) -> str:
     return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
 
 
-def other_decisions(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the decisions of the documents or of releases that differ from the model's."""
+def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> Iterator[str]:
+    """Yield the decisions of the documents or of releases that differ from the model's.
+
+    `trials` are the same moment as other profiles see it; profiles without one are asked about
+    `trial`.
+    """
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
     found: dict[str, list[str]] = {}
+    notes: dict[str, None] = {}
     possible = comparable_answers(trial, model)
     for profile in _profiles_to_compare(model.profile):
-        other, _ = with_release_defaults(trial, Model(profile))
+        seen = trials.get(profile, trial)
+        other, _ = with_release_defaults(seen, Model(profile))
         try:
-            answers = list(_answers(trial, other))
+            answers = list(_answers(seen, other))
         except MissingSetting:
             continue
         if possible.isdisjoint(map(_comparable, answers)):
             found.setdefault(decision(answers[0]), []).append(profile)
+            notes |= dict.fromkeys(() if profile in trials else _shared_history(seen, model, other))
     if found:
         yield from ("", "other decisions about this case")
         yield from columns([(f"  {_joined_names(names)}", said) for said, names in found.items()])
         first = next(iter(found.values()))[0]
-        yield from paragraph(f"to see why, add --judge-by {first}", 2)
+        for note in (*notes, f"to see why, add --judge-by {first}"):
+            yield from paragraph(note, 2)
+
+
+def _shared_history(trial: Trial, *models: Model) -> Iterator[str]:
+    """Yield a note if two models would count different usage in a case's usage history."""
+    brokers = trial.questions[0].case.get("brokers", {}).values()
+    ways = {one.profile: specs.load().ways_of(one.profile).get("heap-memory") for one in models}
+    without = sorted(profile for profile, way in ways.items() if way == "left-out")
+    counting = sorted(ways.keys() - {*without})
+    given = any(one.get("usageHistory") for one in brokers)
+    if (
+        given
+        and without
+        and counting
+        and any((one.get("memory") or {}).get("usage") for one in brokers)
+    ):
+        yield (
+            f"usageHistory counts as given for each, although {counting[0]} includes heap memory "
+            f"in it and {without[0]} does not"
+        )
 
 
 def _joined_names(profiles: list[str]) -> str:

@@ -1,7 +1,11 @@
 """The arithmetic of a cycle in which several brokers report the same bundle."""
 
 import pytest
-from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, bundles_of_several
+from pulsar_conformance.audit.verdicts.arithmetic import (
+    arithmetic_lines,
+    bundles_of_several,
+    unlike_recorded,
+)
 from pulsar_conformance.conformance.explain.focus import Focus
 
 ONE, TWO, THREE = (
@@ -90,3 +94,50 @@ def test_reports_that_overlap_are_no_raw_message():
     whole = "shop/ns/0x00000000_0x20000000"
     text = told(saved({"b1:8080": report(90, whole), "b2:8080": report(10, ONE)}), Focus())
     assert text.startswith("its arithmetic cannot be shown: brokers: ")
+
+
+LITTLE = {
+    "b1:8080": {**report(90, ONE, TWO), "msgThroughputIn": 2e7},
+    "b2:8080": report(10, THREE),
+    "b3:8080": report(10),
+}
+"""b1 is over the average, but what it would shed is less than the release's least amount."""
+
+
+def least_amount(settings=()):
+    strategy = {"loadBalancerBrokerThresholdShedderPercentage": 10, **dict(settings)}
+    case = {"strategy": "ThresholdShedder", "settings": strategy, **cycle_of(LITTLE)}
+    return {"ask": "shed.select", "case": case, "profile": "released-3.0", "readings": {}}
+
+
+WENT = {("b1:8080", ONE): "shedding"}
+LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
+
+
+def test_an_unload_that_the_release_would_not_have_made_is_named():
+    assert "it keeps all" in told(least_amount(), Focus())
+    unlike = f"released-3.0, by this arithmetic, keeps {ONE} of b1:8080, which was shed"
+    assert unlike_recorded(least_amount(), WENT, Focus()) == unlike
+    by_hand = dict.fromkeys(WENT, "admin")
+    assert unlike_recorded(least_amount(), by_hand, Focus()) == ""
+    other = {("b1:8080", TWO): "shedding"}
+    sheds = unlike_recorded(least_amount({LEAST: 0.1}), other, Focus(broker="b1:8080"))
+    assert sheds.endswith(f"unloads {ONE} of b1:8080, of which no unload is recorded")
+    assert unlike_recorded(least_amount({LEAST: 0.1}), WENT, Focus()) == ""
+
+
+def test_nothing_is_unlike_a_cycle_whose_owners_are_open():
+    claims = saved({"b1:8080": report(90, ONE, TWO), "b2:8080": report(10, TWO)})
+    assert unlike_recorded({**claims, "profile": "released-3.0"}, WENT, Focus()) == ""
+
+
+def test_another_profile_decides_on_its_own_case():
+    own = least_amount()
+    other = {**least_amount(), "profile": "documented-3.0"}
+    brokers = other["case"]["brokers"]
+    other["case"] = {**other["case"], "brokers": {**brokers, "b1:8080": report(15, ONE, TWO)}}
+    alone, both = (
+        " ".join(" ".join(arithmetic_lines(own, Focus(), more)).split()) for more in ((), [other])
+    )
+    assert "other decisions about this case documented-3.0 unload" in alone
+    assert "other decisions" not in both

@@ -179,7 +179,7 @@ def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp
     assert main([*words, "--why", EVENED_OUT]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "hits over the low threshold of 15 in 8 cycles in a row, 8 needed" in told
-    assert "to shed (4500 msg/s - 2100 msg/s) x 0.5 = 1200 msg/s" in told
+    assert "(4500 msg/s - 2100 msg/s) x 0.5 (maxUnloadPercentage) = 1200 msg/s" in told
     assert "destination 127.0.0.1:43437, the least used broker" in told
     assert f"goes {EVENED_OUT} = 1000 msg/s, leaves 200 msg/s" in told
 
