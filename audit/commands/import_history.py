@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the history and print the number of lines; return 2 if nothing can be imported."""
     from pulsar_conformance.audit.collect.files import Recording
     from pulsar_conformance.audit.collect.importing import missing_parts, records_of
+    from pulsar_conformance.audit.collect.naming import with_single_names
     from pulsar_conformance.audit.collect.sources import read_sources
     from pulsar_conformance.conformance.cases.settings_files import read_in_force
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"--output {folder}: it is not empty; name a new folder")
     read = read_in_force(args.conf, args.dynamic)
-    found = read_sources(args.source, args.date)
+    found = with_single_names(read_sources(args.source, args.date))
     records = records_of(found, read.values if read else {})
     notes = [*(read.notes() if read else ()), *found.notes]
     notes += [f"not known: {part}" for part in missing_parts(found, records)]

@@ -1,0 +1,104 @@
+"""One name for each broker, whichever of its names a source uses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from pulsar_conformance.audit.collect.changes import Entry
+from pulsar_conformance.audit.collect.sources import Imported
+
+URLS = ("webServiceUrl", "webServiceUrlTls")
+"""Fields of a load report with the addresses by which brokers and logs name a broker."""
+
+LISTED = 3
+"""Maximum number of names that a note lists."""
+
+
+def with_single_names(found: Imported) -> Imported:
+    """Return the data, in which each broker has the name under which it reports.
+
+    A broker that reports under several names has its address, if that is one of them. Addresses of
+    several brokers name none.
+    """
+    reports = [(broker, report) for _, broker, report in found.reports]
+    reports += [
+        (str(one.get("broker")), one["report"])
+        for _, one in found.records
+        if one["kind"] == "load_report" and isinstance(one.get("report"), dict)
+    ]
+    names = _names_by_address(reports)
+    renamed = [(at, names.get(broker, broker), report) for at, broker, report in found.reports]
+    records = [(at, _with_names(one, names)) for at, one in found.records]
+    reported = {names.get(broker, broker) for broker, _ in reports}
+    notes = [*found.notes, *_name_notes(found, names), *_unreported_notes(records, reported)]
+    return replace(found, reports=renamed, records=records, notes=notes)
+
+
+def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return the name of each broker by its other names."""
+    reporting: defaultdict[str, set[str]] = defaultdict(set)
+    known = set[str]()
+    for broker, report in reports:
+        known.add(broker)
+        for address in _addresses(report):
+            reporting[address].add(broker)
+    found = {}
+    for address, brokers in reporting.items():
+        others = brokers - {address}
+        if address in known and len(others) == 1:
+            found[others.pop()] = address
+    for address, brokers in reporting.items():
+        named = {found.get(broker, broker) for broker in brokers}
+        if address not in known and len(named) == 1:
+            found[address] = named.pop()
+    return found
+
+
+def _addresses(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the addresses in a report, with and without their ports."""
+    for field in URLS:
+        place = urlsplit(str(report.get(field) or "")).netloc
+        yield from filter(None, (place, place.rpartition(":")[0]))
+
+
+def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
+    """Return a record in which brokers have their names."""
+    changed = dict(record)
+    if changed.get("broker") in names:
+        changed["broker"] = names[changed["broker"]]
+    if isinstance(owners := record.get("owners"), dict):
+        changed["owners"] = {names.get(broker, broker): held for broker, held in owners.items()}
+    return changed
+
+
+def _name_notes(found: Imported, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note on the names that were replaced."""
+    used = {str(one.get("broker")) for _, one in found.records}
+    used |= {broker for _, broker, _ in found.reports}
+    told = [f"{other} is {name}" for other, name in sorted(names.items()) if other in used]
+    if told:
+        yield f"by the addresses in load reports, {_listed(told)}"
+
+
+def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) -> Iterator[str]:
+    """Yield a note on brokers that unloaded something, but of which there is no report."""
+    unloading = {str(one["broker"]) for _, one in records if _is_unload(one)}
+    unknown = sorted(unloading - reported)
+    if unknown and reported:
+        yield (
+            f"unloads name brokers that no report has: {_listed(unknown)}; save reports under "
+            "these names, or reports whose webServiceUrl has them"
+        )
+
+
+def _is_unload(record: Entry) -> bool:
+    return record["kind"] == "unloaded" and bool(record.get("broker"))
+
+
+def _listed(names: list[str]) -> str:
+    more = [f"{len(names) - LISTED} more"] if len(names) > LISTED else []
+    return ", ".join((*names[:LISTED], *more))
