@@ -26,6 +26,8 @@ from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,
     league_lines,
     league_page,
+    moves_lines,
+    overload_lines,
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
@@ -154,7 +156,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="search for the smallest cluster that never comes to rest, and show its cycles",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--moves", action="store_true", help="with --json, also print every move")
+    parser.add_argument("--moves", action="store_true", help="also print every move of a bundle")
     parser.add_argument(
         "--publish", type=Path, metavar="DIR", help="write the figures and a page about them"
     )
@@ -169,8 +171,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
-    if args.moves and not args.json:
-        raise BadWorld("--moves is for --json; add it")
+    if args.moves and args.smallest:
+        raise BadWorld("--moves: --smallest shows its own moves; leave it out")
     args.strategy = args.strategy and short_name(args.strategy)
     if args.smallest:
         return _search(args)
@@ -192,7 +194,9 @@ def _run(args: argparse.Namespace) -> int:
         for variant in variants
         for course in simulate_worlds(variant, worlds, args.cycles, readings)
     ]
-    for line in _output_lines(args, courses, worlds):
+    alone = len(courses) == 1
+    over = list(overload_lines(courses[0], variants[0], readings)) if alone else []
+    for line in _output_lines(args, courses, worlds, over):
         print(line)
     if args.publish:
         _publish(args.publish, courses)
@@ -266,14 +270,21 @@ EXAMPLES = 200
 
 
 def _output_lines(
-    args: argparse.Namespace, courses: list[SimulatedCourse], worlds: list[SimulatedWorld]
+    args: argparse.Namespace,
+    courses: list[SimulatedCourse],
+    worlds: list[SimulatedWorld],
+    over: list[str],
 ) -> Iterator[str]:
+    """Yield the results; `over` are lines about brokers that stay overloaded."""
     if args.json:
         yield as_text([course_as_json(one, args.moves) for one in courses]).rstrip()
         return
     if len(worlds) > 1 and len(courses) > len(worlds):
         yield from league_lines([measures_of(course) for course in courses])
     yield from simulation_lines(courses)
+    yield from ("", *over) if over else ()
+    if args.moves:
+        yield from moves_lines(courses)
 
 
 def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:

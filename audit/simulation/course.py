@@ -68,6 +68,8 @@ class SimulatedCourse:
     settings: Mapping[str, object]
     minutes: float
     cycles: tuple[SimulatedCycle, ...]
+    question: Mapping[str, object] = field(default_factory=dict)
+    """The `shed.select` case of the last cycle."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:

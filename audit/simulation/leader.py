@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Any
 
-from pulsar_conformance.audit.simulation.worlds import Json, Rates, SimulatedBroker
+from pulsar_conformance.audit.simulation.worlds import BadWorld, Json, Rates, SimulatedBroker
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import (
     NEVER_MEASURED_MESSAGES,
@@ -18,6 +19,7 @@ from pulsar_conformance.reference.numbers import ZERO, Fraction
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS, weighted_maximum, weights
+from pulsar_conformance.specs.text import counted
 
 UNMEASURED: Json = {
     "longTermData": dict.fromkeys(("msgRateIn", "msgRateOut"), float(NEVER_MEASURED_MESSAGES))
@@ -81,6 +83,8 @@ class LeaderMemory:
         self.data: dict[str, Json] = {}
         self.unloaded: dict[str, int] = {}
         """Number of the cycle in which each bundle was last unloaded."""
+        self.question: Json = {}
+        """The last case that was asked about shedding."""
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
@@ -122,7 +126,10 @@ class LeaderMemory:
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
-        """Return the `shed.select` case of a cycle, whose usage is then added to the histories."""
+        """Return the `shed.select` case of a cycle, whose usage is then added to the histories.
+
+        Errors: `BadWorld` if a broker's smoothed usage has grown beyond all numbers.
+        """
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         case = {
             "strategy": strategy,
@@ -132,6 +139,12 @@ class LeaderMemory:
             "recentlyUnloaded": self.recent_unloads(cycle),
         }
         share = self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
+        if not all(map(isfinite, self._mixed.values())):
+            problem = (
+                f"usage smoothed with it grows beyond all numbers in {counted(cycle, 'cycle')}"
+            )
+            hint = f"give a share between 0 and 1, or at most --cycles {cycle}"
+            raise BadWorld(f"{HISTORY_SHARE}={share:g}: {problem}; {hint}")
         if share:
             weighted = self.weighted_usages(brokers)
             case["brokers"] = {
@@ -141,6 +154,7 @@ class LeaderMemory:
             for name, now in weighted.items():
                 before = self._mixed.get(name, now)
                 self._mixed[name] = round(before * share + now * (1 - share), 9)
+        self.question = case
         return case
 
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:

@@ -162,10 +162,8 @@ class Simulation:
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
         """Return simulated cycles with the strategy and the settings that applied."""
-        strategy = self.deciding.strategy
-        return SimulatedCourse(
-            self.world, variant, strategy, self.settings, self.minutes, tuple(cycles)
-        )
+        used = (self.world, variant, self.deciding.strategy, self.settings, self.minutes)
+        return SimulatedCourse(*used, tuple(cycles), self.leader.question)
 
     def cycle(self, cycle: int) -> SimulatedCycle:
         """Simulate the next cycle; the first is 0. Errors: as in `run`."""

@@ -1,0 +1,96 @@
+"""Why brokers stay overloaded in a simulation, its moves as a table, and usage without bounds."""
+
+import json
+import re
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+HISTORY = "loadBalancerHistoryResourcePercentage"
+OVER = "loadBalancerBrokerOverloadedThresholdPercentage=40"
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A file with a world of brokers with these usages."""
+
+    def written(*usages):
+        file = tmp_path / "world.yaml"
+        file.write_text(json.dumps({"brokers": [{"bundles": 4, "usage": one} for one in usages]}))
+        return str(file)
+
+    return written
+
+
+@pytest.fixture
+def simulate(capsys):
+    def run(*words):
+        status = main(["simulate", *words])
+        said = capsys.readouterr()
+        return status, said.out, " ".join(said.err.split())
+
+    return run
+
+
+def text_after_table(out):
+    return " ".join(out.partition("in the last. ")[2] or out.partition("in the last.")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--profile", "released-3.0"), "broker-1 is under 50 + 10: it keeps all"),
+        (("--profile", "documented-3.0"), "broker-1 is not above 60 %: it keeps all"),
+        (
+            ("--profile", "documented-4.2", "--strategy", "AvgShedder"),
+            "AvgShedder counts over cycles; explain shows the reason for a single one",
+        ),
+    ],
+)
+def test_a_broker_that_stays_overloaded_is_named_with_the_reason(simulate, world, words, why):
+    words = ("--world", world(50, 50), "--cycles", "3", "--setting", OVER, *words)
+    _, out, _ = simulate(*words)
+    text = text_after_table(out)
+    assert f"broker-1 ends at 50 %, over 40 %, and sheds nothing: {why}" in text
+
+
+def test_up_to_three_are_named_and_only_in_a_single_simulation(simulate, world):
+    words = ("--world", world(50, 50, 50, 50, 50), "--cycles", "3")
+    _, out, _ = simulate(*words, "--setting", OVER)
+    assert text_after_table(out).count("and sheds nothing") == 3
+    assert "2 more brokers over 40 %" in out
+    _, out, _ = simulate(*words, "--setting", OVER, "--compare", "strategy=OverloadShedder")
+    assert "and sheds nothing" not in out
+    _, out, _ = simulate(*words)
+    assert "and sheds nothing" not in out
+
+
+def test_the_moves_are_a_table(simulate):
+    words = ("--world", "ninety-ten", "--cycles", "50", "--setting", f"{HISTORY}=0")
+    status, out, _ = simulate(*words, "--moves")
+    assert status == 0
+    moves = json.loads(simulate(*words, "--moves", "--json")[1])[0]["moves"]
+    assert f"{len(moves)} moves" in out
+    first = moves[0]
+    shown = f"cycle {first['cycle']}  {first['bundle']}: {first['source']} → {first['target']}"
+    assert f"{shown} (shed)" in out
+    assert out.count(" → broker-") == len(moves) > 0
+
+
+def test_a_history_that_grows_without_bounds_is_refused_with_its_cycle(simulate, tmp_path):
+    """A broker accepts the value; explain and --setting do not."""
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{HISTORY}=90\nloadBalancerBrokerOverloadedThresholdPercentage=20\n")
+    words = ("--reports", "fixtures/reports/three-brokers/modular", "--conf", str(conf))
+    status, out, err = simulate(*words)
+    assert (status, out) == (2, "")
+    told = re.search(
+        rf"{HISTORY}=90: usage smoothed with it grows beyond all numbers in (\d+) cycles; give a "
+        r"share between 0 and 1, or at most --cycles \1$",
+        err,
+    )
+    assert told
+    status, out, err = simulate(*words, "--cycles", told[1])
+    assert status in (0, 1)
+    assert f"its smoothed usage has grown beyond all numbers ({HISTORY})" in " ".join(out.split())
+    assert "Error" not in err
