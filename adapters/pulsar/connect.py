@@ -57,8 +57,11 @@ def starting(name: str) -> Iterator[None]:
 def connect_pulsar(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or download the jars, and start the child."""
-    with starting(name):
+    """Find or download the jars, and start the child.
+
+    Errors before that are about the release, so that they name no settings.
+    """
+    with starting(name.partition(",")[0]):
         target = Target.parse(rest)
         version, jars = released_jars(target)
         shells = downloaded_stub_jars()

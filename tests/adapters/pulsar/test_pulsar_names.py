@@ -108,7 +108,9 @@ def test_a_machine_with_an_old_java(complete, monkeypatch, tmp_path):
 
 def test_a_machine_without_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install '.[pulsar]'" in refused("pulsar:3.0.7")
+    told = "pulsar:3.0.7: start: released Pulsar needs JPype: pip install '.[pulsar]'"
+    for settings in ("", ",set=minUnloadMessage=1000,set=maxUnloadPercentage=0.2"):
+        assert told in refused(f"pulsar:3.0.7{settings}")
 
 
 @pytest.fixture
