@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
 
 from pulsar_conformance import specs
@@ -28,6 +27,7 @@ from pulsar_conformance.conformance.cases.effects import (
     with_full_names,
     without_effect,
 )
+from pulsar_conformance.conformance.cases.setting_types import NotParsed, swept_values
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
@@ -43,7 +43,6 @@ PULSAR = "pulsar:"
 """Prefix of the names of adapters of released Pulsar."""
 
 SETTING = re.compile(r"[A-Za-z]\w*=")
-MAX_VALUES = 100
 
 
 @dataclass(frozen=True)
@@ -164,27 +163,15 @@ class Offering(Decider, Protocol):
     hello: Hello
 
 
-SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
-
-
 def sweep(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
     """Yield each variant with each value in `NAME=FIRST..LAST/STEP`. Errors: `BadWorld`."""
-    found = SWEEP.fullmatch(text)
     try:
-        if found is None:
-            raise InvalidOperation
-        first, last, step = (Decimal(one) for one in (found[2], found[3], found[4] or "1"))
-    except InvalidOperation:
-        problem = "write SETTING=FIRST..LAST/STEP, such as "
-        raise BadWorld(
-            f"--sweep {text}: {problem}loadBalancerBrokerThresholdShedderPercentage=10..50/5"
-        ) from None
-    count = int((last - first) / step) + 1 if step else 0
-    if not 1 <= count <= MAX_VALUES:
-        raise BadWorld(f"--sweep {text}: it has {count} values; give 1 to {MAX_VALUES}")
+        swept, values = swept_values(text)
+    except NotParsed as wrong:
+        raise BadWorld(f"--sweep {text}: {wrong}") from None
     for variant in variants:
-        for value in (first + step * place for place in range(count)):
-            given = given_settings([f"{found[1]}={value.normalize():f}"])
+        for value in values:
+            given = given_settings([f"{swept}={value}"])
             if twice := next((name for name in given if name in variant.settings), None):
                 problem = f"{twice}={variant.settings[twice]} is given as well"
                 raise BadWorld(f"--sweep {text}: {problem}; leave one of them out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Any
 
@@ -161,3 +162,24 @@ def is_empty_by_default(name: str) -> bool:
     """True if the default of a list is empty in every release."""
     known = broker_settings().get(name)
     return known is not None and not any(known.defaults.values())
+
+
+SWEEP = re.compile(r"(\w+)=(-?[\d.]+)\.\.(-?[\d.]+)(?:/([\d.]+))?")
+MAX_VALUES = 100
+"""Maximum number of values in a sweep."""
+
+
+def swept_values(text: str) -> tuple[str, list[str]]:
+    """Return the setting and the values of `NAME=FIRST..LAST/STEP`. Errors: `NotParsed`."""
+    found = SWEEP.fullmatch(text)
+    try:
+        if found is None:
+            raise InvalidOperation
+        first, last, step = (Decimal(one) for one in (found[2], found[3], found[4] or "1"))
+    except InvalidOperation:
+        example = "loadBalancerBrokerThresholdShedderPercentage=10..50/5"
+        raise NotParsed(f"write SETTING=FIRST..LAST/STEP, such as {example}") from None
+    count = int((last - first) / step) + 1 if step else 0
+    if not 1 <= count <= MAX_VALUES:
+        raise NotParsed(f"it has {count} values; give 1 to {MAX_VALUES}")
+    return found[1], [f"{(first + step * place).normalize():f}" for place in range(count)]

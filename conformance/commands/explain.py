@@ -69,10 +69,11 @@ from pulsar_conformance.conformance.explain.derivations import (
     case_lines,
     example_lines,
 )
-from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.focus import Focus, sweep_lines
 from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import (
     check_case,
+    check_manager,
     sheds_any,
     unknown_history_notes,
     unknown_unloads_notes,
@@ -87,14 +88,14 @@ WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
 OF_REPORTS = (
     *("bundle_data", "topics", "cluster"),
-    *("profile", "reading", "broker", "bundle", "all"),
+    *("profile", "reading", "broker", "bundle", "sweep", "all"),
 )
 """Options that the explanation of the extensible load manager's data does not take."""
 
-OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "all")
+OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "sweep", "all")
 """Options that the explanation of a log does not take."""
 
-OF_ANSWERS = ("profile", "reading", "broker", "bundle", "all")
+OF_ANSWERS = ("profile", "reading", "broker", "bundle", "sweep", "all")
 """Options that have no effect on an example that is printed as a case."""
 
 GROUPS_UNKNOWN = (
@@ -151,6 +152,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")
     parser.add_argument("--bundle", metavar="NAME", help="show only this bundle")
     parser.add_argument(
+        "--sweep",
+        metavar="NAME=A..B/STEP",
+        help="show the decision about --bundle or --broker for each of these values of a setting",
+    )
+    parser.add_argument(
         "--as-case",
         action="store_true",
         help="print a worked example as a case file, to be changed and explained again",
@@ -197,6 +203,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     settings = _settings_of(args, given_settings(args.setting, any_range=names_release(args)))
     wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if is_example:
+        _check_options(args, ("sweep",), "a case or a cluster's data")
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, OF_ANSWERS, "an explanation")
@@ -212,7 +219,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
             provided, notes = in_version(provided, of_version)
             for note in notes if not number else ():
                 print_note(note)
-        answered.append((yield from case_lines(provided, wanted)))
+        answered.append((yield from _explained(args, provided, wanted)))
     return any(answered)
 
 
@@ -278,13 +285,38 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     provided = ProvidedQuestions(
         found.source, found.trial, found.profile, {}, found.ways, found.place
     )
-    answered = yield from case_lines(provided, wanted)
+    answered = yield from _explained(args, provided, wanted)
     if found.owned:
         question = found.trial.questions[0]
         answer = model.answer(*question)
         if "bundles" in answer:
             yield from broker_lines(question.case, answer, found.owned)
     return answered
+
+
+def _explained(
+    args: argparse.Namespace, provided: ProvidedQuestions, wanted: ExplainOptions
+) -> Generator[str, None, bool]:
+    """Yield the explanation of a case, or its decisions by the values of a setting."""
+    if args.sweep is None:
+        return (yield from case_lines(provided, wanted))
+    if wanted.unknown:
+        unknown = ", ".join(wanted.unknown)
+        raise BadCase(f"--sweep: the traffic of {unknown} is unknown; give load reports")
+    profile = wanted.profile or provided.profile or DEFAULT_PROFILE
+    own = provided.readings if profile == provided.profile else {}
+    model = Model(profile, {**own, **wanted.readings})
+    trial = with_settings(provided.trial, wanted.settings)
+    if wanted.profile is None and provided.profile is None:
+        check_manager(provided.place, trial)
+    if wanted.profile is None:
+        model = model.with_ways(provided.ways)
+    missing = wanted.focus.missing(trial.questions[0].case)
+    if missing is not None:
+        raise BadCase(f"{provided.place}: {missing}")
+    yield from (f"by {model.profile}", "")
+    yield from sweep_lines(args.sweep, trial, model, wanted.focus)
+    return True
 
 
 def _extensible_settings(

@@ -9,11 +9,23 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
+from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.saved import BadCase
+from pulsar_conformance.conformance.cases.setting_types import NotParsed, swept_values
+from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
-from pulsar_conformance.conformance.explain.running import comparable_answers
+from pulsar_conformance.conformance.explain.running import (
+    NIC_SPEED,
+    comparable_answers,
+    decision,
+    with_release_defaults,
+    without_effect_notes,
+)
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, Model, Step
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.specs.text import columns, paragraph
 
 STAYS = "stays"
 FATES = ("goes", STAYS)
@@ -106,6 +118,58 @@ class Focus:
         hint = f"did you mean {' and '.join(near)}?" if near else known_brokers
         named = " and no ".join(f"{what} {name}" for what, name in gone.items())
         return f"it contains no {named}; {hint}"
+
+
+def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus) -> Iterator[str]:
+    """Yield the decision about a bundle or broker for each value of a setting, and the first value
+    from which on it stays the same; `text` is `NAME=FIRST..LAST/STEP`.
+
+    Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
+    """
+    here = f"--sweep {text}"
+    try:
+        swept, values = swept_values(text)
+    except NotParsed as wrong:
+        raise BadCase(f"{here}: {wrong}") from None
+    if not focus:
+        raise BadCase(f"{here}: name a bundle with --bundle, or a broker with --broker")
+    if trial.operation != SHED.id or len(trial.questions) > 1:
+        raise BadCase(f"{here}: it is for a single cycle of shedding ({SHED.id})")
+    if swept == NIC_SPEED:
+        raise BadCase(f"{here}: it changes what brokers report, and the reports here stay")
+    every = [given_settings([f"{swept}={value}"]) for value in values]
+    for note in dict.fromkeys(
+        note
+        for given in every
+        for note in without_effect_notes(with_settings(trial, given), model, given)
+    ):
+        yield from paragraph(note.replace("--setting", "--sweep"), 2)
+    fates = [_fate(with_settings(trial, given), model, focus) for given in every]
+    name = next(iter(every[0]))
+    yield name
+    yield from columns([(f"  {one}", fate) for one, fate in zip(values, fates, strict=True)])
+    same = next((place for place, fate in enumerate(reversed(fates)) if fate != fates[-1]), None)
+    if same is None:
+        yield from ("", *paragraph(f"at each of these values: {fates[-1]}"))
+        return
+    before, since = values[-same - 1], values[-same]
+    told = f"from {since} to {values[-1]}: {fates[-1]}"
+    yield from ("", *paragraph(f"{told}; values between {before} and {since} are not tried"))
+
+
+def _fate(trial: Trial, model: Model, focus: Focus) -> str:
+    """Return what a model decides about the selected bundle or broker."""
+    complete, _ = with_release_defaults(trial, model)
+    problem = bad_trial(trial, complete.defaults)
+    if problem is not None:
+        raise BadCase(f"--sweep: {problem}")
+    answer = complete.answer(*trial.questions[0])
+    if "unload" not in answer:
+        return decision(answer)
+    pairs = focus.answer(answer)["unload"]
+    if focus.bundle is None:
+        return decision({"unload": pairs})
+    return f"it is unloaded from {pairs[0]['broker']}" if pairs else "it stays"
 
 
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:
