@@ -225,14 +225,6 @@ def stream_of(report):
     return str(stream)
 
 
-def broken_stream(**failure):
-    """The verdict stream of a report in which one rule fails."""
-    report = json.loads(REFERENCE.read_text("utf-8"))
-    whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
-    line_of(report).update(verdict="fail", failure=whole, why="")
-    return stream_of(report)
-
-
 def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     report = json.loads(REFERENCE.read_text("utf-8"))
@@ -242,29 +234,6 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
     made = json.loads(Path(REFERENCE.name).read_text("utf-8"))
     assert made["verdicts"] == report["verdicts"]
     assert (made["date"], made["project"]) == ("2026-01-31", {"name": "mine"})
-
-
-def test_a_report_has_the_cases_of_its_failures_beside_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    case = Path(".conformance/cases/shed.select/0123456789ab.json")
-    case.parent.mkdir(parents=True)
-    case.write_text('{"ask": "shed.select", "case": {}}')
-    again = f"pulsar-conformance run --adapter mine --replay {case}"
-    stream = broken_stream(case_file=str(case), again=again)
-    words = ["--project", "mine", "--contact", "me@example.org", "--to", "shown"]
-    assert main(["report", "make", stream, *words]) == 0
-    copied = Path("shown/cases/reference-0.1.0-documented-3.0/shed.select/0123456789ab.json")
-    assert copied.read_bytes() == case.read_bytes()
-    report = Path("shown/reference-0.1.0-documented-3.0.json")
-    failure = line_of(json.loads(report.read_text()))["failure"]
-    assert failure["case_file"] == str(copied)
-    assert failure["again"] == f"pulsar-conformance run --adapter mine --replay {copied}"
-    assert main(["report", "verify", str(report)]) == 0
-    assert "not in this folder" not in capsys.readouterr().err
-    case.unlink()
-    assert main(["report", "make", stream, *words]) == 0
-    assert f"the cases of {RULE} are not in this folder" in capsys.readouterr().err
-    assert not copied.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""A report has beside it the cases that show its failures."""
+
+import json
+from pathlib import Path
+
+from pulsar_conformance.conformance.commands.main import main
+
+ROOT = Path(__file__).parents[2]
+NAME = "reference-0.1.0-documented-3.0"
+REFERENCE = ROOT / "reports" / "published" / f"{NAME}.json"
+RULE = "OVERLOAD-02"
+
+
+def line_of(report):
+    """The verdict on the rule."""
+    return next(line for line in report["verdicts"] if line["rule"] == RULE)
+
+
+def broken_stream(**failure):
+    """The verdict stream of a run in which one rule fails, in a file of the current folder."""
+    report = json.loads(REFERENCE.read_text("utf-8"))
+    whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
+    line_of(report).update(verdict="fail", failure=whole, why="")
+    first = {
+        "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
+        "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
+        "implementations": [report["implementation"]],
+    }  # fmt: skip
+    about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
+    lines = [first, *({**about, **line} for line in report["verdicts"])]
+    Path("verdicts.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return "verdicts.jsonl"
+
+
+def test_a_report_has_the_cases_of_its_failures_beside_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    case = Path(".conformance/cases/shed.select/0123456789ab.json")
+    case.parent.mkdir(parents=True)
+    case.write_text('{"ask": "shed.select", "case": {}}')
+    again = f"pulsar-conformance run --adapter mine --replay {case}"
+    stream = broken_stream(case_file=str(case), again=again)
+    words = ["--project", "mine", "--contact", "me@example.org", "--to", "shown"]
+    assert main(["report", "make", stream, *words]) == 0
+    copied = Path(f"shown/cases/{NAME}/shed.select/0123456789ab.json")
+    assert copied.read_bytes() == case.read_bytes()
+    report = Path(f"shown/{NAME}.json")
+    failure = line_of(json.loads(report.read_text()))["failure"]
+    assert failure["case_file"] == str(copied)
+    assert failure["again"] == f"pulsar-conformance run --adapter mine --replay {copied}"
+    assert main(["report", "verify", str(report)]) == 0
+    assert "not in this folder" not in capsys.readouterr().err
+    case.unlink()
+    assert main(["report", "make", stream, *words]) == 0
+    assert f"the cases of {RULE} are not in this folder" in capsys.readouterr().err
+    assert not copied.exists()
