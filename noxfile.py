@@ -226,16 +226,15 @@ def pulsar(session: nox.Session) -> None:
         known = f"fixtures/deviations/pulsar-{version}.yaml"
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    tests = "pulsar and not thorough" if session.posargs else "pulsar"
-    session.run("pytest", "-q", *ENDS, "-m", tests, "--releases", ",".join(chosen))
+    few = " and not thorough" if session.posargs else ""
+    session.run("pytest", "-q", *ENDS, "-m", f"pulsar{few}", "--releases", ",".join(chosen))
 
 
 @nox.session
 def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the names after --; needs Maven.
 
-    These are the model, every release, and every `cluster:VERSION`. Other releases are published
-    in a folder of their own.
+    These are the model, every release, every `cluster:VERSION`, and, apart, other releases.
     """
     profiles = {**OTHERS, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTERS]

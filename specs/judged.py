@@ -98,7 +98,13 @@ class JudgedVersion:
         own = {**settings, **self.defaults, **given}
         if STRATEGY in given and PLACEMENT not in given:
             own.pop(PLACEMENT, None)  # A default that may not fit is replaced.
-        return {**own, STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else own
+        return {**own, **self.strategy_instead(settings)}
+
+    def strategy_instead(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the setting of the strategy that runs if this version lacks the one that is set;
+        empty if it has it.
+        """
+        return {STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else {}
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
         return _short(settings.get(STRATEGY)) in self.lacks
@@ -349,11 +355,11 @@ def _profile_of_line(version: str) -> str:
 
 
 def version_of_released(profile: str) -> str:
-    """Return the version of a `released-*` profile; empty for other profiles.
+    """Return the examined release of a `released-*` profile; empty for other profiles.
 
     Errors: `UnknownName`.
     """
-    return profile.partition("-")[2] if load().profile(profile).released else ""
+    return release_of_profile(profile) if load().profile(profile).released else ""
 
 
 def ways_of_version(version: str) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ from pulsar_conformance.audit.input import paths
 from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
-from pulsar_conformance.conformance.cases.settings import BadSetting
+from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.errors import print_note

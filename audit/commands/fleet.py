@@ -29,7 +29,8 @@ from pulsar_conformance.audit.fleet.size import (
     HistoryOptions,
 )
 from pulsar_conformance.audit.fleet.troubles import TROUBLES
-from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings
+from pulsar_conformance.conformance.cases.setting_types import BadSetting
+from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.errors import print_note

@@ -24,7 +24,8 @@ from pulsar_conformance.audit.simulation.worlds import (
 )
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.making import made
-from pulsar_conformance.conformance.cases.settings import BadSetting, given_settings, with_settings
+from pulsar_conformance.conformance.cases.setting_types import BadSetting
+from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
 from pulsar_conformance.conformance.cases.settings_files import conf_text
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.conformance.common.trial import Trial
@@ -121,7 +122,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
     asked = parser.parse_args([], argparse.Namespace(**{one: vars(args)[one] for one in OF_CASE}))
-    instead = {STRATEGY: args.strategy} if args.strategy else {}
+    instead = [f"{STRATEGY}={args.strategy}"] if args.strategy else []
     found = made(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions
     if args.profile is None:

@@ -5,7 +5,7 @@ policies.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,9 @@ from pulsar_conformance.conformance.cases.placing import (
     placement_question,
     read_constraints,
 )
-from pulsar_conformance.conformance.cases.settings import SettingsRead, given_settings, merged
+from pulsar_conformance.conformance.cases.settings import SettingsRead, merged, read_given
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
-    check_ranges,
     settings_of_cluster,
     value_notes,
 )
@@ -43,13 +42,12 @@ from pulsar_conformance.conformance.cases.snapshot import (
     unowned_notes,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
-from pulsar_conformance.conformance.common.image_tags import GIVE_RELEASE, ImageTag, image_tags
+from pulsar_conformance.conformance.common.image_tags import image_tags, other_images
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.loads import SPARED
-from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.judged import (
     caveat,
     judged_version,
@@ -86,6 +84,10 @@ class MadeCase:
     """The brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match no host without its port."""
+    version: str = ""
+    """The version that is asked about; empty if a profile or nothing names it."""
+    what_if: SettingsRead = NOTHING_READ
+    """The settings that will be changed later."""
 
 
 @dataclass(frozen=True)
@@ -192,11 +194,12 @@ def made(
     args: argparse.Namespace,
     folder: Path | None,
     operation: str = SHED.id,
-    what_if: Mapping[str, Any] | None = None,
+    what_if: Sequence[str] = (),
 ) -> MadeCase:
     """Build the case that the sources in `args` describe. Errors: those of reading them.
 
-    `what_if`: settings that will be changed later, considered when unused settings are reported.
+    `what_if`: settings that will be changed later, as NAME=VALUE, considered when unused settings
+    are reported.
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation for load reports", MAKERS)
@@ -212,12 +215,14 @@ def made(
         versions = [one.version for one in tags if one.version]
     released = bool(version_of_released(args.profile) if args.profile else versions)
     read = settings_of_cluster(args, source.place, source.runtime, versions, released=released)
-    given = given_settings(args.setting, any_range=released)
-    check_ranges({} if released else what_if or {})
+    judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
+    asked = read_given(args.setting, judging, any_range=released)
+    later = read_given(what_if, judging, any_range=released)
+    given = asked.values
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
-    changed = (read or NOTHING_READ).changed({**given, **(what_if or {})})
-    judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
+    spelled = {**asked.spelled, **later.spelled}
+    changed = (read or NOTHING_READ).changed({**given, **later.values}, spelled)
     running = replace(changed, version=judging).running()
     strategy = running.shedding.rpartition(".")[2]
     if judged and operation == SHED.id and (why := judged.why_unlike(strategy)):
@@ -243,8 +248,8 @@ def made(
     snapshot = Snapshot(reports, data, settings, running.manager)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += unexplained
-    notes += () if args.release else _other_images(tags, versions)
-    notes += [*source.notes, *value_notes(read or NOTHING_READ, {**given, **(what_if or {})})]
+    notes += () if args.release else other_images(tags, versions)
+    notes += [*source.notes, *map(str, (*asked.unused, *later.unused)), *value_notes(changed)]
     notes += unowned_notes(snapshot, args.place)
     notes += _notes(
         snapshot, versions, profile, changed if read else None, differs=bool(differences)
@@ -258,7 +263,7 @@ def made(
     elif args.place:
         notes += _broker_named_by(args.place, snapshot)
         trial, more = placement_question(
-            args.place, snapshot, source.constraints, source.place, what_if or {}
+            args.place, snapshot, source.constraints, source.place, later.values
         )
         notes += more
         ids = broker_ids(snapshot).values()
@@ -283,17 +288,9 @@ def made(
         running,
         tuple(snapshot.without_traffic),
         ports,
+        "" if args.profile else judging,
+        later,
     )
-
-
-def _other_images(tags: Iterable[ImageTag], versions: list[str]) -> Iterator[str]:
-    """Yield a note for each image of another release than the brokers'."""
-    for version, place, _, image in tags:
-        if not version and not versions:
-            yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
-        if version and versions and release_line(version) != release_line(versions[0]):
-            told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
-            yield f"{told}, which decides; to change that, add --release {version}"
 
 
 def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
@@ -390,7 +387,8 @@ def _notes(
     """Yield notes for the user: versions, caveats, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
-        yield f"the brokers run {', '.join(versions)}; name one by --release"
+        told = f"the brokers run {', '.join(versions)}; {versions[0]} is taken"
+        yield f"{told}; to change that, add --release"
     if versions and profile:
         yield from filter(None, [caveat(versions[0])])
         below = ", except for the differences below" if differs else ""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
@@ -18,6 +18,9 @@ from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError
+
+if TYPE_CHECKING:
+    from pulsar_conformance.specs.judged import JudgedVersion
 
 FOLDER = WORKSPACE / "cases"
 FINGERPRINT_DIGITS = 12
@@ -185,6 +188,8 @@ class ProvidedQuestions:
     """Ways of a version that differ from its profile's."""
     settings: str = ""
     """The file with the settings, if it is another one."""
+    version: str = ""
+    """The version that is asked; empty if the profile's release is."""
 
 
 ZNODES_HINT = (
@@ -282,7 +287,8 @@ def in_version(
     profile, judged = nearest_profile(version), judged_version(version)
     notes = [*filter(None, [caveat(version)]), f"Pulsar {version} is explained by {profile}"]
     if judged is None:
-        return replace(provided, profile=profile, readings={}, ways={}), tuple(notes)
+        asked = replace(provided, profile=profile, readings={}, ways={}, version=version)
+        return asked, tuple(notes)
     questions, told = [], [way_clause(*one) for one in judged.ways.items()]
     for operation, case in provided.trial.questions:
         if takes_settings(operation) and isinstance(case, dict):
@@ -295,13 +301,38 @@ def in_version(
                     f"{provided.place}: no profile decides as {strategy} of Pulsar {version}: "
                     f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
                 )
-            told = [*judged.differences(settings)]
-            case = {**case, "settings": judged.adapted(settings)}
+            chosen = {STRATEGY: case["strategy"]} if case.get("strategy") else {}
+            told = [*judged.differences({**settings, **chosen})]
+            case = _as_sheds({**case, "settings": judged.adapted(settings)}, judged)
         questions.append(Question(operation, case))
     trial = Trial(tuple(questions), provided.trial.before)
     notes += (f"Pulsar {version} differs from {profile}: {one}" for one in told)
     asked = replace(provided, trial=trial, profile=profile, readings={}, ways=judged.ways)
-    return asked, tuple(notes)
+    return replace(asked, version=version), tuple(notes)
+
+
+def as_version_sheds(trial: Trial, version: str) -> Trial:
+    """Return a trial with OverloadShedder in place of a strategy that a version lacks."""
+    from pulsar_conformance.specs.judged import judged_version
+
+    judged = judged_version(version) if version else None
+    if judged is None:
+        return trial
+    questions = (Question(one, _as_sheds(case, judged)) for one, case in trial.questions)
+    return Trial(tuple(questions), trial.before)
+
+
+def _as_sheds(case: Any, judged: JudgedVersion) -> Any:
+    """Return a case with OverloadShedder in place of a strategy that a version lacks."""
+    from pulsar_conformance.specs.judged import OVERLOAD, STRATEGY
+
+    if not isinstance(case, dict):
+        return case
+    if case.get("strategy") and judged.strategy_instead({STRATEGY: case["strategy"]}):
+        case = {**case, "strategy": OVERLOAD}
+    settings = case.get("settings")
+    instead = judged.strategy_instead(settings) if isinstance(settings, dict) else {}
+    return {**case, "settings": {**settings, **instead}} if instead else case
 
 
 def derived_from(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:

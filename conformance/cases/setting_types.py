@@ -11,8 +11,10 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE
-from pulsar_conformance.specs.broker import broker_settings
+from pulsar_conformance.specs.broker import broker_settings, renamed
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import algorithms_in
+from pulsar_conformance.specs.setting_names import spellings, why_unknown
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
@@ -51,8 +53,32 @@ LEAST_MOVED, TOO_MUCH = "loadBalancerBundleUnloadMinThroughputThreshold", 1_000_
 NO_START = "so bin/pulsar broker does not start"
 
 
+class BadSetting(UserError):
+    """Raised for a setting that cannot be used; the message is one sentence."""
+
+
 class NotParsed(ValueError):
     """Raised for a text that is no value of a setting's type; says what the setting takes."""
+
+
+def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
+    """Parse a setting's value; None for empty text.
+
+    Errors: `BadSetting`, and `specs.UnknownName` for an unknown setting.
+    """
+    if name in renamed():
+        raise BadSetting(f"{name}: {why_unknown(name)}")
+    if why_unknown(name) is not None:
+        raise specs.UnknownName(name, "setting", spellings().values())
+    if not text:
+        return None
+    try:
+        value = parsed(name, text, type_of(name))
+    except NotParsed as error:
+        raise BadSetting(f"{name}={text}: it takes {error}") from None
+    if not any_range and (outside := out_of_range(name, value)):
+        raise BadSetting(f"{name}={text}: it must be {outside}")
+    return value
 
 
 def parsed(name: str, text: str, kind: str) -> Any:

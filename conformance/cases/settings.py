@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from pulsar_conformance import specs
@@ -25,10 +26,9 @@ from pulsar_conformance.conformance.cases.effects import (
 from pulsar_conformance.conformance.cases.setting_types import (
     COMMENTED,
     WITH_COMMENT,
-    NotParsed,
+    BadSetting,
     is_empty_by_default,
-    out_of_range,
-    parsed,
+    setting_value,
     type_of,
 )
 from pulsar_conformance.conformance.catalogue import OPERATIONS
@@ -39,11 +39,9 @@ from pulsar_conformance.specs.broker import (
     is_older,
     known_releases,
     nearest_release,
-    renamed,
 )
-from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import schedules_cycles_once
-from pulsar_conformance.specs.setting_names import spellings, why_unknown
+from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import counted
 
 BOOLEANS = ("", "true", "false")
@@ -68,10 +66,6 @@ WHEN_LEADER = "a leader keeps the interval that was set when it became the leade
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
 
-class BadSetting(UserError):
-    """Raised for a setting that cannot be used; the message is one sentence."""
-
-
 @dataclass(frozen=True)
 class Entry:
     """A setting and where it is set, such as `broker.conf:12`."""
@@ -92,7 +86,8 @@ class Unused:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.name}: {self.why}"
+        joint = " " if self.place == GIVEN else ": "
+        return f"{self.place}{joint}{self.name}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -130,10 +125,13 @@ class SettingsRead:
         """True if the version is older than all known releases."""
         return bool(self.version) and is_older(self.version)
 
-    def changed(self, given: Mapping[str, Any]) -> SettingsRead:
+    def changed(
+        self, given: Mapping[str, Any], spelled: Mapping[str, str] = MappingProxyType({})
+    ) -> SettingsRead:
         """Return the settings with some replaced; None removes a setting.
 
-        TransferShedder implies its load manager, unless one is given.
+        TransferShedder implies its load manager, unless one is given. `spelled` is that of the
+        replacements.
         """
         values, places = merged(dict(self.values), given), dict.fromkeys(given, GIVEN)
         assumed = ""
@@ -144,7 +142,9 @@ class SettingsRead:
                 f"{TRANSFER} belongs to the {EXTENSIBLE} load manager, so {MANAGER}="
                 f"{EXTENSIBLE_CLASS} is assumed; a broker needs both settings, with full names"
             )
-        return replace(self, values=values, places={**self.places, **places}, assumed=assumed)
+        kept = {name: own for name, own in self.spelled.items() if name not in given}
+        places, spelled = {**self.places, **places}, {**kept, **spelled}
+        return replace(self, values=values, places=places, assumed=assumed, spelled=spelled)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
         """Return the settings, overridden by the dynamic configuration."""
@@ -320,12 +320,19 @@ def _use_documented_spelling(
 
 
 def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
-    """Parse `NAME=VALUE` texts; an empty value becomes None, which removes the setting.
+    """Parse `NAME=VALUE` texts of no release's settings. Errors: as `read_given`."""
+    return dict(read_given(texts, any_range=any_range).values)
 
-    Errors: `BadSetting`, and `specs.UnknownName` for an unknown setting.
+
+def read_given(texts: Iterable[str], release: str = "", *, any_range: bool = False) -> SettingsRead:
+    """Read `NAME=VALUE` texts as a release does; an empty value becomes None, which removes the
+    setting.
+
+    Settings that the release lacks are unused. Errors: as `setting_value`.
     """
     given: dict[str, Any] = {}
     places: dict[str, str] = {}
+    unused: dict[str, Unused] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
@@ -334,31 +341,14 @@ def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str
         if given.get(name, found) != found:
             other = "without a value" if given[name] is None else f"as {given[name]}"
             raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")
-        given[name], places[name] = found, GIVEN
-    for one in _use_documented_spelling(given, places)[1]:
+        if release and (why := why_unknown(name, release)):
+            unused[name] = Unused(GIVEN, name, why)
+        else:
+            given[name], places[name] = found, GIVEN
+    spelled, overridden = _use_documented_spelling(given, places)
+    for one in overridden:
         raise BadSetting(f"--setting {one.name}: {one.why}")
-    return given
-
-
-def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
-    """Parse a setting's value; None for empty text. Errors: as `given_settings`."""
-    if name in renamed():
-        raise BadSetting(f"{name}: {why_unknown(name)}")
-    if why_unknown(name) is not None:
-        raise specs.UnknownName(name, "setting", spellings().values())
-    if not text:
-        return None
-    value = _parse_value(name, text)
-    if not any_range and (outside := out_of_range(name, value)):
-        raise BadSetting(f"{name}={text}: it must be {outside}")
-    return value
-
-
-def _parse_value(name: str, text: str) -> Any:
-    try:
-        return parsed(name, text, type_of(name))
-    except NotParsed as error:
-        raise BadSetting(f"{name}={text}: it takes {error}") from None
+    return SettingsRead(given, places, (*unused.values(),), version=release, spelled=spelled)
 
 
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:

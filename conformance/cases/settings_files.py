@@ -13,11 +13,10 @@ from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
-from pulsar_conformance.conformance.cases.setting_types import out_of_range
+from pulsar_conformance.conformance.cases.setting_types import BadSetting, out_of_range
 from pulsar_conformance.conformance.cases.settings import (
     DYNAMIC,
     GIVEN,
-    BadSetting,
     Entry,
     SettingsRead,
     Unused,
@@ -310,13 +309,6 @@ def names_release(args: argparse.Namespace) -> bool:
     return bool(version_of_released(args.profile) if args.profile else args.release)
 
 
-def check_ranges(given: Mapping[str, Any]) -> None:
-    """Raise `BadSetting` for a value outside its documented range."""
-    for name, value in given.items():
-        if outside := out_of_range(name, value):
-            raise BadSetting(f"{name}={value}: it must be {outside}")
-
-
 def files_in_force(
     args: argparse.Namespace, version: str | None, *, released: bool
 ) -> SettingsRead | None:
@@ -361,14 +353,14 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
 
 
 def value_notes(
-    read: SettingsRead, given: Mapping[str, Any], beside: Mapping[str, str] = MappingProxyType({})
+    read: SettingsRead, beside: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
     """Yield remarks on values that a broker takes for others or that are outside their range;
-    `given` are the settings of the command line, and `beside` is what to add about some settings.
+    `beside` is what to add about some settings.
     """
     yield from map(str, read.misread)
-    for name, value in {**read.values, **given}.items():
+    for name, value in read.values.items():
         if outside := out_of_range(name, value):
-            place = GIVEN if name in given else f"{read.places[name]}:"
-            more = beside.get(name, "")
-            yield f"{place} {name}={value}: Pulsar accepts it, but it should be {outside}{more}"
+            place = GIVEN if read.places[name] == GIVEN else f"{read.places[name]}:"
+            named, more = read.spelled.get(name, name), beside.get(name, "")
+            yield f"{place} {named}={value}: Pulsar accepts it, but it should be {outside}{more}"

@@ -22,12 +22,14 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
+    STRATEGY,
     manager_by_settings,
     what_runs,
     with_full_names,
 )
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
+    MadeCase,
     add_source_arguments,
     check_constraints,
     given_options,
@@ -45,12 +47,11 @@ from pulsar_conformance.conformance.cases.saved import (
 )
 from pulsar_conformance.conformance.cases.settings import (
     SettingsRead,
-    given_settings,
+    read_given,
     with_settings,
 )
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
-    check_ranges,
     files_in_force,
     names_release,
     read_in_force,
@@ -69,20 +70,20 @@ from pulsar_conformance.conformance.explain.derivations import (
     case_lines,
     example_lines,
 )
-from pulsar_conformance.conformance.explain.focus import Focus, sweep_lines
+from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.logs import log_lines
 from pulsar_conformance.conformance.explain.running import (
     check_case,
-    check_manager,
     sheds_any,
     unknown_history_notes,
     unknown_unloads_notes,
 )
 from pulsar_conformance.conformance.explain.spread import broker_lines
+from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.errors import print_note
-from pulsar_conformance.specs.judged import knows_name, nearest_profile, version_of_released
+from pulsar_conformance.specs.judged import nearest_profile, version_of_released
 
 WITHOUT_EXTENSIBLE = ("released-2.4", "released-2.10")
 
@@ -200,26 +201,29 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     focus = Focus(args.broker, args.bundle)
     if from_cluster:
         return (yield from _cluster_lines(args, focus))
-    settings = _settings_of(args, given_settings(args.setting, any_range=names_release(args)))
-    wanted = ExplainOptions(args.profile, chosen_readings(args.reading), settings, focus, args.all)
     if is_example:
         _check_options(args, ("sweep",), "a case or a cluster's data")
+        wanted = _options_for(args, focus, args.profile or "")
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, OF_ANSWERS, "an explanation")
-            content = content_of(with_settings(Trial.asking(example.questions), settings))
+            content = content_of(with_settings(Trial.asking(example.questions), wanted.settings))
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
         yield from example_lines(example, wanted)
         return True
     answered = []
+    options: dict[str, ExplainOptions] = {}
     for number, provided in enumerate(provided_questions(args.case)):
         yield from ("", provided.place) if number else ()
+        profile = args.profile or provided.profile or ""
+        if profile not in options:
+            options[profile] = _options_for(args, focus, profile)
         if of_version:
             provided, notes = in_version(provided, of_version)
             for note in notes if not number else ():
                 print_note(note)
-        answered.append((yield from _explained(args, provided, wanted)))
+        answered.append((yield from case_lines(provided, options[profile])))
     return any(answered)
 
 
@@ -244,16 +248,13 @@ def _is_of_cluster(name: str | None) -> bool:
 
 def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, None, bool]:
     """Yield the explanation of a cluster's decision, given its reports, metrics or admin API."""
-    # If no release is found, values outside their ranges are refused later.
-    what_if = given_settings(args.setting, any_range=True)
     folder = Path(args.case) if args.case else None
     data = load_data(folder, other_files(args)) if folder and not args.place else None
     if data is not None:
         check_constraints(args, ("domains",))
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         release = _release_of_files(args)
-        check_ranges({} if release else what_if)
-        settings = _extensible_settings(args, what_if, release)
+        settings = _extensible_settings(args, release)
         _check_extensible(args, settings, release)
         for note in data.notes:
             print_note(note)
@@ -261,14 +262,15 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
             data = with_policies(data, read_constraints(args.isolation, None, args.groups))
         yield from balance_lines(data, settings, release)
         return True
-    args.setting = []
-    found = made(args, folder, what_if=what_if)
+    texts, args.setting = args.setting, []
+    found = made(args, folder, what_if=texts)
+    what_if = found.what_if.values
     if args.profile is None:
         check_case(found)
     missing = focus.missing(found.trial.questions[0].case)
     if missing is not None:
         raise BadCase(f"{found.source}: {missing}")
-    changed = with_settings(found.trial, what_if)
+    changed = _as_it_runs(with_settings(found.trial, what_if), found)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         if not note.endswith(PORT_IGNORED):  # It is told where it decides.
@@ -280,12 +282,20 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
             print_note(GROUPS_UNKNOWN)
     readings = chosen_readings(args.reading)
     wanted = ExplainOptions(
-        args.profile, readings, what_if, focus, args.all, found.without_traffic, found.ports
+        args.profile,
+        readings,
+        what_if,
+        focus,
+        args.all,
+        found.without_traffic,
+        found.ports,
+        spelled=found.what_if.spelled,
+        sweep=args.sweep,
     )
     provided = ProvidedQuestions(
-        found.source, found.trial, found.profile, {}, found.ways, found.place
+        found.source, found.trial, found.profile, {}, found.ways, found.place, found.version
     )
-    answered = yield from _explained(args, provided, wanted)
+    answered = yield from case_lines(provided, wanted)
     if found.owned:
         question = found.trial.questions[0]
         answer = model.answer(*question)
@@ -294,49 +304,30 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     return answered
 
 
-def _explained(
-    args: argparse.Namespace, provided: ProvidedQuestions, wanted: ExplainOptions
-) -> Generator[str, None, bool]:
-    """Yield the explanation of a case, or its decisions by the values of a setting."""
-    if args.sweep is None:
-        return (yield from case_lines(provided, wanted))
-    if wanted.unknown:
-        unknown = ", ".join(wanted.unknown)
-        raise BadCase(f"--sweep: the traffic of {unknown} is unknown; give load reports")
-    profile = wanted.profile or provided.profile or DEFAULT_PROFILE
-    own = provided.readings if profile == provided.profile else {}
-    model = Model(profile, {**own, **wanted.readings})
-    trial = with_settings(provided.trial, wanted.settings)
-    if wanted.profile is None and provided.profile is None:
-        check_manager(provided.place, trial)
-    if wanted.profile is None:
-        model = model.with_ways(provided.ways)
-    missing = wanted.focus.missing(trial.questions[0].case)
-    if missing is not None:
-        raise BadCase(f"{provided.place}: {missing}")
-    yield from (f"by {model.profile}", "")
-    yield from sweep_lines(args.sweep, trial, model, wanted.focus)
-    return True
+def _as_it_runs(trial: Trial, found: MadeCase) -> Trial:
+    """Return a trial with the shedding strategy that runs, if the settings name another."""
+    runs = found.running
+    if runs is None or (runs.manager, runs.culprit) != (MODULAR, STRATEGY):
+        return trial
+    return with_settings(trial, {STRATEGY: runs.shedding}) if SHED.id in trial.operations else trial
 
 
-def _extensible_settings(
-    args: argparse.Namespace, given: Mapping[str, Any], release: str | None
-) -> dict[str, Any]:
+def _extensible_settings(args: argparse.Namespace, release: str | None) -> dict[str, Any]:
     """Return the settings of a cluster of the extensible load manager; print a note on those
     without effect.
 
     Values are accepted as a broker does. Errors: `BadCase` for one that it cannot read.
     """
+    asked = read_given(args.setting, release or "", any_range=bool(release))
+    given = asked.values
     read = read_in_force(args.conf, args.dynamic, release, as_broker=True)
     read = read or SettingsRead({}, {}, version=release or "")
     if read.unreadable:
         raise BadCase(str(read.unreadable[0]))
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
-    for note in (*value_notes(read, given, UNNEEDED), *read.changed({**own, **given}).notes()):
+    changed = read.changed({**own, **given}, asked.spelled)
+    for note in (*value_notes(changed, UNNEEDED), *changed.notes(), *map(str, asked.unused)):
         print_note(note)
-    for name in given if release else ():
-        if not knows_name(str(release), name):
-            print_note(f"--setting {name}: Pulsar {release} has no such setting")
     return {**read.values, **given}
 
 
@@ -363,18 +354,27 @@ def _check_extensible(
         raise BadCase(f"{here}, but {MANAGER} selects the {manager} one; leave the setting out")
 
 
-def _settings_of(args: argparse.Namespace, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings from files and command line; print a note on those without effect."""
-    version = version_of_released(args.profile) if args.profile else args.release
-    read = files_in_force(args, version or None, released=names_release(args))
-    for note in value_notes(read or NOTHING_READ, given):
+def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> ExplainOptions:
+    """Return the options for a case, with the settings from files and command line as the asked
+    release reads them, or else that of the case's profile; print a note on those without effect.
+    """
+    of_profile = version_of_released(profile) if profile else ""
+    version = of_profile if args.profile else args.release or of_profile
+    released = names_release(args)
+    read = files_in_force(args, version or None, released=released)
+    given = read_given(args.setting, version or "", any_range=released)
+    changed = (read or NOTHING_READ).changed(given.values, given.spelled)
+    for note in (*map(str, given.unused), *value_notes(changed)):
         print_note(note)
-    if read is None:
-        return dict(given)
-    changed = read.changed(given)
-    for note in changed.notes():
+    for note in changed.notes() if read else ():
         print_note(note)
-    return {**read.values, **changed.strategy_instead(changed.running()), **given}
+    settings = dict(given.values)
+    if read is not None:
+        instead = changed.strategy_instead(changed.running())
+        settings = {**read.values, **instead, **settings}
+    readings = chosen_readings(args.reading)
+    words = {"spelled": given.spelled, "sweep": args.sweep}
+    return ExplainOptions(args.profile, readings, settings, focus, args.all, **words)
 
 
 def _is_example(name: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     plain,
     scalar,
 )
+from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.errors import UserError
 
 TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
@@ -180,3 +181,13 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
     default = f", the default of {one.variable}" if one.variable else ""
     image = f" {one.image}" if one.image else ""
     return one.version, [f"Pulsar {one.version} by its image{image} ({one.place}{default})", *notes]
+
+
+def other_images(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each image of another release than the brokers'."""
+    for version, place, _, image in tags:
+        if not version and not versions:
+            yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
+        if version and versions and release_line(version) != release_line(versions[0]):
+            told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
+            yield f"{told}, which decides; to change that, add --release {version}"

@@ -13,13 +13,19 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.legality import allows, bad_trial, history_notes
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
-from pulsar_conformance.conformance.cases.saved import BadCase, ProvidedQuestions, derived_from
+from pulsar_conformance.conformance.cases.saved import (
+    BadCase,
+    ProvidedQuestions,
+    as_version_sheds,
+    derived_from,
+)
 from pulsar_conformance.conformance.cases.settings import with_settings
-from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import (
     Focus,
     shortened,
+    sweep_lines,
     undecided_brokers,
     without_unknown_traffic,
 )
@@ -27,7 +33,6 @@ from pulsar_conformance.conformance.explain.running import (
     DRAWING,
     NIC_SPEED,
     check_manager,
-    comparable_answers,
     compared_lines,
     decision,
     drawn_broker,
@@ -38,13 +43,13 @@ from pulsar_conformance.conformance.explain.running import (
     with_release_defaults,
     without_effect_notes,
 )
-from pulsar_conformance.conformance.explain.spread import spread_lines
-from pulsar_conformance.conformance.placement.operations import ASSIGN
+from pulsar_conformance.conformance.explain.spread import next_report_lines, spread_lines
 from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.splitting import BY_RATES
+from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
 
 MAX_DEFAULTS_LISTED = 2
@@ -67,6 +72,47 @@ class ExplainOptions:
     """Regular expressions of isolation policies that match no host without its port."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
     """The same moment as other profiles see it, by profile."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """The new spelling of those settings that are given by it."""
+    sweep: str | None = None
+    """A setting and its values, for each of which the decision is wanted."""
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """The names of the settings, each with the one by which it is given."""
+        return {name: self.spelled.get(name, name) for name in self.settings}
+
+
+def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:
+    """Return a trial with the settings, as its version decides on it, the model, and the version.
+
+    Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
+    """
+    profile = options.profile or provided.profile or DEFAULT_PROFILE
+    own = provided.readings if profile == provided.profile else {}
+    changed = with_settings(provided.trial, options.settings)
+    asked_version = "" if options.profile else provided.version
+    version = asked_version or version_of_released(profile)
+    trial = as_version_sheds(changed, version)
+    if options.profile is None and provided.profile is None:
+        check_manager(provided.place, trial)
+    asked = Model(profile, {**own, **options.readings})
+    if options.profile is None:
+        asked = asked.with_ways(provided.ways)
+    return changed, trial, asked, version
+
+
+def _swept_lines(text: str, provided: ProvidedQuestions, options: ExplainOptions) -> Iterator[str]:
+    """Yield the decisions about a provided case for each value of a setting."""
+    if options.unknown:
+        unknown = ", ".join(options.unknown)
+        raise BadCase(f"--sweep: the traffic of {unknown} is unknown; give load reports")
+    _, trial, model, version = _asked(provided, options)
+    missing = options.focus.missing(trial.questions[0].case)
+    if missing is not None:
+        raise BadCase(f"{provided.place}: {missing}")
+    yield from (f"by {model.profile}", "")
+    yield from sweep_lines(text, trial, model, options.focus, version)
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
@@ -74,14 +120,10 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
 
     Errors: `BadCase` for an invalid case, `BadSetting`, `specs.UnknownName`.
     """
-    profile = options.profile or provided.profile or DEFAULT_PROFILE
-    own = provided.readings if profile == provided.profile else {}
-    trial = with_settings(provided.trial, options.settings)
-    if options.profile is None and provided.profile is None:
-        check_manager(provided.place, trial)
-    asked = Model(profile, {**own, **options.readings})
-    if options.profile is None:
-        asked = asked.with_ways(provided.ways)
+    if options.sweep is not None:
+        yield from _swept_lines(options.sweep, provided, options)
+        return True
+    changed, trial, asked, version = _asked(provided, options)
     model, taken = with_release_defaults(trial, asked)
     derived = derived_from(provided.place, trial, model, provided.settings)
     undecided = undecided_brokers(trial, model, options.unknown)
@@ -89,7 +131,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
         derived = [without_unknown_traffic(one, undecided, decided) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
-    release = release_of(profile)
+    release = release_of(model.profile)
     lines = [
         f"{name} is not set: {value}, the default of {release}" for name, value in taken.items()
     ]
@@ -101,7 +143,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         *manager_notes(trial),
         *_unsampled_notes(trial),
         *settings_notes(trial, model),
-        *without_effect_notes(trial, model, options.settings),
+        *without_effect_notes(changed, model, version, options.named),
         *_unchanged_notes(trial, options.settings),
         *history_notes(trial),
         *_traffic_notes(trial, model),
@@ -275,42 +317,3 @@ def _comparison_by_hand(
         return f"{same} Others may be right as well. {why}" if example.of_the_model else same
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     return f"The answer by hand is different; it assumes {worked or 'no reading'}."
-
-
-def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the decision after the owner's next report, if it differs from the one before.
-
-    Clients look a bundle up as soon as it is unloaded, while the leader still counts it with its
-    owner (ModularLoadManagerImpl.updateBundleData).
-    """
-    if trial.operation != ASSIGN.id or len(trial.questions) > 1:
-        return
-    case = trial.questions[0].case
-    owner = owner_of(case, case["bundle"])
-    if owner is None:
-        return
-    after = Trial((Question(ASSIGN.id, _released(case, owner)),))
-    decided = comparable_answers(after, model)
-    if decided == comparable_answers(trial, model):
-        return
-    told = " or ".join(sorted(decided))
-    yield ""
-    yield from paragraph(
-        f"until the next report of {owner}, the leader counts the bundle there, even after its "
-        f"unload; placed after that report, it goes {told}"
-    )
-
-
-def owner_of(case: Any, bundle: str) -> str | None:
-    """Return the broker whose report has the bundle; None without one."""
-    reports = case["brokers"].items()
-    return next((name for name, one in reports if bundle in one.get("bundles", ())), None)
-
-
-def _released(case: Any, owner: str) -> Any:
-    """Return the case with the bundle removed from the owner's report."""
-    bundle, report = case["bundle"], dict(case["brokers"][owner])
-    report["bundles"] = [one for one in report["bundles"] if one != bundle]
-    stats = report.get("lastStats", {})
-    report["lastStats"] = {name: rates for name, rates in stats.items() if name != bundle}
-    return {**case, "brokers": {**case["brokers"], owner: report}}

@@ -120,7 +120,7 @@ class Focus:
         return f"it contains no {named}; {hint}"
 
 
-def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus) -> Iterator[str]:
+def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: str) -> Iterator[str]:
     """Yield the decision about a bundle or broker for each value of a setting, and the first value
     from which on it stays the same; `text` is `NAME=FIRST..LAST/STEP`.
 
@@ -141,7 +141,9 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus) -> Iterator
     for note in dict.fromkeys(
         note
         for given in every
-        for note in without_effect_notes(with_settings(trial, given), model, given)
+        for note in without_effect_notes(
+            with_settings(trial, given), model, version, dict.fromkeys(given, swept)
+        )
     ):
         yield from paragraph(note.replace("--setting", "--sweep"), 2)
     fates = [_fate(with_settings(trial, given), model, focus) for given in every]

@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.making import MadeCase
-from pulsar_conformance.conformance.cases.settings import BadSetting
+from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -41,8 +41,6 @@ DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
 """Operations whose answer may be drawn, with the field of the brokers."""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
-
-"""Name of the algorithm that splits a bundle by the traffic of its topics."""
 
 WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 """Strategies whose decisions depend on usage in earlier cycles."""
@@ -183,21 +181,23 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
         )
 
 
-def without_effect_notes(trial: Trial, model: Model, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each setting of the command line that other settings disable."""
-    released = specs.load().profiles[model.profile].released
-    version = model.profile.partition("-")[2] if released else ""
+def without_effect_notes(
+    trial: Trial, model: Model, version: str, given: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a note for each setting of the command line that other settings disable in a version,
+    which is empty for documents; `given` has the names by which they are given.
+    """
     for _, case in trial.questions:
         settings = {**model.defaults, **(case.get("settings") or {})}
         if case.get("strategy"):
             settings[STRATEGY] = case["strategy"]
-        chosen = str(given.get(STRATEGY)).rpartition(".")[2]
+        chosen = str(settings.get(STRATEGY) if STRATEGY in given else "").rpartition(".")[2]
         if chosen == TRANSFER and manager_by_settings(settings) == "modular":
             settings[MANAGER] = EXTENSIBLE_CLASS
             yield f"--setting {STRATEGY} is explained as if the {EXTENSIBLE} load manager ran"
         for name, why in without_effect(with_full_names(settings), version):
             if name in given:
-                yield f"--setting {name} has no effect: {why}"
+                yield f"--setting {given[name]} has no effect: {why}"
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:

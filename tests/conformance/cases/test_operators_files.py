@@ -262,7 +262,10 @@ def test_the_version_in_the_reports_decides_who_answers(ask):
     out, err, case = ask(reports, "", "--judge-by", "documented-3.0")
     assert out.startswith("by documented-3.0")
     mixed = {**reports, "broker-a": {**reports["broker-a"], "brokerVersionString": "3.0.7"}}
-    assert "the brokers run 3.0.7, 4.0.3; name one by --release" in ask(mixed)[1]
+    assert (
+        "the brokers run 3.0.7, 4.0.3; 3.0.7 is taken; to change that, add --release"
+        in ask(mixed)[1]
+    )
 
 
 def test_a_missing_setting_takes_the_default_of_the_release(ask):

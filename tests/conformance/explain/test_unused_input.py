@@ -296,7 +296,7 @@ def test_settings_that_the_extensible_manager_does_not_read_are_named(said, tmp_
     told = f"{name}: it belongs to the modular load manager, and extensible is configured"
     words = ("explain", EXTENSIBLE, "--release", "4.0.3")
     _, err = said(*words, "--setting", f"{name}=50")
-    assert f"--setting: {told}" in err
+    assert f"--setting {told}" in err
     conf = tmp_path / "broker.conf"
     conf.write_text(f"{name}=50\nloadBalancerTransferEnabled=false\n", "utf-8")
     _, err = said(*words, "--conf", conf)

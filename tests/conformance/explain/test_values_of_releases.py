@@ -95,3 +95,61 @@ def test_a_broker_that_uniform_load_shedder_leaves_out_is_told(
     why = "left out broker-3 has no two bundles, so it is not compared with others"
     assert (why in out.replace(":8080", "")) is left_out
     assert "left out broker-1" not in out
+
+
+STRATEGY = "loadBalancerLoadSheddingStrategy"
+NEW_NAME = "loadBalancerBandwidthInResourceWeight"
+LACKING = f"{NEW_NAME}: Pulsar 3.0.7 has no such setting; it was added in 4.0.7 at the latest"
+
+
+# ServiceConfiguration of 3.0.7 has the spelling Bandwith alone.
+def test_a_setting_that_a_release_lacks_changes_nothing_wherever_it_is_given(explained, tmp_path):
+    usual = explained([], "--release", "3.0.7")[1]
+    for lines, words in (([f"{NEW_NAME}=0.1"], ()), ([], ("--setting", f"{NEW_NAME}=0.1"))):
+        status, out, err = explained(lines, "--release", "3.0.7", *words)
+        assert (status, out) == (0, usual)
+        assert LACKING in err
+        _, out, err = explained(lines, "--release", "3.0.7", *words, command="case")
+        assert LACKING in err
+        assert not any("ResourceWeight" in name for name in json.loads(out)["case"]["settings"])
+    file = tmp_path / "case.json"
+    file.write_text(out, "utf-8")  # It names released-3.0, that of 3.0.7.
+    _, out, err = explained([], "--setting", f"{NEW_NAME}=0.1", folder=file)
+    assert LACKING in err
+    assert "with the changed settings" not in out
+
+
+def test_a_setting_is_named_as_it_is_given(explained):
+    _, _, err = explained([], "--release", "4.2.4", "--setting", f"{NEW_NAME}=100")
+    assert f"--setting {NEW_NAME}=100: {RANGE}" in err
+    _, _, err = explained([f"{NEW_NAME}=100"], "--release", "4.2.4")
+    assert f"broker.conf:1: {NEW_NAME}=100: {RANGE}" in err
+    _, _, err = explained([], "--judge-by", "released-3.0", "--setting", f"{NEW_NAME}=0.5")
+    assert LACKING in err
+
+
+# AvgShedder came in 3.0.6, 3.2.4 and 3.3.1; createLoadSheddingStrategy falls back without it.
+@pytest.mark.parametrize("release", ["2.10.5", "3.0.5", "3.1.0", "3.2.3"])
+def test_a_strategy_that_a_version_lacks_does_not_decide(explained, tmp_path, release):
+    asked = f"{STRATEGY}={PACKAGE}AvgShedder"
+    for lines, words in (([], ("--setting", asked)), ([asked], ())):
+        status, out, err = explained(lines, "--release", release, *words)
+        assert status == 0
+        assert "strategy OverloadShedder" in out
+        told = f"Pulsar {release} has no AvgShedder, so OverloadShedder runs instead"
+        assert told in (err if lines else out)
+        assert "how often the leader found each broker apart" not in err
+    out = explained([], "--release", release, command="case")[1]
+    file = tmp_path / "case.json"
+    data = json.loads(out)
+    data["case"]["strategy"] = f"{PACKAGE}AvgShedder"
+    file.write_text(json.dumps(data), "utf-8")
+    _, out, _ = explained([], "--release", release, folder=file)
+    assert "strategy OverloadShedder" in out
+
+
+@pytest.mark.parametrize("words", [("--release", "3.2.4"), ("--judge-by", "released-3.0")])
+def test_a_strategy_that_a_version_has_decides(explained, words):
+    _, out, _ = explained([], *words, "--setting", f"{STRATEGY}={PACKAGE}AvgShedder")
+    assert "strategy AvgShedder" in out
+    assert "no effect" not in out
