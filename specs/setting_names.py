@@ -38,7 +38,10 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if own is not None and version is not None and not has_setting(own, version):
         known = nearest_release(version)
         assumed = f"{known}, which is assumed for {version}," if assumption(version) else version
-        return f"Pulsar {assumed} has no such setting{_added(own, version)}"
+        former = broker_settings().get(own.replaces)
+        has = former is not None and has_setting(former, version)
+        instead = f"; its name there is {own.replaces}" if has else ""
+        return f"Pulsar {assumed} has no such setting{_added(own, version)}{instead}"
     if own is not None or name in load().settings or name in load().hidden:
         return None
     if name in renamed():

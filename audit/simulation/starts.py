@@ -24,8 +24,8 @@ from pulsar_conformance.audit.simulation.worlds import (
 )
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.cases.making import made
-from pulsar_conformance.conformance.cases.setting_types import BadSetting
-from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
+from pulsar_conformance.conformance.cases.setting_types import BadSetting, with_settings
+from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.cases.settings_files import conf_text
 from pulsar_conformance.conformance.commands import case
 from pulsar_conformance.conformance.common.trial import Trial

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pulsar_conformance.conformance.cases.setting_types import ALGORITHM, bad_algorithm
+from pulsar_conformance.conformance.cases.setting_types import (
+    ALGORITHM,
+    FLOW_LIMITS,
+    STARTS_NOT,
+    bad_algorithm,
+    bad_interval,
+    overflow,
+)
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
@@ -30,14 +37,8 @@ MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
 BALANCING, SHEDDING = "loadBalancerEnabled", "loadBalancerSheddingEnabled"
 SPLITTING = "loadBalancerAutoBundleSplitEnabled"
-FLOW_LIMITS = tuple(
-    f"loadBalancerNamespaceBundleMax{one}" for one in ("MsgRate", "BandwidthMbytes")
-)
-"""Limits by which this algorithm also cuts a bundle that is split by hand."""
 HEAP = "loadBalancerMemoryResourceWeight"
 HEAP_IGNORED = "the modular load manager no longer counts heap memory, whatever its weight"
-WEIGHT, NEUTRAL = "ResourceWeight", 1
-"""The end of the names of weights, and the weight with which a resource counts as without one."""
 MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
@@ -115,15 +116,11 @@ INSTEAD = {
     "simple": "the simple load manager runs instead",
     "simple-manager": "the simple load manager runs instead of the modular one, and only the log "
     "says so",
-    "refused": "the broker does not start",
+    "refused": f"the broker {STARTS_NOT}",
 }
 """Consequences of a bad class name, by alternative of the ways in `specs/ways.yaml`."""
 
-BANDWIDTH, LIMIT_WAY = "loadBalancerNamespaceBundleMaxBandwidthMbytes", "bandwidth-limit"
-OVERFLOWING = 2048
-"""The first limit in MiB/s that overflows, where it does."""
-
-OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every bundle exceeds it"
+LIMIT_WAY = "bandwidth-limit"
 
 
 @dataclass(frozen=True)
@@ -232,15 +229,15 @@ def _problem(name: str, value: str, version: str) -> str:
         return f"{value} {NO_ROLE[own]}"
     if any(own in classes for _, classes in CLASSES.values()):
         return f"{value} is no {ROLES[name]}"
-    return _no_class(value, known)
+    has = {_short(one): PACKAGE + one for one in known if not _lacks(version, one)}
+    return _no_class(value, has)
 
 
 def _lacks(version: str, own: str) -> bool:
     """True if a version lacks one of Pulsar's classes."""
-    if not version:
-        return False
-    judged = judged_version(version)
-    return comes_later(_short(own), version) or (judged is not None and _short(own) in judged.lacks)
+    judged = judged_version(version) if version else None
+    lacks = judged is not None and _short(own) in judged.lacks
+    return lacks or (bool(version) and comes_later(_short(own), version))
 
 
 def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
@@ -295,10 +292,10 @@ def without_effect(
         if setting is None:
             continue
         default = default_in_version(setting, version or release)
-        if setting.name == HEAP and _ignores_heap(runs, version):
+        if setting.name == HEAP and _ignores_heap(_manager(values, runs), version):
             if value or defaults:
                 yield name, f"{value}: {HEAP_IGNORED}"
-        elif wrong := _mistake(name, value, runs, version) or bad_algorithm(name, values, version):
+        elif wrong := _mistake(name, values, runs, version):
             yield name, wrong
         elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
@@ -306,9 +303,15 @@ def without_effect(
                 yield name, why
 
 
-def _ignores_heap(runs: Running, version: str) -> bool:
+def _manager(values: Mapping[str, Any], runs: Running) -> str:
+    """Return the load manager that runs, or the configured one if none does or it is not known."""
+    stopped = runs.manager in (STOPPED, NOT_KNOWN)
+    return manager_by_settings(values) if stopped else runs.manager
+
+
+def _ignores_heap(manager: str, version: str) -> bool:
     """True if a known release's load manager reads the settings and ignores heap memory."""
-    if not version or runs.manager != MODULAR:
+    if not version or manager != MODULAR:
         return False
     return ways_of_version(version)["heap-memory"] == "left-out"
 
@@ -317,8 +320,7 @@ def _why_off(
     setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str, version: str
 ) -> str:
     """Return which other setting makes a setting ineffective; empty if none does."""
-    configured = manager_by_settings(values)
-    manager = configured if runs.manager in (STOPPED, NOT_KNOWN) else runs.manager
+    configured, manager = manager_by_settings(values), _manager(values, runs)
     shedding, placement = _short(runs.shedding), _short(runs.placement)
     known = release if version else known_releases()[-1]
     belongs, users = setting.manager(known), setting.users(known)
@@ -371,21 +373,23 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def _mistake(name: str, value: Any, runs: Running, version: str) -> str:
+def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) -> str:
     """Return what is wrong with a setting's value, with the consequence in a version; empty if
     nothing is. Without a version, consequences are not known.
     """
+    value = values[name]
     if name == runs.culprit:
         return str(runs)
-    if name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING:
+    if over := overflow(name, value):
         modular = runs.manager not in ("simple", EXTENSIBLE)
-        taken = _taken(LIMIT_WAY, version) if modular else ""
-        return f"{value}: {OVERFLOW}" if taken == "int" else ""
+        return over if modular and _taken(LIMIT_WAY, version) == "int" else ""
+    manager, balances = _manager(values, runs), values.get(BALANCING) is not False
+    if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
+        return bad_interval(name, value, manager) or bad_algorithm(name, values, version)
     return ""
 
 
-def _no_class(value: str, classes: tuple[str, ...]) -> str:
-    known = {_short(one): PACKAGE + one for one in classes}
+def _no_class(value: str, known: Mapping[str, str]) -> str:
     near = get_close_matches(_short(value), known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"Pulsar has no class {value}{said}"

@@ -24,7 +24,8 @@ from pulsar_conformance.conformance.cases.placing import (
     placement_question,
     read_constraints,
 )
-from pulsar_conformance.conformance.cases.settings import SettingsRead, merged, read_given
+from pulsar_conformance.conformance.cases.setting_types import merged
+from pulsar_conformance.conformance.cases.settings import SettingsRead, read_given
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     settings_of_cluster,

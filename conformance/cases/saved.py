@@ -272,7 +272,7 @@ def in_version(
 
     Errors: `BadCase` if no profile decides as it does, `specs.UnknownName` for no version.
     """
-    from pulsar_conformance.conformance.cases.settings import takes_settings
+    from pulsar_conformance.conformance.cases.setting_types import takes_settings
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import (
         STRATEGY,

@@ -1,4 +1,6 @@
-"""Types of settings: how the text of a value is parsed, and what it takes."""
+"""Values of settings: how the text of one is parsed, what it takes, which are mistakes, and how one
+replaces that of a case.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,23 @@ from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.catalogue import OPERATIONS
+from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference.splitting import POSITIONS, RANGE
-from pulsar_conformance.specs.broker import broker_settings, renamed
+from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
+from pulsar_conformance.specs.broker import broker_data, broker_settings, renamed
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import algorithms_in
+from pulsar_conformance.specs.judged import algorithms_in, schedules_cycles_once
 from pulsar_conformance.specs.setting_names import spellings, why_unknown
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
-"""The decimal numbers that Double.parseDouble takes, without infinity."""
+NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|Infinity)")
+"""The decimal numbers that Double.valueOf takes."""
+
+HEXADECIMAL = re.compile(
+    r"([+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
+)
+"""The hexadecimal numbers that Double.valueOf takes, without their suffix in the first group."""
 
 WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
 COMMENTED = (
@@ -50,7 +60,27 @@ ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 LEAST_MOVED, TOO_MUCH = "loadBalancerBundleUnloadMinThroughputThreshold", 1_000_000
 """A setting in MB/s, and a value that is taken for one in bytes per second."""
 
-NO_START = "so bin/pulsar broker does not start"
+STARTS_NOT = "does not start"
+"""End of each reason why a broker does not start."""
+
+NO_START = f"so bin/pulsar broker {STARTS_NOT}"
+
+UNKNOWN_EFFECT = "Pulsar reads it as a number, and what it decides by that is not known"
+
+TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
+NO_LEADER = "so an elected leader retries for ever (ExtensibleLoadManagerImpl.playLeader)"
+NO_PAUSE = "cycles of shedding follow each other without a pause (LoadSheddingTask.start)"
+NOT_SCHEDULED = "a new leader cannot schedule its task (PulsarService); what follows is not known"
+
+QUOTA_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
+
+BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
+FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
+"""Limits by which flow_or_qps_equally_divide also cuts a bundle that is split by hand."""
+
+OVERFLOWING = 2048
+"""The first limit in MiB/s that overflows, where it does."""
+OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every bundle exceeds it"
 
 
 class BadSetting(UserError):
@@ -76,6 +106,8 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
         value = parsed(name, text, type_of(name))
     except NotParsed as error:
         raise BadSetting(f"{name}={text}: it takes {error}") from None
+    if not any_range and not is_finite(value):
+        raise BadSetting(f"{name}={text}: it takes {TYPES['number']}")
     if not any_range and (outside := out_of_range(name, value)):
         raise BadSetting(f"{name}={text}: it must be {outside}")
     return value
@@ -94,13 +126,22 @@ def parsed(name: str, text: str, kind: str) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """Parse as Double.parseDouble does, which takes no underscores."""
-    if not NUMBER.fullmatch(text):
-        raise ValueError(text)
-    value = float(text.rstrip("dDfF"))
-    if not math.isfinite(value):
+    """Parse as Double.valueOf does, which takes no underscores; too large a number is infinite."""
+    if found := HEXADECIMAL.fullmatch(text):
+        try:
+            value = float.fromhex(found[1])
+        except OverflowError:
+            value = math.copysign(math.inf, -1 if text.startswith("-") else 1)
+    elif NUMBER.fullmatch(text):
+        value = float(text.rstrip("dDfF"))
+    else:
         raise ValueError(text)
     return int(value) if value.is_integer() else value
+
+
+def is_finite(value: Any) -> bool:
+    """True unless a value is a number that is infinite or none."""
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _integer(text: str) -> int:
@@ -141,9 +182,9 @@ def out_of_range(name: str, value: Any) -> str:
     return f"between {limits[0]} and {limits[1]}"
 
 
-def wrong_unit(name: str, value: Any) -> str:
+def _wrong_unit(name: str, value: Any) -> str:
     """Return the consequence of a value that is given in another unit than Pulsar's, or nothing."""
-    if name != LEAST_MOVED or value < TOO_MUCH:
+    if name != LEAST_MOVED or value in (None, "") or not value >= TOO_MUCH:
         return ""
     return "it is in MB/s, and no broker carries as much, so none sheds"
 
@@ -156,17 +197,70 @@ def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
     if name not in (SUPPORTED, ALGORITHM):
         return ""
     default = str(values.get(ALGORITHM) or RANGE)
-    supported = [one.strip() for one in str(values.get(SUPPORTED) or "").split(",") if one.strip()]
+    listed = values.get(SUPPORTED)
+    supported = algorithms_in(version) if listed is None else _items(str(listed))
     for one in [default] if name == ALGORITHM else supported:
+        if not one:
+            return f"it has an empty entry, and no split algorithm has an empty name, {NO_START}"
         if one not in algorithms_in(version):
             return f"{_no_algorithm(one, version)}, {NO_START}"
-    if default not in (supported or algorithms_in(version)):
+    if default not in supported:
+        if not supported and name == SUPPORTED:
+            return f"it is an empty list, which lacks {default}, {NO_START}"
         if name == ALGORITHM:
             return f"{SUPPORTED} does not list {default}, {NO_START}"
         return "" if ALGORITHM in values else f"it does not list {RANGE}, the default, {NO_START}"
     if name == ALGORITHM and default == POSITIONS:
         return f"{POSITIONS} needs positions, which no automatic split has, so these fail"
     return ""
+
+
+def _items(text: str) -> list[str]:
+    """Return the entries of a list as FieldParser reads them: String.split drops empty ones at the
+    end alone.
+    """
+    items = [one.strip() for one in text.strip().rstrip(",").split(",")]
+    return [] if items == [""] else items
+
+
+def bad_interval(name: str, value: Any, manager: str) -> str:
+    """Return the consequence of an interval that a load manager cannot schedule, so that a broker
+    does not start or lead; empty if it can.
+    """
+    if not isinstance(value, int) or value > 0:
+        return ""
+    users = broker_data()["periods"].get(name, {})
+    if manager in users.get("starts", ()):
+        return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}"
+    return f"{value}: {TOO_SHORT}, {NO_LEADER}" if manager in users.get("leads", ()) else ""
+
+
+def odd_value(name: str, value: Any, version: str, *, extensible: bool) -> str:
+    """Return why a value with which a broker starts is hardly meant, such as one outside the
+    documented range; usually empty. Without `extensible`, another load manager runs.
+    """
+    outside = out_of_range(name, value)
+    said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
+    said.append("" if is_finite(value) else UNKNOWN_EFFECT)
+    said.append(_wrong_unit(name, value))
+    said.append("" if extensible else _odd_interval(name, value, version))
+    return "; ".join(filter(None, said))
+
+
+def _odd_interval(name: str, value: Any, version: str) -> str:
+    """Return the consequence of an interval that is not above 0, with which a broker starts, for
+    the modular and the simple load manager; empty if there is none.
+    """
+    if name not in (SHEDDING_INTERVAL, QUOTA_INTERVAL) or value > 0:
+        return ""
+    once = name == QUOTA_INTERVAL or schedules_cycles_once(version)
+    return NOT_SCHEDULED if once else NO_PAUSE
+
+
+def overflow(name: str, value: Any) -> str:
+    """Return the consequence of a limit that overflows where it is an int; otherwise empty."""
+    over = name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING
+    return f"{value}: {OVERFLOW}" if over else ""
 
 
 def _no_algorithm(name: str, version: str) -> str:
@@ -209,3 +303,41 @@ def swept_values(text: str) -> tuple[str, list[str]]:
     if not 1 <= count <= MAX_VALUES:
         raise NotParsed(f"it has {count} values; give 1 to {MAX_VALUES}")
     return found[1], [f"{(first + step * place).normalize():f}" for place in range(count)]
+
+
+def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
+    """Return a trial with these settings added to each case; None removes a setting.
+
+    Errors: `BadSetting` if no question takes settings, or if a field of a case overrides one of
+    them.
+    """
+    if given and not any(takes_settings(operation) for operation, _ in trial.questions):
+        operations = ", ".join(sorted(trial.operations))
+        raise BadSetting(f"--setting {next(iter(given))}: {operations} takes no settings")
+    questions = tuple(_with_settings(question, given) for question in trial.questions)
+    return Trial(questions, trial.before)
+
+
+def takes_settings(operation: str) -> bool:
+    """True if cases of an operation have settings."""
+    if operation not in OPERATIONS:
+        return False
+    return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]
+
+
+def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
+    operation, case = question
+    if not given or not takes_settings(operation) or not isinstance(case, dict):
+        return question
+    for name in given:
+        field = OPERATIONS[operation].overridden_by.get(name)
+        if field and case.get(field) is not None:
+            said = f"{field} of the case, {case[field]}, overrides it"
+            raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
+    return Question(operation, {**case, "settings": merged(case.get("settings"), given)})
+
+
+def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
+    """Return settings with some replaced; None removes a setting."""
+    both = {**(settings or {}), **given}
+    return {name: value for name, value in both.items() if name not in given or value is not None}

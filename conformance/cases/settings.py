@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.effects import (
     MANAGER,
     MODULAR,
     PLACEMENT,
+    STOPPED,
     STRATEGY,
     TRANSFER,
     Running,
@@ -25,14 +26,16 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.setting_types import (
     COMMENTED,
+    STARTS_NOT,
+    UNKNOWN_EFFECT,
     WITH_COMMENT,
     BadSetting,
     is_empty_by_default,
+    is_finite,
+    merged,
     setting_value,
     type_of,
 )
-from pulsar_conformance.conformance.catalogue import OPERATIONS
-from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -63,6 +66,7 @@ AT_ONCE = "a running broker switches to it at once"
 WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
 
+NOT_KNOWN_DYNAMIC = "what a broker does with it as a dynamic setting is not known"
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
 
@@ -114,6 +118,12 @@ class SettingsRead:
     """Settings in force whose values Pulsar takes for others."""
     unread: tuple[Unused, ...] = ()
     """Parts of the file that are not read, and settings whose values are not known."""
+
+    def check_numbers(self) -> None:
+        """Raise `BadSetting` for a value by which the model decides nothing: NaN or infinity."""
+        for name, value in self.values.items():
+            if not is_finite(value):
+                raise BadSetting(f"{self.places[name]}: {name}: {UNKNOWN_EFFECT}")
 
     @property
     def released(self) -> str | None:
@@ -205,14 +215,32 @@ class SettingsRead:
         """Return the unused settings, and those that other settings disable."""
         return [*self.unused, *self.disabled()]
 
+    def stopping(self) -> Mapping[str, str]:
+        """Return the settings with which the broker does not start, each with the reason; not the
+        dynamic ones, which it reads as it starts.
+        """
+        runs, found = self.running(), [*self.unreadable]
+        found += [one for one in self.disabled(defaults=True) if one.why.endswith(STARTS_NOT)]
+        own = {one.name: one.why for one in found if not one.place.endswith(DYNAMIC)}
+        return {**own, runs.culprit: str(runs)} if runs.manager == STOPPED else own
+
     def disabled(self, *, defaults: bool = False) -> list[Unused]:
         """Return the settings in `values` that have no effect because of others.
 
         Those with their default are left out, unless `defaults` is true.
         """
         off = without_effect(self.named(), self.version, defaults=defaults)
-        why = {**dict(self._without_package()), **dict(off)}
+        why = {**dict(self._without_package()), **dict(self._as_set(off))}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
+
+    def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Yield settings without effect, each with the reason; if a dynamic one would prevent a
+        broker's start, that is not known, since the files are read first.
+        """
+        for name, why in off:
+            starts = name not in CLASSES and self.places.get(name, "").endswith(DYNAMIC)
+            stops = why.endswith(STARTS_NOT) and starts
+            yield name, f"{why.rpartition(', so ')[0]}; {NOT_KNOWN_DYNAMIC}" if stops else why
 
     def _without_package(self) -> Iterator[tuple[str, str]]:
         """Yield settings of a file that name a class without its package, each with the reason."""
@@ -338,6 +366,8 @@ def read_given(texts: Iterable[str], release: str = "", *, any_range: bool = Fal
         if not equals or not name:
             raise BadSetting(f"--setting {text}: write NAME=VALUE, or NAME= to remove it")
         found = setting_value(name, value, any_range=any_range)
+        if not is_finite(found):
+            raise BadSetting(f"--setting {text}: {UNKNOWN_EFFECT}")
         if given.get(name, found) != found:
             other = "without a value" if given[name] is None else f"as {given[name]}"
             raise BadSetting(f"--setting {text}: {name} is also given {other}; keep one")
@@ -349,41 +379,3 @@ def read_given(texts: Iterable[str], release: str = "", *, any_range: bool = Fal
     for one in overridden:
         raise BadSetting(f"--setting {one.name}: {one.why}")
     return SettingsRead(given, places, (*unused.values(),), version=release, spelled=spelled)
-
-
-def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    """Return a trial with these settings added to each case; None removes a setting.
-
-    Errors: `BadSetting` if no question takes settings, or if a field of a case overrides one of
-    them.
-    """
-    if given and not any(takes_settings(operation) for operation, _ in trial.questions):
-        operations = ", ".join(sorted(trial.operations))
-        raise BadSetting(f"--setting {next(iter(given))}: {operations} takes no settings")
-    questions = tuple(_with_settings(question, given) for question in trial.questions)
-    return Trial(questions, trial.before)
-
-
-def takes_settings(operation: str) -> bool:
-    """True if cases of an operation have settings."""
-    if operation not in OPERATIONS:
-        return False
-    return "settings" in specs.schema(f"operations/{operation}")["$defs"]["case"]["properties"]
-
-
-def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
-    operation, case = question
-    if not given or not takes_settings(operation) or not isinstance(case, dict):
-        return question
-    for name in given:
-        field = OPERATIONS[operation].overridden_by.get(name)
-        if field and case.get(field) is not None:
-            said = f"{field} of the case, {case[field]}, overrides it"
-            raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
-    return Question(operation, {**case, "settings": merged(case.get("settings"), given)})
-
-
-def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
-    """Return settings with some replaced; None removes a setting."""
-    both = {**(settings or {}), **given}
-    return {name: value for name, value in both.items() if name not in given or value is not None}

@@ -349,6 +349,8 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
     """Return settings if all of them can be read. Errors: otherwise `BadSetting`."""
     for one in read.unreadable if read else ():
         raise BadSetting(f"{one.place}: {one.name}={one.why}")
+    if read:
+        read.check_numbers()
     return read
 
 

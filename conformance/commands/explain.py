@@ -45,10 +45,10 @@ from pulsar_conformance.conformance.cases.saved import (
     in_version,
     provided_questions,
 )
+from pulsar_conformance.conformance.cases.setting_types import with_settings
 from pulsar_conformance.conformance.cases.settings import (
     SettingsRead,
     read_given,
-    with_settings,
 )
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
@@ -324,6 +324,7 @@ def _extensible_settings(args: argparse.Namespace, release: str | None) -> dict[
     read = read or SettingsRead({}, {}, version=release or "")
     if read.unreadable:
         raise BadCase(str(read.unreadable[0]))
+    read.check_numbers()
     own = {} if MANAGER in {**read.values, **given} else {MANAGER: EXTENSIBLE_CLASS}
     changed = read.changed({**own, **given}, asked.spelled)
     for note in (*value_notes(changed, UNNEEDED), *changed.notes(), *map(str, asked.unused)):

@@ -17,6 +17,9 @@ OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread
 """Ways that decide about the effect of settings."""
 OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
 
+ENDINGS = (".conf", ".env", ".json", ".properties", ".yaml", ".yml")
+"""Ends of names that are those of files, since no setting has a dot in its name."""
+
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.settings import SettingsRead, Unused
 
@@ -54,8 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if some of the file's settings are unusable."""
-    files = [one for one in args.pattern if "/" in one or Path(one).is_file()]
+    """Print settings, or explain a file; return 1 if some of the file's settings are unusable or
+    out of range.
+    """
+    files = [one for one in args.pattern if _is_file(one)]
     if files:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
@@ -65,6 +70,11 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{named} and --{OF_FILES[-1]} are for a FILE, such as a broker.conf")
     print("\n".join(setting_lines(args)))
     return 0
+
+
+def _is_file(name: str) -> bool:
+    """True if a name is that of a file, whether it exists or not, or a URL."""
+    return "/" in name or name.endswith(ENDINGS) or Path(name).is_file()
 
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
@@ -87,7 +97,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(found, args.to), indent=1))
     else:
         print("\n".join(_explanation(found, args, assumed=assumed)))
-    told = (found.without_effect(), found.unreadable, found.misread, found.unknown())
+    told = (found.without_effect(), found.unreadable, found.misread, found.unknown(), _odd(found))
     return int(any(told))
 
 
@@ -108,6 +118,19 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
         for name, value in found.values.items()
         if name not in without
     }
+
+
+def _odd(found: SettingsRead) -> dict[str, str]:
+    """Return why the values of settings in force are hardly meant, by name."""
+    from pulsar_conformance.conformance.cases.effects import EXTENSIBLE
+    from pulsar_conformance.conformance.cases.setting_types import odd_value
+
+    extensible = found.running().manager == EXTENSIBLE
+    why = {
+        name: odd_value(name, value, found.version, extensible=extensible)
+        for name, (value, _) in _in_force(found).items()
+    }
+    return {name: one for name, one in why.items() if one}
 
 
 def _indifferent(found: SettingsRead) -> list[Unused]:
@@ -159,14 +182,15 @@ def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool
     notes: list[Section] = [(note, []) for note in _release_notes(found, assumed=assumed)]
     for number, (title, rows) in enumerate([*notes, *_sections(found, args.to, args.all)]):
         yield from ("",) if number else ()
-        yield from [f"## {title}", ""] if markdown else paragraph(title)
+        if markdown:
+            yield from [f"## {title}", ""] if rows else [title]
+        else:
+            yield from paragraph(title)
         for row in rows:
             yield from (f"- {row}",) if markdown else paragraph(row, 4, "  ")
 
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
-    from pulsar_conformance.conformance.cases.effects import STOPPED
-    from pulsar_conformance.conformance.cases.settings import DYNAMIC
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
         later_releases,
@@ -189,14 +213,21 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
     if unknown:
         yield "not known", unknown
-    runs = found.running()
-    stops = any(not one.place.endswith(DYNAMIC) for one in found.unreadable)
+    stops = found.stopping()
+    unread = any(one.name in stops for one in found.unreadable)
     unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
     if unreadable:
-        yield "cannot be read" + (", so the broker does not start" if stops else ""), unreadable
+        yield "cannot be read" + (", so the broker does not start" if unread else ""), unreadable
     misread = [f"{one.name} ({one.place}): {one.why}" for one in found.misread]
     if misread:
         yield "taken for another value", misread
+    odd = [
+        f"{found.spelled.get(name, name)} = {short_value(found.values[name])} "
+        f"({found.places[name]}): {why}"
+        for name, why in _odd(found).items()
+    ]
+    if odd:
+        yield "out of range", odd
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
     if without or not stops:
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
@@ -206,7 +237,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if (to or changes) and (note := caveat(new) if new else ""):
         yield note, []
     if changes:
-        which = "" if to else ", the next known release"
+        which = ", the next known release" if not to else ""
+        if not to and new not in later:
+            which = f", of which {later[-1]} is known"
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
         yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
@@ -228,7 +261,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     assumed = defaulted == release and not itself
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
-    once = " once the broker starts" if stops or runs.manager == STOPPED else ""
+    once = " once the broker starts" if stops else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
@@ -286,8 +319,8 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
 
 
 def _remark(found: SettingsRead, name: str) -> str:
-    """Return a remark on a value that Pulsar accepts and the documents exclude, that counts only
-    later or for a part of its purpose, or that needs another one; usually empty.
+    """Return a remark on a value that counts only later or for a part of its purpose, or that needs
+    another one; usually empty.
     """
     from pulsar_conformance.conformance.cases.effects import (
         BOTH,
@@ -295,20 +328,13 @@ def _remark(found: SettingsRead, name: str) -> str:
         MODULAR,
         PACKAGE,
     )
-    from pulsar_conformance.conformance.cases.setting_types import (
-        ALGORITHM,
-        out_of_range,
-        wrong_unit,
-    )
+    from pulsar_conformance.conformance.cases.setting_types import ALGORITHM
     from pulsar_conformance.conformance.compare.upgrade import short_value
     from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
-    outside = out_of_range(name, found.values[name])
-    said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
-    if unit := wrong_unit(name, found.values[name]):
-        said.append(unit)
+    said: list[str] = []
     runs = found.running()
     shedding = runs.shedding.rpartition(".")[2]
     modular, known = runs.manager == MODULAR, broker_settings().get(name)
@@ -324,18 +350,25 @@ def _remark(found: SettingsRead, name: str) -> str:
 
 
 def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
+    from pulsar_conformance.conformance.cases.setting_types import is_finite
+    from pulsar_conformance.conformance.cases.settings import Unused
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
         later_releases,
         release_compared,
+        short_value,
         target_of,
     )
 
-    later = later_releases(found, to)
+    later, odd = later_releases(found, to), _odd(found)
+    remarks = {
+        name: [*filter(None, [odd.get(name), _remark(found, name)])] for name in found.values
+    }
     rows = {
         "notKnown": found.unknown(),
         "cannotBeRead": found.unreadable,
         "takenForAnotherValue": found.misread,
+        "outOfRange": [Unused(found.places[name], name, why) for name, why in odd.items()],
         "withoutEffect": found.without_effect(),
         "withoutDifference": _indifferent(found),
     }
@@ -343,10 +376,10 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         "release": release_compared(found),
         "inForce": {
             name: {
-                "value": value,
+                "value": value if is_finite(value) else short_value(value),
                 "place": found.places[name],
                 "default": default,
-                **({"remark": remark} if (remark := _remark(found, name)) else {}),
+                **({"remark": "; ".join(said)} if (said := remarks[name]) else {}),
             }
             for name, (value, default) in _in_force(found).items()
         },

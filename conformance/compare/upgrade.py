@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import MODULAR, NEUTRAL, STOPPED, WEIGHT
+from pulsar_conformance.conformance.cases.effects import MODULAR, STOPPED
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -29,6 +29,9 @@ from pulsar_conformance.specs.judged import (
 from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.text import written_value
 from pulsar_conformance.specs.versions import numbers_of
+
+WEIGHT, NEUTRAL = "ResourceWeight", 1
+"""The end of the names of weights, and the weight with which a resource counts as without one."""
 
 
 def release_compared(found: SettingsRead) -> str:
@@ -59,9 +62,10 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
         return later[:1]
     last = nearest_release(to)
     if last not in later and numbers_of(to) <= numbers_of(found.version):
+        such = ", ".join(one.partition("-")[0] for one in later)
         raise UserError(
-            f"--to {to}: name a version after {found.version}; known releases are "
-            f"{', '.join(known)}; --release gives the version that reads the file"
+            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; "
+            "--release gives the version that reads the file"
         )
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
@@ -104,14 +108,25 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
 
 
 def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield the settings that begin or cease to have an effect."""
+    """Yield the settings that begin or cease to have an effect, and those with which the broker no
+    longer starts.
+
+    It is not known what has one if the new version can load no class for the load manager.
+    """
     before, after = _off(now), _off(upgraded)
+    if upgraded.running().manager == STOPPED:
+        return
     culprits = {now.running().culprit, upgraded.running().culprit}
+    stopping = upgraded.stopping()
+    for name in stopping.keys() - now.stopping().keys():
+        yield f"the broker no longer starts: {name}: {stopping[name].rpartition(', so ')[0]}"
+        culprits.add(name)
+    once = " once the broker starts" if stopping else ""
     for name in (name for name in now.values if name not in culprits):
         if not _matters(now, upgraded, name, now.values[name]):
             continue
         if name in before.keys() - after.keys():
-            yield f"{name}: it takes effect; until then, {before[name]}"
+            yield f"{name}: it takes effect{once}; until then, {before[name]}"
         elif name in after.keys() - before.keys():
             yield f"{name}: it loses its effect: {after[name]}"
     for name in (one.name for one in now.unused if one.name not in now.values):
@@ -158,7 +173,7 @@ def _changes_of_settings(
                 yield f"{name}: the default becomes {new}, from {old}"
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
-            if off and not still:
+            if off and not still and will.manager != STOPPED:
                 yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
@@ -171,6 +186,8 @@ def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator
     concern what runs in both.
     """
     runs, will = now.running(), upgraded.running()
+    if will.manager == STOPPED:
+        return
     same = {runs.shedding, runs.placement} & {will.shedding, will.placement}
     running = {one.rpartition(".")[2] for one in same}
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]

@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.cases.saved import (
     as_version_sheds,
     derived_from,
 )
-from pulsar_conformance.conformance.cases.settings import with_settings
+from pulsar_conformance.conformance.cases.setting_types import with_settings
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import (

@@ -11,8 +11,12 @@ from typing import Any
 
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.conformance.cases.setting_types import NotParsed, swept_values
-from pulsar_conformance.conformance.cases.settings import given_settings, with_settings
+from pulsar_conformance.conformance.cases.setting_types import (
+    NotParsed,
+    swept_values,
+    with_settings,
+)
+from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
 from pulsar_conformance.conformance.explain.running import (
     NIC_SPEED,
