@@ -59,6 +59,17 @@ class Model:
             return self
         return Model(self.profile, context=replace(self._context, release=release.with_ways(ways)))
 
+    def at_addresses(self, addresses: Mapping[str, str]) -> Model:
+        """Return a copy of a release's model that knows the IDs of a case's brokers by their names.
+
+        A release iterates over brokers in an order that depends on their IDs, host and web port.
+        """
+        release = self._context.release
+        if release is None or not addresses:
+            return self
+        known = replace(release, addresses=addresses)
+        return Model(self.profile, context=replace(self._context, release=known))
+
     def with_changes(
         self,
         ways: Mapping[str, str],

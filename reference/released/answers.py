@@ -87,7 +87,7 @@ def _old_topic(case: Case, release: ReleasedWays) -> Derivation | None:
     for topic in case["topics"]:
         _, _, name = topic.partition("://")
         if name.count("/") > PARTS_OF_TOPIC:
-            why = f"{topic} is not tenant/namespace/topic ({release.place('old-names')})"
+            why = f"{topic} is not tenant/namespace/topic (TopicName.get)"
             return Derivation({"failed": why}, partial(_failed, why))
     return None
 

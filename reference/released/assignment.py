@@ -10,7 +10,7 @@ from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map, in_set, map_capacity
+from pulsar_conformance.reference.released.java import in_set, map_capacity
 from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, with_ports
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
@@ -54,7 +54,13 @@ class ReleasedAssignment:
 
     @property
     def declined(self) -> Derivation | None:
-        """The answer if no manager starts or the model lacks the strategy; otherwise None."""
+        """The answer if no manager starts, the model lacks the strategy, or the release no longer
+        reads the bundle's name; otherwise None.
+        """
+        if self._all.namespace.count("/") > 1 and self._release.ways["old-names"] == "refused":
+            place = self._release.place("old-names")
+            why = f"{self._all.namespace} is not tenant/namespace ({place})"
+            return Derivation({"failed": why}, lambda: (Step("failed", why),))
         placement = self._among(()).strategy
         if placement not in CHOICE:
             why = f"the model does not foresee {placement} under '{self._release.title}'"
@@ -65,15 +71,13 @@ class ReleasedAssignment:
     def permitted(self) -> Candidates:
         """The brokers that isolation policies permit, in the iteration order of a hash set.
 
-        All brokers were added to the set in order of name. If several policies apply, the first in
-        the release's hash map decides.
+        All brokers were added to the set in order of name. If several policies apply, the first
+        stored decides.
         """
-        addresses = with_ports(self.known.case["brokers"])
+        addresses = with_ports(self.known.case["brokers"], self._release.addresses)
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
         policies = self.known.case["isolation"]
-        named = {f"policy-{index}": one for index, one in enumerate(policies)}
-        ordered = [named[name] for name in in_map(named)]
-        own = next((one for one in ordered if self._all.namespace in one["namespaces"]), None)
+        own = next((one for one in policies if self._all.namespace in one["namespaces"]), None)
         if own is None:
             dedicated = {name for one in policies for name in one["primary"]}
             return tuple(name for name in brokers if name not in dedicated)

@@ -65,7 +65,7 @@ def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
     """Return the brokers sorted by score; 4.0 treats scores within one point as equal."""
-    brokers = with_ports(scores)
+    brokers = with_ports(scores, view.known.release.addresses)
     names = [brokers[one] for one in in_map(brokers)]
     if view.known.way("average-order") == "whole-points":
         return sorted(names, key=cmp_to_key(partial(_whole_points, scores)))

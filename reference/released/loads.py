@@ -75,7 +75,7 @@ class Leader:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the release's iteration order."""
-        names = with_ports(self.case["brokers"])
+        names = with_ports(self.case["brokers"], self.release.addresses)
         return [names[one] for one in self._in_table("brokers", list(names))]
 
     def report(self, broker: str) -> Json:
@@ -201,6 +201,10 @@ def as_percent(share: float) -> Fraction:
     return Fraction(share) * 100
 
 
-def with_ports(names: Iterable[str]) -> dict[str, str]:
-    """Map each broker's lookup address, which ends with a port, to its name."""
-    return {name if PORTED.fullmatch(name) else name + PORT: name for name in names}
+def with_ports(names: Iterable[str], addresses: Mapping[str, str]) -> dict[str, str]:
+    """Map each broker's lookup address, which ends with a port, to its name.
+
+    `addresses`: those that are known and are not the brokers' names.
+    """
+    known = {name: addresses.get(name, name) for name in names}
+    return {one if PORTED.fullmatch(one) else one + PORT: name for name, one in known.items()}

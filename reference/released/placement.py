@@ -86,7 +86,7 @@ class ReleasedPlacement:
     @cached_property
     def ordered(self) -> list[str]:
         """The candidates in the iteration order of their hash map or hash set."""
-        brokers = with_ports(self.candidates)
+        brokers = with_ports(self.candidates, self.known.release.addresses)
         names = in_set(brokers) if self.table is None else in_map(brokers, size=self.table)
         return [brokers[one] for one in names]
 

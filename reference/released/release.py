@@ -23,6 +23,7 @@ class ReleasedWays:
         ways: the release's alternative for each way.
         hidden: undocumented settings, each with the value used if a case sets none.
         later: a later version whose settings are also accepted, if any.
+        addresses: the IDs of brokers that have other names in a case, by these names.
         copies_bundles: true if shedders iterate over a copy of the leader's bundles, which orders
             bundles with equal traffic differently.
     """
@@ -31,6 +32,7 @@ class ReleasedWays:
     ways: Mapping[str, str]
     hidden: Mapping[str, Value] = field(default_factory=dict)
     later: Version = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
     copies_bundles: bool = True
 
     @classmethod

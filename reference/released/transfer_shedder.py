@@ -106,7 +106,7 @@ class ReleasedTransfer:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the iteration order of the load data map."""
-        names = with_ports(self.known.case["brokers"])
+        names = with_ports(self.known.case["brokers"], self.known.release.addresses)
         return [names[one] for one in in_map(names, concurrent=True)]
 
     def update(self) -> None:

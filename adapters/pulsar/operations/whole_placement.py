@@ -183,7 +183,7 @@ def _isolation_policies(case: Case) -> Java:
     written = {f"policy-{place}": one for place, one in enumerate(found)}
     types = mapper().getTypeFactory()
     string = java_class("java.lang.String").class_
-    several = types.constructMapType(java_class("java.util.HashMap").class_, string, policy_class())
+    several = types.constructMapType(java_class("java.util.Map").class_, string, policy_class())
     return java_class(ISOLATION)(mapper().readValue(json.dumps(written), several))
 
 
