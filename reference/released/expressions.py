@@ -1,0 +1,222 @@
+"""Java's regular expressions (`java.util.regex.Pattern`), as Python evaluates them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+BLANKS = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
+PUNCTUATION = r"!-/:-@\[-`{-~"
+
+CLASSES = {
+    "h": BLANKS,
+    "v": r"\n\x0b\f\r\x85\u2028\u2029",
+    "p{Lower}": "a-z",
+    "p{Upper}": "A-Z",
+    "p{ASCII}": r"\x00-\x7f",
+    "p{Alpha}": "a-zA-Z",
+    "p{Digit}": "0-9",
+    "p{Alnum}": "a-zA-Z0-9",
+    "p{Punct}": PUNCTUATION,
+    "p{Graph}": r"!-~",
+    "p{Print}": r" -~",
+    "p{Blank}": r" \t",
+    "p{Cntrl}": r"\x00-\x1f\x7f",
+    "p{XDigit}": "0-9a-fA-F",
+    "p{Space}": r" \t\n\x0b\f\r",
+}
+"""Members of predefined classes that Python does not have, by the escape without its backslash."""
+
+SHARED = frozenset("dDwWsSntrfa")
+"""Escapes that mean the same in Python, inside a class as well."""
+
+ELSEWHERE = {"b": r"\b", "B": r"\B", "A": r"\A", "z": r"\Z", "Z": r"\Z"}
+"""Escapes outside a class, as Python writes them; no name ends with a line break."""
+
+FOREIGN = frozenset("cGkNRuxXpPHV")
+"""Further escapes of Java; of these, only the ones below are translated."""
+
+CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}")
+REFERENCE = re.compile(r"k<([a-zA-Z][a-zA-Z0-9]*)>|([1-9])(?![0-9])")
+PROPERTY = re.compile(r"[pP]\{\w+\}")
+REPETITION = re.compile(r"\{\d+(?:,\d*)?\}")
+NAMED = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
+SAME_GROUP = re.compile(r"\(\?(?:[:=!>]|<[=!]|[ims]*-?[ims]+:)")
+SWITCH = re.compile(r"\(\?[ims]+\)")
+"""Matches flags for the rest of the expression; Python takes them only at its start."""
+
+SINGLE = re.compile(r"\\?.|\\x..|\\u....", re.DOTALL)
+"""Matches a single character of a class, as Python writes it."""
+
+ONLY_PYTHON = re.compile(r"\(\?(?:P|#|\(|<\w*_)")
+
+
+class BadExpression(ValueError):
+    """Raised for text that is no regular expression of Java, or that cannot be evaluated here."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A regular expression of Java."""
+
+    text: str
+    """The expression as it was given."""
+    _compiled: re.Pattern[str]
+
+    @classmethod
+    def of(cls, text: str) -> Expression:
+        """Compile an expression that is matched with ASCII names.
+
+        Errors: `BadExpression`, also for syntax of Java that is not evaluated.
+        """
+        written = "".join(_Translation(text).parts())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", FutureWarning)
+                return cls(text, re.compile(written, re.ASCII))
+        except (re.error, FutureWarning, OverflowError) as error:
+            raise _unevaluated(text, str(error)) from None
+
+    def matches(self, name: str) -> bool:
+        """True if the expression matches the whole name, as `String.matches` in Java."""
+        return self._compiled.fullmatch(name) is not None
+
+
+def _unevaluated(text: str, what: str) -> BadExpression:
+    return BadExpression(f"{text} cannot be evaluated here as Java does: {what}")
+
+
+class _Translation:
+    """A regular expression of Java, translated from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def parts(self) -> Iterator[str]:
+        """Yield the parts of the expression in Python's syntax. Errors: `BadExpression`."""
+        while self.at < len(self.text):
+            here = self.text[self.at]
+            if here == "\\":
+                yield self._escape()
+            elif here == "[":
+                yield self._class()
+            elif self.text.startswith("(?", self.at):
+                yield self._group()
+            elif here == "{":
+                yield self._repetition()
+            else:
+                self.at += 1
+                yield here
+
+    def _taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the match of a pattern here, and go on behind it; None without a match."""
+        found = pattern.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return found
+
+    def _quoted(self) -> str:
+        """Return the text up to `\\E`, which stands for itself, and go on behind it."""
+        quoted, _, _ = self.text[self.at :].partition("\\E")
+        self.at += len(quoted) + len("\\E")
+        return re.escape(quoted)
+
+    def _escape(self, inside: bool = False) -> str:
+        """Return what follows a backslash; `inside` a class, without brackets of its own."""
+        self.at += 1
+        escaped = self.text[self.at : self.at + 1]
+        code = self._taken(CODE) or self._taken(PROPERTY)
+        if code:
+            return self._code(code[0], inside)
+        reference = None if inside else self._taken(REFERENCE)
+        if reference:
+            return f"(?P={reference[1]})" if reference[1] else f"(?:\\{reference[2]})"
+        self.at += 1
+        if escaped == "Q":
+            return self._quoted()
+        if escaped == "e":
+            return r"\x1b"
+        if escaped in SHARED:
+            return f"\\{escaped}"
+        if escaped in ELSEWHERE and not inside:
+            return ELSEWHERE[escaped]
+        if escaped.lower() in CLASSES:
+            return self._code(escaped, inside)
+        if escaped in FOREIGN or escaped.isdigit():
+            raise _unevaluated(self.text, f"\\{escaped}")
+        if escaped.isalpha() or not escaped:
+            raise self._not_java(f"\\{escaped}")
+        return re.escape(escaped)
+
+    def _code(self, code: str, inside: bool) -> str:
+        """Return a character by its number, or a predefined class."""
+        if CODE.fullmatch(code):
+            return f"\\{code}"
+        members = CLASSES.get(code[0].lower() + code[1:])
+        negated = code[0].isupper()
+        if members is None or (negated and inside):
+            raise _unevaluated(self.text, f"\\{code}")
+        return members if inside else f"[{'^' if negated else ''}{members}]"
+
+    def _class(self, within: bool = False) -> str:
+        """Return a character class; one `within` another, without its brackets."""
+        self.at += 1
+        negated = self.text.startswith("^", self.at)
+        self.at += negated
+        members: list[str] = []
+        was_several = False
+        while not (members and self.text.startswith("]", self.at)):
+            here = self.text[self.at : self.at + 1]
+            if not here:
+                raise self._not_java("a class without its end")
+            if self.text.startswith("&&", self.at) or (here == "[" and negated):
+                raise self._of_classes()
+            if here == "[":
+                member = self._class(within=True)
+            elif here == "\\":
+                member = self._escape(inside=True)
+            else:
+                self.at += 1
+                member = here if here == "-" else re.escape(here)
+            several = here == "[" or SINGLE.fullmatch(member) is None
+            follows = several and members[1:] and members[-1] == "-"
+            ends = self.text.startswith("]", self.at)
+            if follows or (was_several and member == "-" and not ends):
+                raise self._of_classes()  # The hyphen stands for itself in Java.
+            was_several = several
+            members.append(member)
+        self.at += 1
+        if within and negated:
+            raise self._of_classes()
+        content = "".join(members)
+        return content if within else f"[{'^' if negated else ''}{content}]"
+
+    def _group(self) -> str:
+        """Return the beginning of a group that is named, or does more than to capture."""
+        named = self._taken(NAMED)
+        if named:
+            return f"(?P<{named[1]}>"
+        if ONLY_PYTHON.match(self.text, self.at):
+            raise self._not_java(self.text[self.at : self.at + 3])
+        known = self._taken(SAME_GROUP) or self._taken(SWITCH)
+        if known is None:
+            raise _unevaluated(self.text, self.text[self.at : self.at + 3])
+        return known[0]
+
+    def _repetition(self) -> str:
+        """Return how often something is repeated."""
+        known = self._taken(REPETITION)
+        if known is None:
+            shown, end, _ = self.text[self.at :].partition("}")
+            raise self._not_java(f"{shown}{end}")
+        return known[0]
+
+    def _of_classes(self) -> BadExpression:
+        return _unevaluated(self.text, "a class made of classes")
+
+    def _not_java(self, what: str) -> BadExpression:
+        return BadExpression(
+            f"{self.text} is no regular expression of Java, so Pulsar cannot match it: {what}"
+        )
