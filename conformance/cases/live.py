@@ -74,7 +74,7 @@ def _reported_version(api: AdminApi, broker: str | None) -> str:
 
 def _constraints(look: Observation, policies: Mapping[str, Any]) -> Constraints:
     return Constraints(
-        policies_of("isolation policies", policies) if policies else (),
+        policies_of("isolation policies", policies, stored=True) if policies else (),
         {name: sorted(brokers) for name, brokers in look.sight.domains.items()},
         {one: name for name, members in look.sight.groups.items() for one in sorted(members)},
         _unreported_bundles(look),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import yaml
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import reports
@@ -346,3 +347,29 @@ def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Itera
         if name not in known:
             near = get_close_matches(name, known, n=1)
             yield f"{above}{name}" + (f" (did you mean {near[0]}?)" if near else "")
+
+
+def policies_in(file: Path) -> Any:
+    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
+    if file.suffix not in (".yaml", ".yml"):
+        return json_content(file)
+    try:
+        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
+    found = [one.get("spec") for one in resources if isinstance(one, dict)]
+    policies = {
+        str(spec.get("name")): {
+            **spec,
+            "auto_failover_policy": {
+                "policy_type": spec.get("autoFailoverPolicyType"),
+                "parameters": spec.get("autoFailoverPolicyParams"),
+            },
+            "secondary": spec.get("secondary") or [],
+        }
+        for spec in found
+        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
+    }
+    if not policies:
+        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
+    return policies

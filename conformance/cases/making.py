@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from pulsar_conformance.conformance.cases.metrics import (
 )
 from pulsar_conformance.conformance.cases.placing import (
     Constraints,
+    check_bundle,
     placement_question,
     read_constraints,
 )
@@ -37,18 +38,20 @@ from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
     broker_ids,
     host_of,
+    named_broker_notes,
     read_bundle_data,
     switched_off_notes,
     trial_from,
     unowned_notes,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
-from pulsar_conformance.conformance.common.image_tags import image_tags, other_images
+from pulsar_conformance.conformance.common.image_tags import image_tags, other_image_notes
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.loads import SPARED
+from pulsar_conformance.reference.released.placement import IN_TURN
+from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.specs.judged import (
     caveat,
     judged_version,
@@ -89,6 +92,8 @@ class MadeCase:
     """The version that is asked about; empty if a profile or nothing names it."""
     what_if: SettingsRead = NOTHING_READ
     """The settings that will be changed later."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """The IDs of the brokers, by their names in the case."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +254,7 @@ def made(
     snapshot = Snapshot(reports, data, settings, running.manager)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += unexplained
-    notes += () if args.release else other_images(tags, versions)
+    notes += () if args.release else other_image_notes(tags, versions)
     notes += [*source.notes, *map(str, (*asked.unused, *later.unused)), *value_notes(changed)]
     notes += unowned_notes(snapshot, args.place)
     notes += _notes(
@@ -262,14 +267,18 @@ def made(
         trial, owned, told = topics_question(args.topics, snapshot)
         notes += told
     elif args.place:
-        notes += _broker_named_by(args.place, snapshot)
+        check_bundle(args.place)
+        notes += named_broker_notes(args.place, snapshot, judging)
         trial, more = placement_question(
             args.place, snapshot, source.constraints, source.place, later.values
         )
         notes += more
         ids = broker_ids(snapshot).values()
         ports = source.constraints.with_port(namespace_of(args.place), ids)
-        notes += _target(trial, versions, running)
+        notes += [
+            *_unknown_order(args.place, snapshot, running),
+            *_target(trial, versions, running),
+        ]
     else:
         trial = trial_from(operation, snapshot)
         if operation == SHED.id:
@@ -291,27 +300,16 @@ def made(
         ports,
         "" if args.profile else judging,
         later,
+        broker_ids(snapshot),
     )
 
 
-def _broker_named_by(bundle: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a note if the broker that the namespace of a bundle names is not active.
-
-    Only then is an SLA monitor's bundle placed by the load manager; one of a heartbeat never is.
-    Errors: `BadSnapshot` if the bundle belongs to the broker that is named.
-    """
-    namespace = namespace_of(bundle)
-    if not any(SPARED[one].fullmatch(namespace) for one in ("own", "own-without-cluster")):
-        return
-    broker = namespace.rpartition("/")[2]
-    kind = "heartbeats" if bundle.startswith("pulsar/") else "the SLA monitor"
-    active = {*broker_ids(snapshot).values(), *snapshot.brokers} & {broker, host_of(broker)}
-    if active or kind == "heartbeats":
-        raise BadSnapshot(
-            f"--place {bundle}: it belongs to {broker}, which its namespace names; no strategy "
-            f"places the bundles of {kind}"
-        )
-    yield f"{broker} is not among the brokers, so the load manager places a bundle of its namespace"
+def _unknown_order(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
+    """Yield a note on brokers whose unknown IDs decide the order in which they take bundles."""
+    unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
+    excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
+    if unknown and (running.placement.endswith(IN_TURN) or namespace_of(bundle) in excluded):
+        yield f"the order in turn assumes port 8080 in the unknown IDs of {', '.join(unknown)}"
 
 
 def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:

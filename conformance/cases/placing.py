@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,8 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-import yaml
-from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, json_content
+from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, json_content, policies_in
 from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
     broker_ids,
@@ -24,12 +22,13 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map
+from pulsar_conformance.reference.released.expressions import BadExpression, Expression
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
 NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+PATTERNS = ("namespaces", "primary", "secondary")
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
@@ -37,7 +36,8 @@ FAILOVER_TYPE = "min_available"
 PORT_IGNORED = "a port, but Pulsar matches only the host"
 """End of what is said of regular expressions that match brokers by host and port."""
 
-QUOTED = re.compile(r"\\Q(.*?)\\E", re.DOTALL)
+COUNTS = "the first stored one counts (NamespaceIsolationPolicies.getPolicyByNamespace)"
+"""How Pulsar chooses among isolation policies that match a namespace."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Policy:
     """A namespace isolation policy; namespaces and brokers are matched by regular expressions."""
 
     name: str
-    namespaces: Sequence[re.Pattern[str]]
-    primary: Sequence[re.Pattern[str]]
-    secondary: Sequence[re.Pattern[str]]
+    namespaces: Sequence[Expression]
+    primary: Sequence[Expression]
+    secondary: Sequence[Expression]
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
+    stored: bool = False
+    """True if the order of the policies is known to be that in which they are stored."""
 
     @property
     def title(self) -> str:
@@ -60,9 +62,9 @@ class Policy:
         """Return the regular expressions that match brokers by host and port, and no host."""
         hosts = {host_of(name): name for name in brokers}
         return [
-            one.pattern
+            one.text
             for one in (*self.primary, *self.secondary)
-            if any(map(one.fullmatch, hosts.values())) and not any(map(one.fullmatch, hosts))
+            if any(map(one.matches, hosts.values())) and not any(map(one.matches, hosts))
         ]
 
     def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
@@ -96,14 +98,13 @@ class Constraints:
     groups: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def policy_of(self, namespace: str) -> Policy | None:
-        """Return a namespace's isolation policy, or None.
+    def policies_matching(self, namespace: str) -> list[Policy]:
+        """Return the isolation policies whose expressions match a namespace, in stored order."""
+        return [one for one in self.policies if _matches(one.namespaces, namespace)]
 
-        If several match, it is the first in the order of Java's hash map, as in Pulsar.
-        """
-        named = {one.name: one for one in self.policies}
-        ordered = (named[name] for name in in_map(named))
-        return next((one for one in ordered if _matches(one.namespaces, namespace)), None)
+    def policy_of(self, namespace: str) -> Policy | None:
+        """Return a namespace's isolation policy, or None; if several match, the first stored."""
+        return next(iter(self.policies_matching(namespace)), None)
 
     def with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
         """Return the regular expressions about a namespace that match no host without its port."""
@@ -113,8 +114,8 @@ class Constraints:
 
     def named_for(self, namespace: str) -> str:
         """Return the isolation policy and the anti-affinity group of a namespace, as text."""
-        policy, group = self.policy_of(namespace), self.groups.get(namespace)
-        named = [f"the isolation {policy.title}"] if policy else []
+        matching, group = self.policies_matching(namespace), self.groups.get(namespace)
+        named = [f"the isolation {' or '.join(one.title for one in matching)}"] if matching else []
         named += [f"the anti-affinity group {group}"] if group else []
         return " and ".join(named)
 
@@ -129,6 +130,20 @@ class Constraints:
         if own is not None:
             return [own.resolved([namespace], ids)]
         return [one.resolved([], ids) for one in self.policies]
+
+    def several_notes(self, namespace: str, ids: Mapping[str, str]) -> Iterator[str]:
+        """Yield a note if several policies match a namespace and would decide otherwise."""
+        matching = self.policies_matching(namespace)
+        first = [one.resolved([namespace], ids) for one in matching[:1]]
+        if all(one.resolved([namespace], ids) in first for one in matching):
+            return
+        names, taken = ", ".join(one.name for one in matching), matching[0]
+        assumed = (
+            f"assumed to be {taken.name}, the first in the file; pulsar-admin prints them in "
+            "another order than the admin API's clusters/CLUSTER/namespaceIsolationPolicies"
+        )
+        which = f"that is {taken.name}" if taken.stored else assumed
+        yield f"several policies match {namespace}: {names}; {COUNTS}, {which}"
 
     def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the brokers of each failure domain, by their names in the case if known.
@@ -146,8 +161,8 @@ class Constraints:
         }
 
 
-def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
-    return any(pattern.fullmatch(text) for pattern in patterns)
+def _matches(patterns: Sequence[Expression], text: str) -> bool:
+    return any(pattern.matches(text) for pattern in patterns)
 
 
 def read_constraints(
@@ -161,44 +176,21 @@ def read_constraints(
     )
 
 
-def policies_in(file: Path) -> Any:
-    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
-    if file.suffix not in (".yaml", ".yml"):
-        return json_content(file)
-    try:
-        resources = list(yaml.safe_load_all(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadSnapshot(f"{file}: it cannot be read as YAML: {error}") from None
-    found = [one.get("spec") for one in resources if isinstance(one, dict)]
-    policies = {
-        str(spec.get("name")): {
-            **spec,
-            "auto_failover_policy": {
-                "policy_type": spec.get("autoFailoverPolicyType"),
-                "parameters": spec.get("autoFailoverPolicyParams"),
-            },
-            "secondary": spec.get("secondary") or [],
-        }
-        for spec in found
-        if isinstance(spec, dict) and "autoFailoverPolicyType" in spec
-    }
-    if not policies:
-        raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
-    return policies
-
-
-def policies_of(place: str, data: Any) -> tuple[Policy, ...]:
+def policies_of(place: str, data: Any, stored: bool = False) -> tuple[Policy, ...]:
     """Parse an isolation policy, or an object that maps names to policies.
+
+    `stored`: true if the object is known to have the order of the metadata store.
 
     Errors: `BadSnapshot`.
     """
     if not isinstance(data, dict):
         raise BadSnapshot(f"{place}: neither an isolation policy nor an object of policies by name")
     named = {Path(place).stem: data} if "namespaces" in data else data
-    return tuple(_policy(f"{place}: policy {name}", name, one) for name, one in named.items())
+    each = named.items()
+    return tuple(_policy(f"{place}: policy {name}", name, one, stored) for name, one in each)
 
 
-def _policy(place: str, name: str, data: Any) -> Policy:
+def _policy(place: str, name: str, data: Any, stored: bool) -> Policy:
     patterns = {}
     for key in PATTERNS:
         texts = data.get(key) if isinstance(data, dict) else None
@@ -211,23 +203,16 @@ def _policy(place: str, name: str, data: Any) -> Policy:
     least = str((failover.get("parameters") or {}).get("min_limit", ""))
     if kind != FAILOVER_TYPE or not least.isdecimal():
         raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {FAILOVER_TYPE} with a min_limit")
-    return Policy(name, **patterns, least=int(least))
+    namespaces, primary, secondary = patterns.values()
+    return Policy(name, namespaces, primary, secondary, int(least), stored)
 
 
-PATTERNS = ("namespaces", "primary", "secondary")
-
-
-def _pattern(place: str, text: str) -> re.Pattern[str]:
-    """Compile a Java regular expression. Errors: `BadSnapshot` if Python has no equivalent."""
-    written = QUOTED.sub(lambda quoted: re.escape(quoted[1]), text)
-    written = re.sub(r"\(\?<(?![=!])", "(?P<", written)
+def _pattern(place: str, text: str) -> Expression:
+    """Compile a Java regular expression. Errors: `BadSnapshot` if it cannot be evaluated."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)
-            return re.compile(written, re.ASCII)
-    except (re.error, FutureWarning) as error:
-        problem = f"{text} cannot be read as a regular expression: {error}"
-        raise BadSnapshot(f"{place}: {problem}") from None
+        return Expression.of(text)
+    except BadExpression as error:
+        raise BadSnapshot(f"{place}: {error}") from None
 
 
 def domains_of(place: str, data: Any) -> dict[str, list[str]]:
@@ -278,10 +263,8 @@ def placement_question(
 
     `what_if`: settings that will be changed later.
 
-    Errors: `BadSnapshot` for text that is not a bundle name.
+    Errors: `BadSnapshot` for a range that overlaps another bundle's.
     """
-    if not BUNDLE.fullmatch(bundle):
-        raise BadSnapshot(f"--place {bundle}: write tenant/namespace/0x…_0x…")
     namespace = namespace_of(bundle)
     _check_ranges(bundle, snapshot, constraints)
     settings = {DOMAINS: False, **snapshot.settings}
@@ -319,10 +302,23 @@ def placement_question(
     return Trial.of(ASSIGN.id, case), notes
 
 
+def check_bundle(bundle: str, named_by: str = "--place") -> None:
+    """Raise `BadSnapshot` if a text is not a bundle's name, or its range has no hash."""
+    if not BUNDLE.fullmatch(bundle):
+        raise BadSnapshot(
+            f"{named_by} {bundle}: write tenant/namespace/0x…_0x…, with eight lower-case "
+            "hexadecimal digits in each bound"
+        )
+    lower, upper = bundle.rpartition("/")[2].split("_")
+    if lower >= upper:
+        raise BadSnapshot(f"{named_by} {bundle}: its range is empty: {upper} is not above {lower}")
+
+
 def _check_ranges(bundle: str, snapshot: Snapshot, constraints: Constraints) -> None:
     """Raise `BadSnapshot` if a broker owns another bundle whose range overlaps this one's."""
     for name, one in snapshot.brokers.items():
         for other in (*one.get("bundles", ()), *constraints.ahead.get(name, ())):
+            check_bundle(other, f"{name}:")
             if other != bundle and any(overlap_problems([bundle, other], "")):
                 raise BadSnapshot(f"--place {bundle}: it overlaps {other}, which {name} owns")
 
@@ -378,6 +374,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
             f"{namespace} is under no isolation policy; such policies reserve {kept} for "
             "other namespaces"
         )
+    yield from constraints.several_notes(namespace, ids)
     for policy in (own,) if own else constraints.policies:
         yield from _unmatched_notes(policy, list(ids.values()))
     listed = {one for each in constraints.domains.values() for one in each}
@@ -393,6 +390,6 @@ def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
     """Yield a note for each regular expression of a policy that matches no broker."""
     hosts, ports = [host_of(name) for name in brokers], policy.with_port(brokers)
     for pattern in (*policy.primary, *policy.secondary):
-        if not any(pattern.fullmatch(host) for host in hosts):
-            why = f": it contains {PORT_IGNORED}" if pattern.pattern in ports else ""
-            yield f"{policy.title}: {pattern.pattern} matches no broker{why}"
+        if not any(pattern.matches(host) for host in hosts):
+            why = f": it contains {PORT_IGNORED}" if pattern.text in ports else ""
+            yield f"{policy.title}: {pattern.text} matches no broker{why}"

@@ -190,6 +190,8 @@ class ProvidedQuestions:
     """The file with the settings, if it is another one."""
     version: str = ""
     """The version that is asked; empty if the profile's release is."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """The IDs of the case's brokers, by their names there."""
 
 
 ZNODES_HINT = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE
@@ -26,10 +28,10 @@ from pulsar_conformance.reference.averages import FRAMES, WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.reports import BUNDLE, MAX_MINUTES
+from pulsar_conformance.specs.versions import numbers_of
 
 USUAL_MAX_MINUTES = 15
 """Default of `loadBalancerReportUpdateMaxIntervalMinutes`."""
-
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
 """Fields of a report that say which kinds of topics the broker serves."""
 
@@ -38,6 +40,33 @@ EXPOSED = "exposeBundlesMetricsInPrometheus"
 
 SIMPLE = "simple"
 """Kind of the simple load manager."""
+
+HEARTBEATS, MONITOR = "heartbeats", "the SLA monitor"
+
+UNENDING = (math.inf,)
+
+
+class NamingBrokers(NamedTuple):
+    """A form of namespaces that name the broker to which they belong, and the versions with it."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    since: tuple[float, ...] = ()
+    before: tuple[float, ...] = UNENDING
+    unknown_after: tuple[float, ...] = UNENDING
+    """The last version known not to have the form, if later ones before `since` are unknown."""
+
+
+NAMING_BROKERS = (
+    NamingBrokers(HEARTBEATS, re.compile(r"pulsar/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
+    NamingBrokers(HEARTBEATS, re.compile(r"pulsar/[^:/]+:\d+"), (2, 9, 0), unknown_after=(2, 8, 2)),
+    NamingBrokers(MONITOR, re.compile(r"sla-monitor/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
+    NamingBrokers(MONITOR, re.compile(r"sla-monitor/[^:/]+:\d+"), (4, 2, 0)),
+)
+"""HEARTBEAT_NAMESPACE_PATTERN and SLA_NAMESPACE_PATTERN of NamespaceService, by version.
+
+PIP-457 left out the cluster; it is in Pulsar 4.2.0.
+"""
 
 MAX_UNKNOWN = 4
 """Maximum number of unknown fields of a report that are named."""
@@ -296,6 +325,37 @@ def broker_ids(snapshot: Snapshot) -> dict[str, str]:
 def _broker_id(name: str, report: Any) -> str:
     known = name if host_of(name) != name else ""
     return known or address(report) or name
+
+
+def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterator[str]:
+    """Yield a note if the broker that the namespace of a bundle names is not active.
+
+    Only then is an SLA monitor's bundle placed by the load manager; one of a heartbeat never is.
+    Without a `version`, the names of all versions count.
+
+    Errors: `BadSnapshot` if the bundle belongs to the broker, or if that is not known.
+    """
+    namespace = namespace_of(bundle)
+    numbers = numbers_of(version) if version else ()
+    forms = [one for one in NAMING_BROKERS if one.pattern.fullmatch(namespace)]
+    kinds = [one.kind for one in forms if not numbers or one.since <= numbers < one.before]
+    broker = namespace.rpartition("/")[2]
+    for one in forms:
+        if numbers and one.unknown_after < numbers < one.since:
+            without, since = (".".join(map(str, each)) for each in (one.unknown_after, one.since))
+            raise BadSnapshot(
+                f"--place {bundle}: it is not known if Pulsar {version} takes this for {one.kind} "
+                f"of {broker}, which no strategy places; {without} does not, and {since} does"
+            )
+    if not kinds:
+        return
+    active = {*broker_ids(snapshot).values(), *snapshot.brokers} & {broker, host_of(broker)}
+    if active or HEARTBEATS in kinds:
+        raise BadSnapshot(
+            f"--place {bundle}: it belongs to {broker}, which its namespace names; no strategy "
+            f"places the bundles of {kinds[0]}"
+        )
+    yield f"{broker} is not among the brokers, so the load manager places a bundle of its namespace"
 
 
 def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:

@@ -272,6 +272,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         raise BadCase(f"{found.source}: {missing}")
     changed = _as_it_runs(with_settings(found.trial, what_if), found)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
+    model = model.at_addresses(found.addresses)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
         if not note.endswith(PORT_IGNORED):  # It is told where it decides.
             print_note(note)
@@ -280,20 +281,18 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
             print_note(note)
         if found.running and found.running.manager == MODULAR:
             print_note(GROUPS_UNKNOWN)
+    shown = (focus, args.all, found.without_traffic, found.ports)
+    words = {"spelled": found.what_if.spelled, "sweep": args.sweep}
     readings = chosen_readings(args.reading)
-    wanted = ExplainOptions(
-        args.profile,
-        readings,
-        what_if,
-        focus,
-        args.all,
-        found.without_traffic,
-        found.ports,
-        spelled=found.what_if.spelled,
-        sweep=args.sweep,
-    )
+    wanted = ExplainOptions(args.profile, readings, what_if, *shown, **words)
     provided = ProvidedQuestions(
-        found.source, found.trial, found.profile, {}, found.ways, found.place, found.version
+        found.source,
+        found.trial,
+        found.profile,
+        ways=found.ways,
+        settings=found.place,
+        addresses=found.addresses,
+        version=found.version,
     )
     answered = yield from case_lines(provided, wanted)
     if found.owned:

@@ -183,7 +183,7 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
     return one.version, [f"Pulsar {one.version} by its image{image} ({one.place}{default})", *notes]
 
 
-def other_images(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
+def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
     """Yield a note for each image of another release than the brokers'."""
     for version, place, _, image in tags:
         if not version and not versions:

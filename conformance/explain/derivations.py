@@ -34,7 +34,6 @@ from pulsar_conformance.conformance.explain.running import (
     NIC_SPEED,
     check_manager,
     compared_lines,
-    decision,
     drawn_broker,
     manager_notes,
     other_decisions,
@@ -96,7 +95,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     trial = as_version_sheds(changed, version)
     if options.profile is None and provided.profile is None:
         check_manager(provided.place, trial)
-    asked = Model(profile, {**own, **options.readings})
+    asked = Model(profile, {**own, **options.readings}).at_addresses(provided.addresses)
     if options.profile is None:
         asked = asked.with_ways(provided.ways)
     return changed, trial, asked, version
@@ -288,7 +287,7 @@ def _derivations(
                 shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
             yield from ("", f"answer{times}", *paper.format_answer(shown))
             if shown.get("unload") != answer.get("unload"):
-                yield from paragraph(f"the whole decision: {decision(answer)}", 4, "  ")
+                yield from paragraph(f"the whole decision: {paper.decision(answer)}", 4, "  ")
             yield from spread_lines(operation, case, answer)
 
 

@@ -18,10 +18,10 @@ from pulsar_conformance.conformance.cases.setting_types import (
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
+from pulsar_conformance.conformance.explain.paper import decision
 from pulsar_conformance.conformance.explain.running import (
     NIC_SPEED,
     comparable_answers,
-    decision,
     with_release_defaults,
     without_effect_notes,
 )

@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.reference import Step
+from pulsar_conformance.reference import Derivation, Step
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 LABEL = 16
 """Maximum length of a label on the same line as its text; a longer one gets its own line."""
 SHORT = 24
 """Maximum length of the elements of a list that is written on one line."""
+
+MAX_UNLOADS_LISTED = 3
+"""Maximum number of unloads on one line."""
+
+IN_TURN = "in turn since the leader's start"
+"""Part of the decision of a strategy that counts the bundles that it placed."""
+
+FIRST_IN_TURN = ", if it is the first bundle placed in turn"
+
+
+def decision(answer: Mapping[str, Any]) -> str:
+    """Format an answer about unloads or a placement on one line."""
+    for word in ("refused", "unsupported", "failed"):
+        if word in answer:
+            return f"{word}: {answer[word]}"
+    if "broker" in answer:
+        return f"to {answer['broker']}" if answer["broker"] else "to no broker"
+    pairs = answer["unload"]
+    if not pairs:
+        return "unload nothing"
+    if len(pairs) <= MAX_UNLOADS_LISTED:
+        return "unload " + ", ".join(f"{one['bundle']} of {one['broker']}" for one in pairs)
+    counts = Counter(one["broker"] for one in pairs).items()
+    return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
+
+
+def condition(derived: Derivation) -> str:
+    """Return the condition under which a decision is made; empty without one."""
+    return FIRST_IN_TURN if any(IN_TURN in one.text for one in derived.steps) else ""
 
 
 def format_derivation(steps: Sequence[Step]) -> Iterator[str]:

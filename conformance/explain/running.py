@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from pulsar_conformance.conformance.cases.legality import bad_trial, missing_set
 from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.explain.paper import condition, decision
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
@@ -44,9 +44,6 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 """Strategies whose decisions depend on usage in earlier cycles."""
-
-MAX_UNLOADS_LISTED = 3
-"""Maximum number of unloads on one line."""
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
@@ -243,22 +240,6 @@ def sheds_any(trial: Trial, model: Model) -> bool:
     return any(model.answer(*question).get("unload") for question in trial.questions)
 
 
-def decision(answer: Mapping[str, Any]) -> str:
-    """Format an answer about unloads or a placement on one line."""
-    for word in ("refused", "unsupported", "failed"):
-        if word in answer:
-            return f"{word}: {answer[word]}"
-    if "broker" in answer:
-        return f"to {answer['broker']}" if answer["broker"] else "to no broker"
-    pairs = answer["unload"]
-    if not pairs:
-        return "unload nothing"
-    if len(pairs) <= MAX_UNLOADS_LISTED:
-        return "unload " + ", ".join(f"{one['bundle']} of {one['broker']}" for one in pairs)
-    counts = Counter(one["broker"] for one in pairs).items()
-    return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
-
-
 def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> Iterator[str]:
     """Yield the decisions of the documents or of releases that differ from the model's.
 
@@ -274,11 +255,11 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
         seen = trials.get(profile, trial)
         other, _ = with_release_defaults(seen, Model(profile))
         try:
-            answers = list(_answers(seen, other))
+            derived = list(_derived(seen, other))
         except MissingSetting:
             continue
-        if possible.isdisjoint(map(_comparable, answers)):
-            found.setdefault(decision(answers[0]), []).append(profile)
+        if possible.isdisjoint(map(_comparable, derived)):
+            found.setdefault(_decision_of(derived[0]), []).append(profile)
             notes |= dict.fromkeys(() if profile in trials else _shared_history(seen, model, other))
     if found:
         yield from ("", "other decisions about this case")
@@ -332,16 +313,11 @@ def _profiles_to_compare(profile: str) -> list[str]:
 
 def comparable_answers(trial: Trial, model: Model) -> set[Any]:
     """Return the model's possible answers, in a form in which equal decisions are equal."""
-    return {_comparable(one) for one in _answers(trial, model)}
-
-
-def _answers(trial: Trial, model: Model) -> Iterator[Mapping[str, Any]]:
-    """Yield the model's possible answers; there are several if it chooses at random."""
-    return (one.answer for one in _derived(trial, model))
+    return {_comparable(one) for one in _derived(trial, model)}
 
 
 def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
-    """Yield the model's possible answers with their derivations."""
+    """Yield the possible answers and their derivations; several if the model chooses at random."""
     operation, case = trial.questions[0]
     of = DRAWING.get(operation)
     for _ in range(max(1, len(case[of])) if of else 1):
@@ -349,22 +325,31 @@ def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
 
 
 def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
-    """Return the broker that the model chose, with the others among which it draws."""
-    found = {str(one.get("broker")) for one in _answers(trial, model)} | {broker}
-    return f"{' or '.join(sorted(found))}, drawn" if len(found) > 1 else broker
+    """Return the broker that the model chose, with the others among which it draws, or with the
+    condition under which it is its turn.
+    """
+    derived = list(_derived(trial, model))
+    found = {str(one.answer.get("broker")) for one in derived} | {broker}
+    if len(found) > 1:
+        return f"{' or '.join(sorted(found))}, drawn"
+    return broker + condition(derived[0])
 
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:
     """Return the decision on one line; of a random choice, all possible ones."""
-    first, *others = dict.fromkeys(decision(one.answer) for one in derived)
+    first, *others = dict.fromkeys(map(_decision_of, derived))
     return " or ".join(sorted((first, *others)))
 
 
-def _comparable(answer: Mapping[str, Any]) -> Any:
-    pairs = answer.get("unload")
+def _comparable(derived: Derivation) -> Any:
+    pairs = derived.answer.get("unload")
     if pairs is None:
-        return decision(answer)
+        return _decision_of(derived)
     return frozenset((one["broker"], one["bundle"]) for one in pairs)
+
+
+def _decision_of(derived: Derivation) -> str:
+    return decision(derived.answer) + condition(derived)
 
 
 def _apart_from_manager(trial: Trial) -> Any:

@@ -18,6 +18,7 @@ from pathlib import Path
 from pulsar_conformance.conformance.commands.main import main as command
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.compare.changes_text import profile_of
+from pulsar_conformance.conformance.explain.paper import FIRST_IN_TURN
 from pulsar_conformance.conformance.explain.running import with_release_defaults
 from pulsar_conformance.reference import Model
 
@@ -149,7 +150,8 @@ def explained(folder, given, version):
     answer = re.search(r"^answer\n  broker  (.*?)(?:\n\n|\n?\Z)", said("explain", *words), ANSWER)[
         1
     ]
-    shown = set(" ".join(answer.split()).removesuffix(", drawn").split(" or "))
+    plain = " ".join(answer.split()).removesuffix(", drawn").removesuffix(FIRST_IN_TURN)
+    shown = set(plain.split(" or "))
     model, _ = with_release_defaults(Trial.of("place.broker", case), Model(profile_of(version)))
     may = {model.answer("place.broker", case)["broker"] for _ in range(2 * len(given["reports"]))}
     assert {None if one == "none" else one for one in shown} == may, (shown, may)
@@ -164,7 +166,7 @@ def stored(policies):
     types = mapper().getTypeFactory()
     one = java_class(next(filter(exists, POLICY))).class_
     several = types.constructMapType(
-        java_class("java.util.HashMap").class_, java_class("java.lang.String").class_, one
+        java_class("java.util.Map").class_, java_class("java.lang.String").class_, one
     )
     return java_class(ISOLATION)(mapper().readValue(json.dumps(policies), several))
 
