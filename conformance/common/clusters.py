@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
@@ -119,3 +120,14 @@ def example_bundle_data() -> Json:
     """Return bundle data of two equally loaded bundles, `LEFT` and `RIGHT`."""
     average = {**example_rates(2), "numSamples": 10, "maxSamples": 10}
     return {bundle: {"shortTermData": average, "longTermData": average} for bundle in (LEFT, RIGHT)}
+
+
+NAMESPACE = re.compile(r"[-=:.\w]+(/[-=:.\w]+){1,2}", re.ASCII)
+"""Names of namespaces as Pulsar accepts them (NamedEntity.checkName)."""
+
+
+def namespace_name_problems(names: Iterable[str], place: str) -> Problems:
+    """Yield a problem for each text that Pulsar accepts as no namespace's name."""
+    for name in names:
+        if not NAMESPACE.fullmatch(name):
+            yield f"{place}: {name!r} is no name of a namespace (letters, digits and -=:._)"

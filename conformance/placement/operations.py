@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.common.clusters import (
     cluster_problems,
     example_broker,
     example_bundle_data,
+    namespace_name_problems,
     overlap_problems,
 )
 from pulsar_conformance.conformance.common.operation import (
@@ -296,6 +297,7 @@ def _change_problems(case: Json, _settings: Settings) -> Problems:
         for group in ("namespaces", "primary", "secondary"):
             for one in _invalid(case[name][group] if case[name] else ()):
                 yield f"case.{name}.{group}: {one!r} is not a regular expression"
+    yield from namespace_name_problems(case["namespaces"], "case.namespaces")
 
 
 def isolation_policy(
