@@ -12,6 +12,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reports import matrix
 from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
+from standins.streams import stream_of
 
 ROOT = Path(__file__).parents[2]
 ALL_PUBLISHED = (ROOT / "reports" / "published").rglob("*.json")
@@ -209,20 +210,6 @@ def test_what_is_not_frozen_is_told(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
     assert main(["report", "freeze"]) == 0
     assert main(["report", "freeze", "--check"]) == 0
-
-
-def stream_of(report):
-    """The verdict stream of a report, in a file of the current folder."""
-    stream = Path("verdicts.jsonl")
-    first = {
-        "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
-        "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
-        "implementations": [report["implementation"]],
-    }  # fmt: skip
-    about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
-    lines = [first, *({**about, **line} for line in report["verdicts"])]
-    stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return str(stream)
 
 
 def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from pulsar_conformance.conformance.commands.main import main
+from standins.streams import stream_of
 
 ROOT = Path(__file__).parents[2]
 NAME = "reference-0.1.0-documented-3.0"
@@ -21,15 +22,7 @@ def broken_stream(**failure):
     report = json.loads(REFERENCE.read_text("utf-8"))
     whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
     line_of(report).update(verdict="fail", failure=whole, why="")
-    first = {
-        "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
-        "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
-        "implementations": [report["implementation"]],
-    }  # fmt: skip
-    about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
-    lines = [first, *({**about, **line} for line in report["verdicts"])]
-    Path("verdicts.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return "verdicts.jsonl"
+    return stream_of(report)
 
 
 def test_a_report_has_the_cases_of_its_failures_beside_it(tmp_path, monkeypatch, capsys):

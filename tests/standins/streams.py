@@ -1,0 +1,18 @@
+"""Verdict streams of runs, made from reports."""
+
+import json
+from pathlib import Path
+
+
+def stream_of(report):
+    """The file, in the current folder, with the verdict stream of a report's run."""
+    stream = Path("verdicts.jsonl")
+    first = {
+        "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},
+        "profiles": ["documented-3.0"], "rules": [], "known_deviations": [], "saved_cases": [],
+        "implementations": [report["implementation"]],
+    }  # fmt: skip
+    about = {"kind": "verdict", "implementation": "reference", "profile": "documented-3.0"}
+    lines = [first, *({**about, **line} for line in report["verdicts"])]
+    stream.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return str(stream)
