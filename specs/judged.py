@@ -188,6 +188,14 @@ def comes_later(name: str, version: str) -> bool:
     return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
 
 
+def users_in(setting: BrokerSetting, release: str, version: str) -> tuple[str, ...]:
+    """Return the strategies and load managers that use a setting in a version whose nearest known
+    release is given; empty if all do.
+    """
+    users = setting.users(release)
+    return tuple(one for one in users if not (version and comes_later(one, version)))
+
+
 def algorithms_in(version: str) -> tuple[str, ...]:
     """Return the split algorithms that a version has; without a version, those of any."""
     return tuple(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from pulsar_conformance.conformance.cases.setting_types import (
@@ -15,6 +14,8 @@ from pulsar_conformance.conformance.cases.setting_types import (
     STARTS_NOT,
     bad_algorithm,
     bad_interval,
+    bad_table_view,
+    no_class,
     overflow,
 )
 from pulsar_conformance.reference.splitting import BY_RATES
@@ -30,6 +31,7 @@ from pulsar_conformance.specs.judged import (
     default_in_version,
     is_paired,
     judged_version,
+    users_in,
     ways_of_version,
 )
 
@@ -43,8 +45,8 @@ MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
 
-KINDS = (MODULAR, "simple", EXTENSIBLE)
-"""The kinds of load managers."""
+NOTHING, KINDS = "NoopLoadManager", (MODULAR, "simple", EXTENSIBLE)
+"""The load manager that does nothing, and the kinds of the others."""
 
 EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 
@@ -230,7 +232,7 @@ def _problem(name: str, value: str, version: str) -> str:
     if any(own in classes for _, classes in CLASSES.values()):
         return f"{value} is no {ROLES[name]}"
     has = {_short(one): PACKAGE + one for one in known if not _lacks(version, one)}
-    return _no_class(value, has)
+    return no_class(value, has)
 
 
 def _lacks(version: str, own: str) -> bool:
@@ -247,7 +249,6 @@ def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the name of a class without its package."""
     return name.rpartition(".")[2]
 
 
@@ -323,11 +324,15 @@ def _why_off(
     configured, manager = manager_by_settings(values), _manager(values, runs)
     shedding, placement = _short(runs.shedding), _short(runs.placement)
     known = release if version else known_releases()[-1]
-    belongs, users = setting.manager(known), setting.users(known)
+    belongs, users = setting.manager(known), users_in(setting, known, version)
+    if setting.name == HEAP and _ignores_heap(MODULAR, version):
+        users = (EXTENSIBLE,)
     belongs = MODULAR if setting.strategies else belongs
+    if manager == NOTHING and setting.name.startswith("loadBalancer"):
+        return f"{NOTHING} balances nothing"
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
-        if manager == MODULAR and placement == _short(BOTH):
+        if manager == MODULAR and _short(_full(values, PLACEMENT, version)) == _short(BOTH):
             return ""  # It has to agree with the placement strategy, even if nothing is shed.
     switch = SHEDDING if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
@@ -370,7 +375,7 @@ def _is_plug_in(name: str) -> bool:
 
 def _listed(names: tuple[str, ...]) -> str:
     *others, last = (f"the {one} load manager" if one in KINDS else one for one in names)
-    return f"{', '.join(others)} and {last}"
+    return " and ".join([*filter(None, [", ".join(others)]), last])
 
 
 def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) -> str:
@@ -385,14 +390,9 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
         return over if modular and _taken(LIMIT_WAY, version) == "int" else ""
     manager, balances = _manager(values, runs), values.get(BALANCING) is not False
     if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
-        return bad_interval(name, value, manager) or bad_algorithm(name, values, version)
+        wrong = bad_interval(name, value, manager) or bad_table_view(name, str(value), manager)
+        return wrong or bad_algorithm(name, values, version)
     return ""
-
-
-def _no_class(value: str, known: Mapping[str, str]) -> str:
-    near = get_close_matches(_short(value), known, n=1)
-    said = f" (the most similar name is {known[near[0]]})" if near else ""
-    return f"Pulsar has no class {value}{said}"
 
 
 def _taken(way: str, version: str) -> str:

@@ -373,3 +373,26 @@ def policies_in(file: Path) -> Any:
     if not policies:
         raise BadSnapshot(f"{file}: it contains no resource of kind PulsarNSIsolationPolicy")
     return policies
+
+
+NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
+
+
+def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dict[str, str]:
+    """Return the version of each broker as three numbers, if it begins with them.
+
+    Errors: `BadSnapshot` if they are `compared`, and one has more, such as a -SNAPSHOT, which makes
+    it an earlier version, or none at all to Pulsar.
+    """
+    found = {name: NUMBERED.match(one.version) for name, one in reports.items()}
+    more = [name for name, numbers in found.items() if numbers and numbers[4]]
+    if compared and more:
+        raise BadSnapshot(
+            f"{more[0]} runs {reports[more[0]].version}: with preferLaterVersions, Pulsar compares "
+            "more than the three numbers of a version, which no case can have"
+        )
+    return {
+        name: ".".join(str(int(part)) for part in numbers.groups()[:3])
+        for name, numbers in found.items()
+        if numbers
+    }

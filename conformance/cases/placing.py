@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,7 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeGuard
 
-from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, json_content, policies_in
+from pulsar_conformance.conformance.cases.load_reports import (
+    BadSnapshot,
+    json_content,
+    plain_versions,
+    policies_in,
+)
 from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
     broker_ids,
@@ -27,7 +31,7 @@ from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
-NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+LATER = "preferLaterVersions"
 PATTERNS = ("namespaces", "primary", "secondary")
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"
@@ -263,7 +267,8 @@ def placement_question(
 
     `what_if`: settings that will be changed later.
 
-    Errors: `BadSnapshot` for a range that overlaps another bundle's.
+    Errors: `BadSnapshot` for a range that overlaps another bundle's, or versions that cannot be
+    compared.
     """
     namespace = namespace_of(bundle)
     _check_ranges(bundle, snapshot, constraints)
@@ -293,11 +298,9 @@ def placement_question(
         "domains": constraints.domains_of(ids),
         "groups": dict(constraints.groups),
         "isolation": [*constraints.isolation(namespace, ids), *without_topics],
-        "versions": {
-            name: ".".join(str(int(part)) for part in numbers.groups())
-            for name, one in snapshot.reported.items()
-            if (numbers := NUMBERED.match(one.version))
-        },
+        "versions": plain_versions(
+            snapshot.reported, compared={**settings, **what_if}.get(LATER) is True
+        ),
     }
     return Trial.of(ASSIGN.id, case), notes
 

@@ -189,6 +189,31 @@ def _wrong_unit(name: str, value: Any) -> str:
     return "it is in MB/s, and no broker carries as much, so none sheds"
 
 
+TABLE_VIEW = "loadManagerServiceUnitStateTableViewClassName"
+TABLE_VIEWS = tuple(
+    f"org.apache.pulsar.broker.loadbalance.extensions.channel.ServiceUnitState{one}Impl"
+    for one in ("TableView", "MetadataStoreTableView")
+)
+
+
+def bad_table_view(name: str, value: str, manager: str) -> str:
+    """Return what is wrong with the class of a table view; empty if nothing is known to be."""
+    if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS:
+        return ""
+    if value.startswith("org.apache.pulsar."):
+        return (
+            f"{no_class(value, {one.rpartition('.')[2]: one for one in TABLE_VIEWS})}, {NO_START}"
+        )
+    return ""
+
+
+def no_class(value: str, known: Mapping[str, str]) -> str:
+    """Return that Pulsar has no such class; `known` are those that it has, by their short names."""
+    near = get_close_matches(value.rpartition(".")[2], known, n=1)
+    said = f" (the most similar name is {known[near[0]]})" if near else ""
+    return f"Pulsar has no class {value}{said}"
+
+
 def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
     """Return what is wrong with the split algorithms that a setting names; empty if nothing is.
 

@@ -28,6 +28,10 @@ PARTITION = re.compile(r"(.+)-partition-\d+")
 EDGES = ("0x00000000", "0xffffffff")
 
 
+ASSIGNER = "topicBundleAssignmentStrategy"
+HASHING = "org.apache.pulsar.common.naming.ConsistentHashingTopicBundleAssigner"
+
+
 def read_topics(file: Path) -> list[str]:
     """Read a file with one topic per line, with its full or its short name. Errors: `BadSnapshot`,
     also for a line that is no topic.
@@ -101,8 +105,12 @@ def topics_question(
 ) -> tuple[Trial, Mapping[str, Sequence[str]], Sequence[str]]:
     """Return a `bundles.locate` question for topics in a file, each broker's bundles, and notes.
 
-    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps.
+    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps, or if
+    another class than Pulsar's own assigns topics.
     """
+    assigner = str(snapshot.settings.get(ASSIGNER) or HASHING)
+    if assigner != HASHING:
+        raise BadSnapshot(f"{file}: {ASSIGNER} is {assigner}, and what that decides is not known")
     topics, notes = _counted_once(read_topics(file), file)
     spaces = list(dict.fromkeys(map(topic_namespace, topics)))
     if len(spaces) > 1:

@@ -54,7 +54,6 @@ SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
 """Pull requests that changed when a broker is underloaded, and if bundles without traffic go."""
-
 EARLIEST = "3.0.0"
 """The first version with an extensible load manager, whose rules are those before all changes."""
 
@@ -91,8 +90,15 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     paths = {one.broker: one.path for one in found}
     top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
     brokers = {name: data for name, data in files.items() if name not in top}
-    if not all(isinstance(one, dict) and EXTENSIBLE & {*one} for one in brokers.values()):
+    known = {name: {*one} if isinstance(one, dict) else set() for name, one in brokers.items()}
+    unlike = [name for name, fields in known.items() if not EXTENSIBLE & fields]
+    if len(unlike) == len(brokers):
         return None
+    if unlike:
+        raise BadSnapshot(
+            f"{paths[unlike[0]]}: it is no load data of the extensible load manager, as others "
+            "are; without that of each broker TransferShedder unloads nothing"
+        )
     _check_loads(brokers, paths)
     for name in top:
         if name.removesuffix(SUFFIX) not in brokers:
@@ -250,7 +256,8 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         yield from paragraph(
             f"answer: from {first.busy}{to} first{permitted}, at most "
             f"{counted(state.rules.brokers, 'broker')} per cycle, once this holds in more than "
-            f"{settings[HITS]:g} cycles in a row ({HITS})"
+            f"{settings[HITS]:g} cycles in a row ({HITS}) in which all registered brokers have "
+            "load data"
         )
         if not state.rules.transfers:
             yield from paragraph(

@@ -45,6 +45,9 @@ def broker_lines(
     for bundle, share in _shares(case).items():
         broker = owners.get(bundle, NO_BROKER)
         shares[broker] = shares.get(broker, 0) + share
+    used = dict.fromkeys(sorted(answer["bundles"]))
+    yield from ("", "owners of these bundles")
+    yield from columns([(f"  {bundle}", owners.get(bundle, NO_BROKER)) for bundle in used])
     yield from ("", "topics on each broker")
     placed = [owners.get(bundle, NO_BROKER) for bundle in answer["bundles"]]
     yield from _counts(placed, shares, "on one broker")
@@ -63,13 +66,15 @@ def _shares(case: Mapping[str, Any]) -> dict[str, float]:
 def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> Iterator[str]:
     found = Counter(placed)
     yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
-    if len(placed) <= MAX_TOPICS:
+    unowned = shares.get(NO_BROKER, 0.0)
+    del found[NO_BROKER]
+    if found and len(placed) <= MAX_TOPICS:
         most = max(found.values())
-        taken = [share for share in shares.values() if share]
-        if most == ceil(len(placed) / len(taken)):
+        taken = [share for name, share in shares.items() if share and name != NO_BROKER]
+        if not unowned and most == ceil(len(placed) / len(taken)):
             yield f"  No spread has fewer topics {where.replace('one', 'the fullest')}."
             return
-        share = 1 - probability_of_at_most(most - 1, len(placed), taken)
+        share = 1 - probability_of_at_most(most - 1, len(placed), taken, unowned)
         yield from paragraph(
             f"If {counted(len(placed), 'name')} were hashed at random, the probability of {most} "
             f"or more {where} would be {share:.1%}.".replace("%", " %"),
@@ -77,14 +82,17 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
         )
 
 
-def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> float:
+def probability_of_at_most(
+    most: int, topics: int, shares: Sequence[float], other: float = 0.0
+) -> float:
     """Return the probability that no bundle gets more than `most` of the topics.
 
-    `shares` has the fraction of the hash range of each bundle. The bundles are processed in turn:
-    the number of topics in one is binomially distributed over the topics left by earlier bundles.
+    `shares` has the fraction of the hash range of each bundle, and `other` is the fraction in which
+    any number of topics may be. The bundles are processed in turn: the number of topics in one is
+    binomially distributed over the topics left by earlier bundles.
     """
     left = [0.0] * topics + [1.0]
-    rest = sum(shares)
+    rest = sum(shares) + other
     for share in shares:
         after = [0.0] * (topics + 1)
         part = min(1.0, share / rest)
@@ -94,7 +102,7 @@ def probability_of_at_most(most: int, topics: int, shares: Sequence[float]) -> f
                 for taken, weight in enumerate(_binomial(count, part, most)):
                     after[count - taken] += chance * weight
         left = after
-    return left[0]
+    return sum(left) if other else left[0]
 
 
 def _binomial(count: int, part: float, most: int) -> Iterator[float]:

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from math import factorial
 
 import pytest
 from pulsar_conformance.conformance.explain.spread import probability_of_at_most
@@ -43,3 +44,19 @@ def test_a_spread_as_even_as_can_be_is_called_so(explain):
             break
     assert "No spread has fewer topics in the fullest bundle." in out
     assert "hashed at random" not in out
+
+
+def test_topics_of_bundles_without_an_owner_are_on_no_broker():
+    """Three brokers own 5/16 each: 1 - P(at most 2 of 6 on each) by the multinomial distribution."""
+    at_most_two = sum(
+        factorial(6)
+        / (factorial(a) * factorial(b) * factorial(c) * factorial(6 - a - b - c))
+        * (5 / 16) ** (a + b + c)
+        * (1 / 16) ** (6 - a - b - c)
+        for a in range(3)
+        for b in range(3)
+        for c in range(3)
+    )
+    found = probability_of_at_most(2, 6, [5 / 16] * 3, 1 / 16)
+    assert found == pytest.approx(at_most_two)
+    assert 1 - found == pytest.approx(0.78164, abs=1e-5)

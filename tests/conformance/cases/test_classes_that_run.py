@@ -1,0 +1,104 @@
+"""Settings of managers that balance nothing, and classes of which it is not known what they do."""
+
+import json
+
+import pytest
+from pulsar_conformance.conformance.commands.main import main
+
+BALANCE = "org.apache.pulsar.broker.loadbalance."
+CHANNEL = f"{BALANCE}extensions.channel."
+VIEW = "loadManagerServiceUnitStateTableViewClassName"
+BUNDLE = "shop/eu/0x00000000_0xffffffff"
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """Reads a configuration; what `settings` says, on one line."""
+
+    def tell(*lines, release, status=0):
+        conf = tmp_path / "broker.conf"
+        conf.write_text("".join(f"{line}\n" for line in lines))
+        assert main(["settings", str(conf), "--release", release]) == status
+        return " ".join(capsys.readouterr().out.split())
+
+    return tell
+
+
+@pytest.fixture
+def explained(tmp_path, capsys):
+    """Explains saved reports; what is printed and what is noted, on one line each."""
+
+    def explain(reports, *words, status=0):
+        folder = tmp_path / "reports"
+        folder.mkdir()
+        for name, one in reports.items():
+            (folder / f"{name}.json").write_text(json.dumps(one))
+        assert main(["explain", str(folder), *words]) == status
+        said = capsys.readouterr()
+        return " ".join(said.out.split()), " ".join(said.err.split())
+
+    return explain
+
+
+def report(version, *bundles):
+    """A broker's load report."""
+    return {
+        "webServiceUrl": "http://b1.example.com:8080", "brokerVersionString": version,
+        "cpu": {"usage": 20, "limit": 100}, "bundles": list(bundles), "lastStats": {},
+        "numTopics": 0, "msgThroughputIn": 0, "msgThroughputOut": 0,
+    }  # fmt: skip
+
+
+def test_a_manager_that_does_nothing_uses_no_setting_of_load_balancing(told):
+    said = told(
+        f"loadManagerClassName={BALANCE}NoopLoadManager",
+        "loadBalancerAutoBundleSplitEnabled=false",
+        release="3.2.2",
+        status=1,
+    )
+    assert "broker.conf:2): NoopLoadManager balances nothing" in said
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        (f"{CHANNEL}ServiceUnitStateMetadataStoreTableView", 1),
+        (f"{CHANNEL}ServiceUnitStateMetadataStoreTableViewImpl", 0),
+        ("example.EventualTableView", 0),
+    ],
+)
+def test_a_table_view_that_pulsar_lacks_keeps_a_broker_from_starting(told, value, status):
+    manager = f"loadManagerClassName={BALANCE}extensions.ExtensibleLoadManagerImpl"
+    said = told(manager, f"{VIEW}={value}", release="4.2.4", status=status)
+    assert ("ServiceUnitStateMetadataStoreTableViewImpl), so bin/pulsar" in said) == bool(status)
+
+
+def test_a_strategy_decides_on_the_placement_although_nothing_is_shed(told):
+    said = told(
+        f"loadBalancerLoadSheddingStrategy={BALANCE}impl.ThresholdShedder",
+        "loadBalancerSheddingEnabled=false",
+        release="5.0.0-M1",
+    )
+    assert "every setting that differs from its default has an effect" in said
+
+
+def test_users_of_a_setting_are_those_of_the_release(told):
+    manager = f"loadManagerClassName={BALANCE}impl.SimpleLoadManagerImpl"
+    said = told(manager, "loadBalancerCPUResourceWeight=0.5", release="3.2.2", status=1)
+    assert "use it" in said
+    assert "AvgShedder" not in said.partition("changes with")[0]
+
+
+@pytest.mark.parametrize("version", ["2.10.1-SNAPSHOT", "4.0.4.1"])
+def test_versions_with_more_than_three_numbers_are_not_compared(explained, version):
+    words = ("--place", BUNDLE, "--setting", "preferLaterVersions=true", "--release", "4.0.4")
+    _, err = explained({"b1": report(version)}, *words, status=2)
+    assert f"b1 runs {version}: with preferLaterVersions" in err
+
+
+def test_topics_assigned_by_another_class_are_refused(explained, tmp_path):
+    (tmp_path / "topics.txt").write_text("persistent://shop/eu/orders\n")
+    (tmp_path / "own.conf").write_text("topicBundleAssignmentStrategy=com.example.Own\n")
+    words = ("--topics", str(tmp_path / "topics.txt"), "--conf", str(tmp_path / "own.conf"))
+    _, err = explained({"b1": report("4.2.4", BUNDLE)}, *words, status=2)
+    assert "topicBundleAssignmentStrategy is com.example.Own, and what that decides" in err
