@@ -135,7 +135,7 @@ def decision_rows(
     Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, a struct for
     each strategy (`Strategy.levels`), and `chosen`, which is false for any other strategy.
     """
-    planned = _strategies_that_shed(strategies, readings)
+    planned = strategies_that_shed(strategies, readings)
     known = _with_levels(with_counts(brokers, bundles, readings), readings, planned)
     known = known.repartition("cycle").hint("shuffle_hash")
     rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
@@ -146,7 +146,7 @@ def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
     """Return the decisions for brokers with `owns`, in a plan without a join."""
-    planned = _strategies_that_shed(strategies, readings)
+    planned = strategies_that_shed(strategies, readings)
     parts = F.transform(
         "owns",
         lambda one: F.struct(
@@ -162,7 +162,7 @@ def decisions_of_owners(
     return _choose_bundles(queued(rows, readings, planned), readings, strategies)
 
 
-def _strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
+def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
     """Return these strategies, and those that also shed when another one is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 

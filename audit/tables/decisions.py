@@ -80,7 +80,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     ran = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
     ran = streaks.with_streaks(ran, made, plan, strategies)
-    brokers, bundles = _broker_rows(ran, made, strategies), _bundle_rows(made, plan)
+    brokers, bundles = _broker_rows(ran, made, strategies, plan.readings), _bundle_rows(made, plan)
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
@@ -92,9 +92,12 @@ def _other_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in rows.columns if name not in names]
 
 
-def _broker_rows(ran: DataFrame, made: Made, strategies: Sequence[str]) -> DataFrame:
+def _broker_rows(
+    ran: DataFrame, made: Made, strategies: Sequence[str], readings: shedding.Readings
+) -> DataFrame:
     """Return the brokers in the columns that `shedding.decision_rows` expects."""
-    deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(strategies))
+    shedders = shedding.strategies_that_shed(strategies, readings)
+    deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(shedders))
     counted = [name for name in ("streak",) if name in ran.columns]
     settled = ran.select(*KEY, F.struct(*deciding).alias("settings"), "strategy", *counted)
     present = F.coalesce("standing", F.lit("")).isin("", PERHAPS, UNKNOWN)

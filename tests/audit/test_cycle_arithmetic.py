@@ -1,6 +1,9 @@
 """The arithmetic of a cycle in which several brokers report the same bundle."""
 
 import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
 from pulsar_conformance.audit.verdicts.arithmetic import (
     arithmetic_lines,
     bundles_of_several,

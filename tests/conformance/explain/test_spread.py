@@ -47,7 +47,7 @@ def test_a_spread_as_even_as_can_be_is_called_so(explain):
 
 
 def test_topics_of_bundles_without_an_owner_are_on_no_broker():
-    """Three brokers own 5/16 each: 1 - P(at most 2 of 6 on each) by the multinomial distribution."""
+    """Three brokers own 5/16 each, by the multinomial distribution."""
     at_most_two = sum(
         factorial(6)
         / (factorial(a) * factorial(b) * factorial(c) * factorial(6 - a - b - c))
