@@ -107,6 +107,11 @@ def in_number(noun: str, number: object) -> str:
     return noun if number == 1 else f"{noun}es" if noun.endswith("h") else f"{noun}s"
 
 
+def enumerated(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def as_sentence(text: str) -> str:
     """Capitalize a text and end it with a full stop."""
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."

@@ -34,6 +34,7 @@ from pulsar_conformance.specs.judged import (
     users_in,
     ways_of_version,
 )
+from pulsar_conformance.specs.text import enumerated
 
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
@@ -45,8 +46,10 @@ MODULAR = "modular"
 EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
 
-NOTHING, KINDS = "NoopLoadManager", (MODULAR, "simple", EXTENSIBLE)
-"""The load manager that does nothing, and the kinds of the others."""
+KINDS = (MODULAR, "simple", EXTENSIBLE)
+"""The kinds of load managers that balance anything."""
+
+NOTHING = "NoopLoadManager"
 
 EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 
@@ -62,7 +65,7 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "impl.ModularLoadManagerImpl",
             "impl.SimpleLoadManagerImpl",
             "extensions.ExtensibleLoadManagerImpl",
-            "NoopLoadManager",
+            NOTHING,
         ),
     ),
     "loadBalancerLoadSheddingStrategy": (
@@ -249,6 +252,7 @@ def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
 
 
 def _short(name: str) -> str:
+    """Return the name of a class without its package."""
     return name.rpartition(".")[2]
 
 
@@ -347,7 +351,8 @@ def _why_off(
     chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
     if users and chosen.isdisjoint(users):
         plug_ins = map(_is_plug_in, (runs.shedding, runs.placement))
-        return "" if any(plug_ins) else f"only {_listed(users)} use it"
+        told = [f"the {one} load manager" if one in KINDS else one for one in users]
+        return "" if any(plug_ins) else f"only {enumerated(told)} use it"
     if setting.strategies and _is_plug_in(runs.shedding):
         return ""
     if setting.strategies and shedding not in setting.strategies:
@@ -371,11 +376,6 @@ def _why_off(
 def _is_plug_in(name: str) -> bool:
     """True if a class is not Pulsar's own, so what it reads is not known."""
     return "." in name and not name.startswith(PACKAGE)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    *others, last = (f"the {one} load manager" if one in KINDS else one for one in names)
-    return " and ".join([*filter(None, [", ".join(others)]), last])
 
 
 def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) -> str:

@@ -42,7 +42,7 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.specs.broker import broker_settings, known_releases
 from pulsar_conformance.specs.judged import default_in_version, has_setting
 from pulsar_conformance.specs.revisions import has_revision
-from pulsar_conformance.specs.text import columns, counted, paragraph
+from pulsar_conformance.specs.text import columns, counted, enumerated, paragraph
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 LOAD, TRAFFIC = "weightedMaxEMA", "msgThroughputEMA"
@@ -54,6 +54,7 @@ SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
 """Pull requests that changed when a broker is underloaded, and if bundles without traffic go."""
+
 EARLIEST = "3.0.0"
 """The first version with an extensible load manager, whose rules are those before all changes."""
 
@@ -154,7 +155,7 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     )
     if not release and (others := _deciding_otherwise(data, given, at)):
         verb = "decides" if len(others) == 1 else "decide"
-        yield from paragraph(f"Pulsar {_listed(others)} {verb} otherwise (see --release)")
+        yield from paragraph(f"Pulsar {enumerated(others)} {verb} otherwise (see --release)")
     yield ""
     yield from _load_lines(data, settings)
     yield ""
@@ -245,14 +246,14 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
     pairs = [] if off else list(load_pairs(state.data, state.rules))
     first = next((one.state for one in pairs if one.moves or not one.known), None)
     if first is None:
-        busy = _listed([one.state.busy for one in pairs])
+        busy = enumerated([one.state.busy for one in pairs])
         none = f"none of the top bundles of {busy} can go" if pairs else ""
         why = off or none
         yield from paragraph("answer: unload nothing" + (f", since {why}" if why else ""))
     else:
         to = f" to {first.idle}" if state.rules.transfers else ""
         free = _bound_bundles(state, pairs)
-        permitted = f", if the policies of {_listed(free)} permit it" if free else ""
+        permitted = f", if the policies of {enumerated(free)} permit it" if free else ""
         yield from paragraph(
             f"answer: from {first.busy}{to} first{permitted}, at most "
             f"{counted(state.rules.brokers, 'broker')} per cycle, once this holds in more than "
@@ -300,7 +301,7 @@ def _policy_remarks(state: LoadState) -> Iterator[str]:
     elif bound and not free:
         yield f"bundles {of_namespaces} {fate}, {why}"
     elif bound:
-        named = _listed([f"{namespace} ({policies})" for namespace, policies in bound.items()])
+        named = enumerated([f"{namespace} ({policies})" for namespace, policies in bound.items()])
         yield f"bundles of {named} {fate}, {why}; if they stay, others go instead"
 
 
@@ -385,15 +386,10 @@ def _ties(state: LoadState) -> Iterator[str]:
         traffic = {state.data.traffic[name] for name in tied}
         if len(tied) > 1 and (state.uneven or len(traffic) > 1):
             yield (
-                f"{_listed(tied)} have the same load, {_percent(load)}: which of them counts as "
+                f"{enumerated(tied)} have the same load, {_percent(load)}: which of them counts as "
                 f"the {role} is up to the order of the leader's load data; here it is {end}, by "
                 "name (TransferShedder.LoadStats.setLoadDataStore)"
             )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names as text: a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _percent(share: float) -> str:

@@ -11,7 +11,7 @@ import pulsar_conformance.fixtures as fixtures
 from pulsar_conformance.fixtures import Example
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.lines import read_sheet
-from pulsar_conformance.specs.text import as_sentence
+from pulsar_conformance.specs.text import as_sentence, enumerated
 
 NUMBERS = "document_numbers.yaml"
 """File with the numbers that sections of the documents state."""
@@ -58,11 +58,7 @@ def origin(example: Example) -> Iterator[str]:
     if both:
         others = "" if asks_defaults else f"; the others are {OWN}, or follow"
         occur = "occur" if both[1:] else "occurs"
-        yield f"{_and(both)} also {occur} in the section, perhaps with another meaning{others}."
+        also = f"also {occur} in the section, perhaps with another meaning"
+        yield f"{enumerated(both)} {also}{others}."
     elif max(used, default=0) > COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."
-
-
-def _and(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
