@@ -6,14 +6,33 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from pulsar_conformance.audit.collect.sources import TIME_ONLY, BadSource, Imported, time_of
 from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
 
-UNLOADING = re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)")
-STRUCTURED = "Unloading bundle from source broker to dest broker"
-FAILED = re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)")
-STRUCTURED_FAILURE = "Error when trying to perform load shedding on for broker"
+
+class WrittenLine(NamedTuple):
+    """A line about a bundle of a broker, as releases write it."""
+
+    pattern: re.Pattern[str]
+    """Matches the bundle and the broker."""
+    message: str
+    """The text with attributes beside it, as Pulsar 5.0 writes it."""
+    broker: str
+    """The name of the broker's attribute."""
+
+
+UNLOADING = WrittenLine(
+    re.compile(r"\[\w+\] Unloading bundle: (\S+) from broker (\S+)"),
+    "Unloading bundle from source broker to dest broker",
+    "sourceBroker",
+)
+FAILED = WrittenLine(
+    re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)"),
+    "Error when trying to perform load shedding on for broker",
+    "broker",
+)
 ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
 OF_A_CYCLE = re.compile(
     r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
@@ -32,7 +51,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)
-        unload = _unload_in_line(message, attributes)
+        unload = _bundle_and_broker(UNLOADING, message, attributes)
         elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
         split += SPLITTING.search(message) is not None
         at = next((time_of(attributes[name]) for name in FIELDS if name in attributes), None)
@@ -52,7 +71,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
             bundle, broker = unload
             told = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
             found.records.append((at, told))
-        if failed := _failure_in_line(message, attributes):
+        if failed := _bundle_and_broker(FAILED, message, attributes):
             _leave_out(found, file, *failed)
         if elected:
             broker = (elected[1] or "").strip() or attributes.get("brokerId", "") or file.stem
@@ -69,30 +88,22 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     found.kinds.add("log")
 
 
-def _unload_in_line(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the bundle and the broker if a line is about an unload."""
-    if found := UNLOADING.search(message):
+def _bundle_and_broker(
+    written: WrittenLine, message: str, attributes: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return the bundle and the broker if a line is of a kind; otherwise None."""
+    if found := written.pattern.search(message):
         return found[1], found[2]
-    if STRUCTURED in message and {"bundle", "sourceBroker"} <= attributes.keys():
-        return attributes["bundle"], attributes["sourceBroker"]
-    return None
-
-
-def _failure_in_line(message: str, attributes: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the bundle and the broker if a line says that an unload failed."""
-    if found := FAILED.search(message):
-        return found[1], found[2]
-    if STRUCTURED_FAILURE in message and {"bundle", "broker"} <= attributes.keys():
-        return attributes["bundle"], attributes["broker"]
+    if written.message in message and {"bundle", written.broker} <= attributes.keys():
+        return attributes["bundle"], attributes[written.broker]
     return None
 
 
 def _leave_out(found: Imported, file: Path, bundle: str, broker: str) -> None:
     """Remove the last unload of a bundle, which failed; its line is written before the attempt."""
-    for place in range(len(found.records) - 1, -1, -1):
-        _at, told = found.records[place]
-        planned = ("unloaded", bundle, broker, "shedding")
-        if tuple(map(told.get, ("kind", "bundle", "broker", "cause"))) == planned:
+    planned = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
+    for place, (_at, told) in reversed([*enumerate(found.records)]):
+        if planned.items() <= told.items():
             del found.records[place]
             break
     found.notes.append(
