@@ -26,12 +26,12 @@ from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference.placement import permitted_by
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.reference.released.assignment import LATER
 from pulsar_conformance.reference.released.expressions import BadExpression, Expression
 from pulsar_conformance.reference.reports import BUNDLE
 from pulsar_conformance.specs.text import counted
 
 DOMAINS = "failureDomainsEnabled"
-LATER = "preferLaterVersions"
 PATTERNS = ("namespaces", "primary", "secondary")
 FAILOVER = ("auto_failover_policy", "autoFailoverPolicy")
 FAILOVER_TYPE = "min_available"

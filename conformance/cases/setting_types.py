@@ -190,20 +190,19 @@ def _wrong_unit(name: str, value: Any) -> str:
 
 
 TABLE_VIEW = "loadManagerServiceUnitStateTableViewClassName"
-TABLE_VIEWS = tuple(
-    f"org.apache.pulsar.broker.loadbalance.extensions.channel.ServiceUnitState{one}Impl"
-    for one in ("TableView", "MetadataStoreTableView")
-)
+TABLE_VIEWS = {
+    name: f"org.apache.pulsar.broker.loadbalance.extensions.channel.{name}"
+    for name in ("ServiceUnitStateTableViewImpl", "ServiceUnitStateMetadataStoreTableViewImpl")
+}
+"""Pulsar's own table views, by their short names."""
 
 
 def bad_table_view(name: str, value: str, manager: str) -> str:
     """Return what is wrong with the class of a table view; empty if nothing is known to be."""
-    if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS:
+    if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS.values():
         return ""
     if value.startswith("org.apache.pulsar."):
-        return (
-            f"{no_class(value, {one.rpartition('.')[2]: one for one in TABLE_VIEWS})}, {NO_START}"
-        )
+        return f"{no_class(value, TABLE_VIEWS)}, {NO_START}"
     return ""
 
 

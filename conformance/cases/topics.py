@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.snapshot import Snapshot
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference.ranges import namespace_of
+from pulsar_conformance.specs.broker import broker_settings, known_releases
 
 DOMAIN = "://"
 USUAL_NAMESPACE = "public/default/"
@@ -27,9 +28,8 @@ MAX_LISTED = 3
 PARTITION = re.compile(r"(.+)-partition-\d+")
 EDGES = ("0x00000000", "0xffffffff")
 
-
 ASSIGNER = "topicBundleAssignmentStrategy"
-HASHING = "org.apache.pulsar.common.naming.ConsistentHashingTopicBundleAssigner"
+"""The setting of the class that assigns topics to bundles; its default is Pulsar's only one."""
 
 
 def read_topics(file: Path) -> list[str]:
@@ -108,8 +108,9 @@ def topics_question(
     Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps, or if
     another class than Pulsar's own assigns topics.
     """
-    assigner = str(snapshot.settings.get(ASSIGNER) or HASHING)
-    if assigner != HASHING:
+    usual = broker_settings()[ASSIGNER].default(known_releases()[-1])
+    assigner = snapshot.settings.get(ASSIGNER) or usual
+    if assigner != usual:
         raise BadSnapshot(f"{file}: {ASSIGNER} is {assigner}, and what that decides is not known")
     topics, notes = _counted_once(read_topics(file), file)
     spaces = list(dict.fromkeys(map(topic_namespace, topics)))

@@ -211,7 +211,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
     """Yield each alternative, as `name=value`, that alone would let the rule allow the answers."""
-    chosen = {name: [value] for name, value in applied.judged.evaluator.readings.choices.items()}
+    chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
             domains = {**chosen, name: [other]}
@@ -219,12 +219,17 @@ def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
                 yield f"{name}={other}"
 
 
+def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
+    """Return the alternatives of each reading if none is open: the chosen one."""
+    return {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
+
+
 def _fails_with(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
     """True if the case alone is a fault, whatever the readings that are neither pinned nor given by
     the documents.
     """
     resolved = applied.judged.resolved
-    domains = {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
+    domains = _chosen_domains(applied)
     for name, values in documented_alternatives(resolved.profile).items():
         if values and name not in pinned and resolved.how.get(name) not in KNOWN:
             domains[name] = list(values)
