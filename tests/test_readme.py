@@ -27,6 +27,7 @@ from pulsar_conformance.conformance.commands.main import (
 from pulsar_conformance.conformance.commands.project import with_project_options
 from pulsar_conformance.conformance.common.events import VerdictWord
 from pulsar_conformance.conformance.engine.plan import OPTIONS
+from standins.streams import PUBLISHED
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted(
@@ -209,12 +210,7 @@ def test_a_command_can_be_given(page, words):
     given(words)
 
 
-PUBLISHED = [
-    file for file in (ROOT / "reports/published").rglob("*.json") if "cases" not in file.parts
-]
-
-
-@pytest.mark.parametrize("file", sorted(PUBLISHED), ids=str)
+@pytest.mark.parametrize("file", PUBLISHED, ids=str)
 def test_the_command_of_a_published_report_can_be_given(file):
     given(shlex.split(json.loads(file.read_text("utf-8"))["command"]))
 

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 
@@ -45,12 +46,12 @@ USAGES = {"b161": 7, "b206": 20, "b32": 7, "b83": 6, "b87": 7}
 """Percent of five brokers: one is over 9.4 + 10."""
 
 
-def measured(cluster, strategy):
+def measured(cluster, strategy, usages=MappingProxyType(USAGES)):
     """One cycle that a release lets pass: what it would shed is below its least amount."""
     settings = {**SETTINGS, "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}"}
     yield 0, {"kind": "settings", "settings": settings}
     yield 0.1, {"kind": "leader", "broker": "b161:8080"}
-    for place, (name, usage) in enumerate(USAGES.items()):
+    for place, (name, usage) in enumerate(usages.items()):
         owned = [
             f"perf/load/0x{2 * place + one:x}0000000_0x{2 * place + one + 1:x}0000000"
             for one in (0, 1)
@@ -172,3 +173,19 @@ def test_metrics_accuse_nobody_for_the_time_between_their_samples(audited):
     found = verdicts(audited, "metrics")
     assert found
     assert {verdict for *_, verdict, _ in found} <= {"allowed", "undecided"}
+
+
+def test_the_documents_of_2_10_demand_that_an_overloaded_broker_sheds(spark, tmp_path):
+    """Whichever strategy is set, here ThresholdShedder: one reading has settings of its own."""
+    history, out = tmp_path / "history", str(tmp_path / "audit")
+    history.mkdir()
+    lines = [
+        json.dumps({"cluster": "hot", "at": stamp(START + timedelta(minutes=at)), **one})
+        for at, one in measured("hot", "ThresholdShedder", {**USAGES, "b206": 95})
+    ]
+    (history / "hot.jsonl").write_text("\n".join(lines) + "\n")
+    plan, how = AuditPlan.of("documented-2.10"), ReportOptions(quiet=True)
+    write_audit(spark.session, str(history), out, plan, Counterfactual({}, None), how)
+    rows = spark.session.read.parquet(f"{out}/verdicts").where("rule = 'SHED-08'").collect()
+    assert [row["verdict"] for row in rows] == ["not done though due"]
+    assert rows[0]["evidence"].startswith("b206:8080 kept all")

@@ -12,11 +12,9 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reports import matrix
 from pulsar_conformance.reports.runs import making, requirements
 from pulsar_conformance.reports.runs.requirements import checksum
-from standins.streams import stream_of
+from standins.streams import PUBLISHED, stream_of
 
 ROOT = Path(__file__).parents[2]
-ALL_PUBLISHED = (ROOT / "reports" / "published").rglob("*.json")
-PUBLISHED = sorted(file for file in ALL_PUBLISHED if "cases" not in file.parts)
 OTHERS = [file for file in PUBLISHED if file.parent.name == "others"]
 GUIDE = ROOT / "reports" / "site" / "guides" / "released-pulsar.md"
 REFERENCE = ROOT / "reports" / "published" / "reference-0.1.0-documented-3.0.json"

@@ -1,7 +1,11 @@
-"""Verdict streams of runs, made from reports."""
+"""Published reports, and verdict streams of runs, made from reports."""
 
 import json
 from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "reports" / "published"
+PUBLISHED = sorted(file for file in FOLDER.rglob("*.json") if "cases" not in file.parts)
+"""All published reports, without the cases beside them."""
 
 
 def stream_of(report):
