@@ -34,11 +34,12 @@ messages.
 COLD = 60.0
 """Additional seconds for the first job of an operation, which loads and compiles classes."""
 
-HELD = 1 << 26
+HELD = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
 Java keeps the cases of a job until Python has collected the objects that refer to its plan, which
-takes hours under the thresholds of a run.
+takes hours under the thresholds of a run. A default run stays below this number, because
+collecting stops all threads for seconds while a run's cases are alive.
 """
 
 AT_ONCE = 2
