@@ -100,7 +100,8 @@ class SplitterTask:
 
     def has_too_few_topics(self, stats: Json) -> bool:
         """True if a bundle has too few topics to be split."""
-        return self.known.way("few-topics") == "keeps" and stats.get("topics", 0) < FEWEST
+        topics, way = stats.get("topics", 0), self.known.way("few-topics")
+        return topics < FEWEST if way == "keeps" else way == "keeps-one" and topics == 1
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
@@ -120,7 +121,8 @@ class SplitterTask:
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
         """Return why a bundle is not chosen after others of its namespace; empty if it is."""
         if self.has_too_few_topics(stats):
-            return f"it has fewer than 2 topics ({self._place('few-topics')})"
+            few = "a single topic" if stats.get("topics") else "fewer than 2 topics"
+            return f"it has {few} ({self._place('few-topics')})"
         if not self.over(bundle, stats):
             return "nothing is exceeded"
         space, most = namespace_of(bundle), int(self.known.number(MAX_BUNDLES))
