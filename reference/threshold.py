@@ -270,15 +270,23 @@ def _steps(
         under = "not above" if cycle.readings["threshold-trigger"] == "exceeds" else "below"
         kept = f"is {under} {plain(levels.limit, levels.places)} %"
         usage = levels.usage[broker.name]
+        used, current = (plain(one, levels.places) for one in (usage, levels.present[broker.name]))
+        kept += "" if used == current else smoothed_text(used, current)
         over = OVER[cycle.readings["threshold-trigger"]](usage, levels.limit)
-        used = {one.name: levels.usage[one.name] for one in able}
-        busiest = 0 < used.get(broker.name, ZERO) == max(used.values(), default=ZERO)
+        able_to = {one.name: levels.usage[one.name] for one in able}
+        most = max(able_to.values(), default=ZERO)
+        busiest = 0 < able_to.get(broker.name, ZERO) == most
         if over or (busiest and not levels.is_worthwhile(broker)):
             yield from _amount_steps(levels, broker)
             relieves = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
             kept = f"{relieves}would shed no more than {throughput(levels.least)}"
             kept += f" ({MIN_THROUGHPUT})"
         yield from keep_all_steps(cycle, broker, kept)
+
+
+def smoothed_text(used: str, current: str) -> str:
+    """Return that a broker is compared by its smoothed usage, which is not its current one."""
+    return f" (its smoothed usage is {used} %, now {current} %)"
 
 
 def _usage_steps(levels: Levels, broker: Broker) -> Iterator[Step]:

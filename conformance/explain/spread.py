@@ -22,6 +22,9 @@ MAX_TOPICS = 500
 
 HASHES = 2**32
 
+LEAST_SHARE = 0.001
+"""Smallest probability that is printed as a number."""
+
 
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
@@ -77,9 +80,18 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
         share = 1 - probability_of_at_most(most - 1, len(placed), taken, unowned)
         yield from paragraph(
             f"If {counted(len(placed), 'name')} were hashed at random, the probability of {most} "
-            f"or more {where} would be {share:.1%}.".replace("%", " %"),
+            f"or more {where} would be {_rounded_share(share)}.",
             2,
         )
+
+
+def _rounded_share(share: float) -> str:
+    """Format a probability in percent; one that is not certain is rounded to neither 0 nor 100."""
+    if share < LEAST_SHARE / 2:
+        return "under 0.1 %"
+    if share >= 1 - LEAST_SHARE / 2:
+        return "over 99.9 %"
+    return f"{share:.1%}".replace("%", " %")
 
 
 def probability_of_at_most(

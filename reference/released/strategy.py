@@ -149,6 +149,11 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
         yield Step("stays", f"{bundle}, {broker} keeps all{also}", detail=True)
 
 
+def too_few(owned: Sequence[str]) -> str:
+    """Return that a broker has fewer than the two bundles without which none is taken."""
+    return "it has a single bundle" if owned else "it has no bundles"
+
+
 def _last_unload(view: ClusterView, bundle: str) -> str:
     """Return how long ago a bundle was unloaded that the grace period still protects."""
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)

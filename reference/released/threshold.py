@@ -17,8 +17,14 @@ from pulsar_conformance.reference.released.strategy import (
     bundle_steps,
     keep_all_steps,
     take_bundles,
+    too_few,
 )
-from pulsar_conformance.reference.threshold import HISTORY_SHARE, LOWER_BOUNDARY, SHEDDER_THRESHOLD
+from pulsar_conformance.reference.threshold import (
+    HISTORY_SHARE,
+    LOWER_BOUNDARY,
+    SHEDDER_THRESHOLD,
+    smoothed_text,
+)
 
 LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
 MEBIBYTE = 1024.0 * 1024.0
@@ -177,7 +183,9 @@ def _steps(
             whom = "no broker with two bundles is over it" if idle else "no broker is under it"
             share = plain(as_percent(bound), places)
             yield Step("lower boundary", f"{average} - {points} = {share} %: {whom}")
-        yield from keep_all_steps(view, name, f"{name} is under {limit}")
+        current = plain(as_percent(now), places)
+        mixed = "" if used == current else smoothed_text(used, current)
+        yield from keep_all_steps(view, name, f"{name} is under {limit}{mixed}")
         return
     traffic = throughput(Fraction(known.carries(name, "msgThroughput")))
     need = cycle.need[name]
@@ -197,7 +205,9 @@ def _steps(
         way = "lower-boundary-relief" if name == cycle.relieved else "threshold-least"
         yield from keep_all_steps(view, name, f"less than the {floor} ({place(way)})")
     elif len(known.owned(name)) <= 1:
-        yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
+        yield from keep_all_steps(
+            view, name, f"{too_few(known.owned(name))} ({place('only-bundle')})"
+        )
     else:
         chosen = cycle.chosen.get(name, ())
         yield from bundle_steps(view, view.free_of(name), known.owned(name), chosen)

@@ -16,6 +16,7 @@ from pulsar_conformance.reference.released.strategy import (
     ClusterView,
     bundle_steps,
     keep_all_steps,
+    too_few,
 )
 from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRESHOLD
 
@@ -26,7 +27,7 @@ CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 10
 """Constants in the source of a release that has no settings for them."""
 
 THRESHOLDS = {
-    "msgRate": (RATE_THRESHOLD, "% more"),
+    "msgRate": (RATE_THRESHOLD, "%"),
     "msgThroughput": (THROUGHPUT_THRESHOLD, "times as much"),
 }
 """The setting that each measure is compared with, and the unit of both."""
@@ -137,7 +138,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
 
 
 def _is_left_out(known: Leader, broker: str) -> bool:
-    """True if a broker is not compared with others, since it has no two bundles."""
+    """True if a broker is not compared with others, since it has fewer than two bundles."""
     return known.way("uniform-pair") == "mixed" and len(known.owned(broker)) <= 1
 
 
@@ -183,7 +184,11 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         found = f"{over} {threshold:g} ({setting})"
         if threshold <= 0:
             found = f"not compared, since {setting} is {threshold:g}"
-        differs = f"{_difference(kind, spread):.10g} {unit}"
+        difference = _difference(kind, spread)
+        differs = f"{difference:.10g} {unit}"
+        if kind == "msgRate":
+            less = "less" if difference < 0 else "more"  # No traffic at all counts as least.
+            differs = f"{abs(difference):.10g} {unit} {less}"
         pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
         yield Step(MEASURES[kind], f"{pair}, {differs}: {found}")
 
@@ -193,7 +198,7 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     if name == (decision.broker or decision.spreads[decision.kind].busiest or known.brokers[0]):
         yield from _difference_steps(view, decision)
     if _is_left_out(known, name):
-        why = f"{name} has no two bundles, so it is not compared with others"
+        why = f"{too_few(known.owned(name))}, so it is not compared with others"
         yield Step("left out", f"{why} ({place('uniform-pair')})")
     if decision.broker is None:
         over = "neither difference is over its threshold; a threshold of 0 switches its test off"
@@ -218,7 +223,9 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
         least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
         yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")
     elif len(known.owned(name)) <= 1:
-        yield from keep_all_steps(view, name, f"it has no two bundles ({place('only-bundle')})")
+        yield from keep_all_steps(
+            view, name, f"{too_few(known.owned(name))} ({place('only-bundle')})"
+        )
     else:
         stays = "more than is left"
         if kind in SLACK[known.way("uniform-slack")]:

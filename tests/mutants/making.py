@@ -28,7 +28,10 @@ TELLING = frozenset({
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
 the size of caches."""
 
-TELLING_IN = frozenset({"numbers.py:throughput", "numbers.py:messages", "ranges.py:COUNTED"})
+TELLING_IN = frozenset({
+    "numbers.py:throughput", "numbers.py:messages", "ranges.py:COUNTED",
+    "threshold.py:smoothed_text",
+})  # fmt: skip
 """Names that mean something else in other modules."""
 
 BESIDE = frozenset({

@@ -45,6 +45,23 @@ def test_each_step_of_the_smoothing_is_printed(case, explained, profile):
     assert out.count(" history ") == 2
 
 
+@pytest.mark.parametrize(
+    ("profile", "compared"),
+    [("released-3.0", "is under 32.33 + 10"), ("documented-4.2", "is below 42.33 %")],
+)
+def test_a_decision_by_smoothed_usage_says_so(case, explained, profile, compared):
+    brokers = case["case"]["brokers"]
+    for name, now, before in (("broker-1", 100, 30), ("broker-2", 30, 30), ("broker-3", 30, 30)):
+        brokers[name]["cpu"]["usage"] = now * brokers[name]["cpu"]["limit"] / 100
+        brokers[name]["memory"]["usage"] = 0
+        brokers[name]["usageHistory"] = [before]
+    kept = ("--setting", "loadBalancerHistoryResourcePercentage=0.9")
+    out = explained(case, "--judge-by", profile, *kept)
+    assert f"broker-1 {compared} (its smoothed usage is 37 %, now 100 %): it keeps all" in out
+    assert "decision broker-2 is" in out
+    assert out.count("its smoothed usage") == 1
+
+
 @pytest.mark.parametrize("profile", ["released-3.0", "documented-3.0"])
 @pytest.mark.parametrize("threshold", ["10", "40"])
 def test_a_bundle_that_stays_because_of_the_grace_period_names_it(

@@ -2,10 +2,11 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 from math import factorial
 
 import pytest
-from pulsar_conformance.conformance.explain.spread import probability_of_at_most
+from pulsar_conformance.conformance.explain.spread import probability_of_at_most, spread_lines
 
 
 @pytest.mark.parametrize(("most", "chance"), [(0, 0), (1, 0.5), (2, 1)])
@@ -31,6 +32,18 @@ def test_topics_are_counted_by_bundle(explain):
     assert status == 0
     assert "topics in each bundle" in out
     assert "hashed at random, the probability of" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("topics", "told"), [(100, "over 99.9 %"), (2, "50.0 %")])
+def test_a_probability_is_not_rounded_to_certainty(topics, told):
+    """Both of two names are in the same half every second time; of 100, two almost certainly share
+    one of 100 bundles.
+    """
+    edges = [f"0x{one:08x}" for one in (*range(0, 2**32, 2**32 // topics), 2**32 - 1)]
+    case = {"boundaries": edges, "topics": [""] * topics}
+    placed = [f"{low}_{high}" for low, high in pairwise(edges[: topics + 1])]
+    lines = spread_lines("bundles.locate", case, {"bundles": [placed[0], *placed[:-1]]})
+    assert told in " ".join(lines)
 
 
 def test_a_spread_as_even_as_can_be_is_called_so(explain):
