@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 from pulsar_conformance.specs.text import WIDTH, message_lines, printable
 
@@ -62,6 +63,26 @@ def print_note(text: object, start: str = "pulsar-conformance: ") -> None:
     """Print a message to a person to standard error, wrapped like other text."""
     lines = message_lines(printable(f"{start}{text}"), WIDTH)
     print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def why_unreadable(error: Exception, file: str | Path) -> str:
+    """Return why a file cannot be read; if it does not exist, with a similar name beside it."""
+    missing = isinstance(error, FileNotFoundError)
+    return f"{getattr(error, 'strerror', None) or error}{similar_file(file) if missing else ''}"
+
+
+def similar_file(file: str | Path) -> str:
+    """Return a hint at the file or folder whose name is most like a missing one's, beside it or
+    beside the first folder of its path that is missing; empty if there is none.
+    """
+    path = Path(file)
+    try:
+        while not path.parent.exists():
+            path = path.parent
+        near = get_close_matches(path.name, [one.name for one in path.parent.iterdir()], n=1)
+    except OSError:  # The folder may not be listed.
+        return ""
+    return f"; did you mean {path.with_name(near[0])}?" if near else ""
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:

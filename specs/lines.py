@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from pulsar_conformance.specs.errors import SpecError
+from pulsar_conformance.specs.errors import SpecError, why_unreadable
 from pulsar_conformance.specs.model import JSON
 
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -37,7 +37,7 @@ def read_sheet(directory: Path, file: str) -> Sheet:
     try:
         text = (directory / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
+        reason = why_unreadable(problem, directory / file)
         raise SpecError(file, 1, f"cannot be read: {reason}") from problem
     try:
         loader = Loader(text)

@@ -37,7 +37,7 @@ from pulsar_conformance.conformance.cases.metrics import (
 from pulsar_conformance.reference.averages import FRAMES
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.reports import BUNDLE
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, why_unreadable
 
 Json = dict[str, Any]
 
@@ -131,7 +131,7 @@ def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None)
         with open_source(file) as stream:
             _read_stream(found, file, label, stream, date)
     except UNREADABLE as wrong:
-        raise BadSource(f"{file}: {getattr(wrong, 'strerror', None) or wrong}") from None
+        raise BadSource(f"{file}: {why_unreadable(wrong, file)}") from None
 
 
 HEAD = 1 << 16

@@ -36,7 +36,7 @@ from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles, open_points
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
-from pulsar_conformance.specs.errors import print_note
+from pulsar_conformance.specs.errors import print_note, similar_file
 from pulsar_conformance.specs.text import counted
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -190,8 +190,8 @@ def _find_files(spark: Any, path: str) -> files.InputFiles:
     try:
         found = files.current_files(spark, path)
     except AnalysisException:
-        problem = "there is no such file or folder; give the file or folder of a history"
-        raise AuditError(f"--input {path}: {problem}") from None
+        hint = similar_file(path) or "; give the file or folder of a history"
+        raise AuditError(f"--input {path}: there is no such file or folder{hint}") from None
     _refuse_tables(spark, path)
     if not found.count:
         problem = "there are no files, or only empty ones; give the folder of a history"

@@ -30,6 +30,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     usual_settings,
 )
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, saved_report
+from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
 ABSENT = 3
@@ -232,7 +233,9 @@ def _records(path: Path) -> Iterator[Json]:
             with open_source(file) as raw, io.TextIOWrapper(raw, "utf-8") as lines:
                 yield from filter(None, map(_record, lines))
         except UNREADABLE as wrong:
-            raise BadWorld(f"--history {file}: it cannot be read: {wrong}") from None
+            raise BadWorld(
+                f"--history {file}: it cannot be read: {why_unreadable(wrong, file)}"
+            ) from None
 
 
 def _record(line: str) -> Json | None:

@@ -32,6 +32,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain.running import check_case
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs import UnknownName, load
+from pulsar_conformance.specs.errors import similar_file
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -85,6 +86,9 @@ def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
 def _world(name: str, seed: int) -> SimulatedWorld:
     """Return a named world, or the one in a file. Errors: `BadWorld`."""
     file = Path(name)
+    if name not in world_titles() and not file.exists() and ("." in name or file.name != name):
+        hint = similar_file(file) or "; give a YAML file with a world, or the name of a world"
+        raise BadWorld(f"--world {name}: there is no such file{hint}")
     if name in world_titles() or not file.exists():
         return named_world(name, seed)
     try:

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import reports
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.reports import CHANGES, COUNTS, NESTED, SIMPLE_NAMES, STATS
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, similar_file, why_unreadable
 
 SUFFIX = ".json"
 OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
@@ -41,7 +41,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
     Errors: `BadSnapshot` if there are none.
     """
     if not directory.is_dir():
-        raise BadSnapshot(f"{directory}: it is not a folder")
+        raise BadSnapshot(f"{directory}: it is not a folder{similar_file(directory)}")
     files = sorted(path for path in directory.glob(pattern) if path.is_file())
     if not files:
         raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it")
@@ -57,7 +57,7 @@ def json_content(path: Path) -> Any:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise BadSnapshot(f"{path}: {error.strerror or error}") from None
+        raise BadSnapshot(f"{path}: {why_unreadable(error, path)}") from None
     try:
         return parse_line(data)
     except NotJSON as error:
@@ -192,7 +192,7 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
     Errors: `BadSnapshot`.
     """
     if not directory.is_dir():
-        raise BadSnapshot(f"{directory}: it is not a folder")
+        raise BadSnapshot(f"{directory}: it is not a folder{similar_file(directory)}")
     notes: list[str] = []
     candidates: list[tuple[str, Path, bool]] = []
     known = [one.resolve() for one in given]

@@ -28,6 +28,7 @@ from pulsar_conformance.conformance.load_data.operations import USAGE
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.judged import default_in_version
 from pulsar_conformance.specs.text import counted
 
@@ -95,7 +96,7 @@ def read_metrics(file: Path) -> ReportsRead:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+        raise BadSnapshot(f"{file}: {why_unreadable(error, file)}") from None
     series: dict[tuple[str, str, str], MetricSample] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
     for sample in _samples(file, text):

@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, why_unreadable
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -133,7 +133,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     try:
         data = parse_line(file.read_bytes())
     except OSError as error:
-        raise BadCase(f"{file}: {error.strerror or error}") from None
+        raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
     except NotJSON as error:
         raise BadCase(f"{file}: it {error}") from None
     trial = trial_of(data)
@@ -224,7 +224,7 @@ def _text(file: str, name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
     except OSError as error:
-        raise BadCase(f"{name}: {error.strerror or error}") from None
+        raise BadCase(f"{name}: {why_unreadable(error, file)}") from None
 
 
 def _is_json(line: bytes) -> bool:

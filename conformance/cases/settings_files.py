@@ -34,6 +34,7 @@ from pulsar_conformance.conformance.common.settings_properties import (
 )
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
 from pulsar_conformance.specs.broker import is_unlisted
+from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
 
@@ -79,7 +80,7 @@ def read_settings(
     try:
         text = file.read_text("utf-8")
     except OSError as error:
-        raise BadSetting(f"{file}: {error.strerror or error}") from None
+        raise BadSetting(f"{file}: {why_unreadable(error, file)}") from None
     except UnicodeDecodeError:
         raise BadSetting(f"{file}: it isn't UTF-8") from None
     entries, unread, off = _entries(file, text)

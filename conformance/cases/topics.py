@@ -16,6 +16,7 @@ from pulsar_conformance.conformance.cases.snapshot import Snapshot
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.specs.broker import broker_settings, known_releases
+from pulsar_conformance.specs.errors import why_unreadable
 
 DOMAIN = "://"
 USUAL_NAMESPACE = "public/default/"
@@ -39,7 +40,7 @@ def read_topics(file: Path) -> list[str]:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSnapshot(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+        raise BadSnapshot(f"{file}: {why_unreadable(error, file)}") from None
     topics = []
     for number, line in enumerate(_topic_lines(text), 1):
         name = line.strip().strip('",[]')

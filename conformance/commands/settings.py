@@ -17,8 +17,8 @@ OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread
 """Ways that decide about the effect of settings."""
 OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
 
-ENDINGS = (".conf", ".env", ".json", ".properties", ".yaml", ".yml")
-"""Ends of names that are those of files, since no setting has a dot in its name."""
+GLOB = frozenset("*?[")
+"""Characters of patterns; other words with a dot are files, since no setting's name has a dot."""
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.settings import SettingsRead, Unused
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_file(name: str) -> bool:
     """True if a name is that of a file, whether it exists or not, or a URL."""
-    return "/" in name or name.endswith(ENDINGS) or Path(name).is_file()
+    return "/" in name or ("." in name and not GLOB & {*name}) or Path(name).is_file()
 
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:

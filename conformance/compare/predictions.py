@@ -25,7 +25,7 @@ from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.shedding.operations import SHED, unloads_by_broker
 from pulsar_conformance.reference import MissingSetting, Model
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, why_unreadable
 
 OPEN = "no rule is broken: random choice, rounding, or an open question of the documents"
 """Explanation of a difference between two answers that are both allowed."""
@@ -264,7 +264,7 @@ def read_questions(file: Path) -> ByOperation:
         with file.open("rb") as lines:
             return _by_operation(lines, str(file))
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}") from None
+        raise UserError(f"{file}: {why_unreadable(error, file)}") from None
 
 
 def write_questions(trials: Iterable[Trial], file: Path) -> None:

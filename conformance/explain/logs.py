@@ -13,6 +13,7 @@ from pathlib import Path
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.saved import BadCase
 from pulsar_conformance.conformance.cases.settings_files import parsed_line
+from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted, paragraph
 
 MARGIN = 5
@@ -61,7 +62,7 @@ def log_lines(file: Path) -> Iterator[str]:
         content = file.read_bytes()
         content = gzip.decompress(content) if content.startswith(GZIP) else content
     except (OSError, EOFError, zlib.error) as error:
-        raise BadCase(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+        raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
     found = others = differing = 0
     for number, written in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         line = _unwrapped(written)
