@@ -20,6 +20,7 @@ from pulsar_conformance.audit.fleet.plants.plants import (
     settings_for,
     strategy_for,
 )
+from pulsar_conformance.audit.fleet.shape import VERSION
 from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
     NOBODY,
@@ -34,6 +35,7 @@ from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.specs.errors import print_note
+from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import counted
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -146,6 +148,9 @@ def run(args: argparse.Namespace) -> int:
 def _write_history(args: argparse.Namespace) -> Iterator[str]:
     """Write the history; yield the lines of the summary."""
     rules = tuple(dict.fromkeys(args.plant))
+    for name in given_settings(args.setting):
+        if why := why_unknown(name, VERSION):
+            print_note(f"--setting {name}: {why}")
     options = HistoryOptions(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
     if args.decided_by != NOBODY:

@@ -178,6 +178,9 @@ def _run(args: argparse.Namespace) -> int:
         return _search(args)
     start = read_start(args)
     worlds, variants = start.worlds, variants_of(args, start)
+    idle: list[str] = []
+    if args.sweep:
+        variants, idle = sweep(args.sweep, variants, worlds)
     late = filter(None, (world.events_after(args.cycles) for world in worlds))
     unused = (
         note
@@ -185,8 +188,9 @@ def _run(args: argparse.Namespace) -> int:
         for world in worlds
         for note in settings_without_effect(variant, world)
     )
-    known = (note for world in worlds for note in world.notes)
-    for note in dict.fromkeys((*known, *late, *unused)):
+    lacking = {f"--setting {name}: {why}" for name, why in variants[0].lacking.items()}
+    known = (note for world in worlds for note in world.notes if note not in lacking)
+    for note in dict.fromkeys((*known, *late, *unused, *idle)):
         print_note(note)
     readings = chosen_readings(args.reading)
     courses = [
@@ -304,6 +308,4 @@ def variants_of(args: argparse.Namespace, start: Start) -> list[Variant]:
         args.place,
     )
     variants = [usual, *(words_as_variant(text, usual) for text in args.compare)]
-    if args.sweep:
-        variants = list(sweep(args.sweep, variants))
     return list({one.decides: one for one in reversed(variants)}.values())[::-1]

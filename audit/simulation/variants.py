@@ -47,7 +47,8 @@ from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
-from pulsar_conformance.specs.judged import nearest_profile
+from pulsar_conformance.specs.judged import nearest_profile, version_of_released
+from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import counted, paragraph
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -88,6 +89,14 @@ class Variant:
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
+    def lacking(self) -> Mapping[str, str]:
+        """The settings that the variant's release does not have, each with the reason."""
+        released = version_of_released(self.released) if self.released else ""
+        version = _version_of_adapter(self.adapter) or released
+        known = {name: why_unknown(name, version) for name in self.settings if version}
+        return {name: why for name, why in known.items() if why}
+
+    @property
     def released(self) -> str | None:
         """The released profile with the defaults of undocumented settings, or None."""
         if self.adapter.startswith(PULSAR):
@@ -96,27 +105,47 @@ class Variant:
         return self.profile if known.released else None
 
 
+def _version_of_adapter(adapter: str) -> str:
+    """Return the version of Pulsar that an adapter names; empty if it names none."""
+    version = adapter.removeprefix(PULSAR).partition(",")[0]
+    return version if adapter.startswith(PULSAR) and version[:1].isdigit() else ""
+
+
 def profile_of_adapter(adapter: str) -> str | None:
     """Return the profile of the version of Pulsar that an adapter names, or None."""
-    version = adapter.removeprefix(PULSAR).partition(",")[0]
-    known = adapter.startswith(PULSAR) and version[:1].isdigit()
-    return nearest_profile(version) if known else None
+    version = _version_of_adapter(adapter)
+    return nearest_profile(version) if version else None
 
 
 def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator[str]:
     """Yield a note on each setting that the variant's strategy or other settings disable.
 
-    Only the variant's settings count, and those of a world that is described in a file.
+    Only the variant's settings count, and those of a world that is described in a file. A setting
+    that the release lacks is named as such.
     """
+    usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
+    given = {name for name, value in world.settings.items() if value != usual.get(name)}
+    for name, why in _idle_settings(variant, world):
+        if name in variant.lacking:
+            yield f"{name}: {why}"
+        elif name in {*given, *variant.settings}:
+            yield f"{name} has no effect with {variant.strategy}: {why}"
+
+
+def _idle_settings(
+    variant: Variant, world: SimulatedWorld, *, defaults: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a variant that its release lacks, and those in its world and its own
+    that others disable, each with the reason; `defaults` as in `without_effect`.
+    """
+    yield from variant.lacking.items()
     values = {**world.settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
     if variant.strategy == TRANSFER:
         values[MANAGER] = EXTENSIBLE_CLASS
-    usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
-    given = {name for name, value in world.settings.items() if value != usual.get(name)}
     version = (variant.released or "").partition("-")[2]
-    for name, why in without_effect(with_full_names(values), version):
-        if name in {*given, *variant.settings}:
-            yield f"{name} has no effect with {variant.strategy}: {why}"
+    for name, why in without_effect(with_full_names(values), version, defaults=defaults):
+        if name not in variant.lacking:
+            yield name, why
 
 
 def strategy_set(settings: Mapping[str, Any]) -> str:
@@ -183,19 +212,41 @@ class Offering(Decider, Protocol):
     hello: Hello
 
 
-def sweep(text: str, variants: Iterable[Variant]) -> Iterator[Variant]:
-    """Yield each variant with each value in `NAME=FIRST..LAST/STEP`. Errors: `BadWorld`."""
+def sweep(
+    text: str, variants: Iterable[Variant], worlds: Sequence[SimulatedWorld]
+) -> tuple[list[Variant], list[str]]:
+    """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes on variants that
+    are returned as they are, since no value matters to them. Errors: `BadWorld`.
+    """
     try:
         swept, values = swept_values(text)
     except NotParsed as wrong:
         raise BadWorld(f"--sweep {text}: {wrong}") from None
+    found: list[Variant] = []
+    notes: list[str] = []
     for variant in variants:
+        swept_ones = []
         for value in values:
             given = given_settings([f"{swept}={value}"])
             if twice := next((name for name in given if name in variant.settings), None):
                 problem = f"{twice}={variant.settings[twice]} is given as well"
                 raise BadWorld(f"--sweep {text}: {problem}; leave one of them out")
-            yield replace(variant, settings={**variant.settings, **given})
+            swept_ones.append(replace(variant, settings={**variant.settings, **given}))
+        reasons = [_why_idle(one, variant, worlds) for one in swept_ones]
+        if all(reasons):
+            notes.append(f"--sweep {swept} has no effect with {variant.strategy}: {reasons[0]}")
+        found += [variant] if all(reasons) else swept_ones
+    return found, notes
+
+
+def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]) -> str:
+    """Return why the setting that a swept variant adds has no effect in any world; empty if it has
+    one.
+    """
+    added = swept.settings.keys() - variant.settings.keys()
+    idle = [dict(_idle_settings(swept, world, defaults=True)) for world in worlds]
+    whys = [next((why for name, why in one.items() if name in added), "") for one in idle]
+    return whys[0] if whys and all(whys) else ""
 
 
 def simulate_worlds(
@@ -212,7 +263,7 @@ def make_simulator(
     """Return a function that simulates a world with a variant. Errors: as in `simulate_worlds`."""
     deciding = deciding_by(
         variant.strategy,
-        variant.settings,
+        {one: value for one, value in variant.settings.items() if one not in variant.lacking},
         variant.placing,
         variant.profile,
         variant.released,

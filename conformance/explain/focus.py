@@ -29,6 +29,7 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, Model, Step
 from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import columns, paragraph
 
 STAYS = "stays"
@@ -142,6 +143,10 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     if swept == NIC_SPEED:
         raise BadCase(f"{here}: it changes what brokers report, and the reports here stay")
     every = [given_settings([f"{swept}={value}"]) for value in values]
+    if why := _why_no_value_matters(swept, every, trial, model, version):
+        yield from paragraph(f"--sweep {swept} has no effect: {why}", 2)
+        yield from ("", *paragraph(f"at each of these values: {_fate(trial, model, focus)}"))
+        return
     for note in dict.fromkeys(
         note
         for given in every
@@ -161,6 +166,27 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     before, since = values[-same - 1], values[-same]
     told = f"from {since} to {values[-1]}: {fates[-1]}"
     yield from ("", *paragraph(f"{told}; values between {before} and {since} are not tried"))
+
+
+def _why_no_value_matters(
+    swept: str, every: Sequence[Mapping[str, Any]], trial: Trial, model: Model, version: str
+) -> str:
+    """Return why a setting has no effect in a trial, whichever of these values it has; empty if one
+    has an effect.
+    """
+    if version and (unknown := why_unknown(swept, version)):
+        return unknown
+    marked = "no effect: "
+    notes = [
+        next((note.partition(marked)[2] for note in found if marked in note), "")
+        for found in (
+            without_effect_notes(
+                with_settings(trial, given), model, version, dict.fromkeys(given, ""), defaults=True
+            )
+            for given in every
+        )
+    ]
+    return notes[0] if all(notes) else ""
 
 
 def _fate(trial: Trial, model: Model, focus: Focus) -> str:

@@ -179,10 +179,16 @@ def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def without_effect_notes(
-    trial: Trial, model: Model, version: str, given: Mapping[str, str]
+    trial: Trial,
+    model: Model,
+    version: str,
+    given: Mapping[str, str],
+    *,
+    defaults: bool = False,
 ) -> Iterator[str]:
     """Yield a note for each setting of the command line that other settings disable in a version,
-    which is empty for documents; `given` has the names by which they are given.
+    which is empty for documents; `given` has the names by which they are given, and `defaults` is
+    as in `without_effect`.
     """
     for _, case in trial.questions:
         settings = {**model.defaults, **(case.get("settings") or {})}
@@ -192,7 +198,7 @@ def without_effect_notes(
         if chosen == TRANSFER and manager_by_settings(settings) == "modular":
             settings[MANAGER] = EXTENSIBLE_CLASS
             yield f"--setting {STRATEGY} is explained as if the {EXTENSIBLE} load manager ran"
-        for name, why in without_effect(with_full_names(settings), version):
+        for name, why in without_effect(with_full_names(settings), version, defaults=defaults):
             if name in given:
                 yield f"--setting {given[name]} has no effect: {why}"
 

@@ -56,9 +56,20 @@ def test_a_broker_and_a_folder_of_reports_can_be_swept(explain, case):
     assert "at each of these values: it stays" in out
 
 
-def test_a_setting_without_effect_is_named(explain, case):
-    out = explain(case, "--bundle", BUNDLE, "--sweep", "maxUnloadPercentage=0.1..0.3/0.1")
-    assert "--sweep maxUnloadPercentage has no effect: it belongs to" in out
+@pytest.mark.parametrize(
+    ("setting", "release", "why"),
+    [
+        ("maxUnloadPercentage=0.1..0.3/0.1", "3.0.7", "it belongs to UniformLoadShedder"),
+        ("loadBalancerBrokerLoadTargetStd=0.25..0.5/0.25", "3.0.7", "it belongs to the extensible"),
+        ("loadBalancerBrokerLoadTargetStd=0.1..0.3/0.1", "2.10.4", "Pulsar 2.10.4 has no such"),
+    ],
+)
+def test_a_setting_without_effect_is_named_without_rows(explain, setting, release, why):
+    words = (f"{REPORTS}/modular", "--release", release, "--bundle", BUNDLE, "--sweep", setting)
+    out = explain(*words)
+    assert f"--sweep {setting.partition('=')[0]} has no effect: {why}" in " ".join(out.split())
+    assert fates(out) == {}
+    assert out.splitlines()[-1] == "at each of these values: it is unloaded from broker-1"
 
 
 @pytest.mark.parametrize(
