@@ -234,6 +234,7 @@ def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[st
     ]
     moves = [asdict(move) for cycle in course.cycles for move in cycle.moves]
     ends = {"usage_first": course.cycles[0].usage, "usage_last": course.cycles[-1].usage}
-    title = {"title": course.world.title}
-    found = {**measures_of(course).as_json(), **title, "rules": rules, **ends}
+    world = {"title": course.world.title}
+    notes = {"notes": list(course.world.notes)} if course.world.notes else {}
+    found = {**measures_of(course).as_json(), **world, **notes, "rules": rules, **ends}
     return {**found, "moves": moves} if with_moves else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
@@ -13,6 +13,18 @@ from pulsar_conformance.audit.simulation.worlds import (
     SimulatedWorld,
 )
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
+from pulsar_conformance.reference.numbers import exact, throughput
+from pulsar_conformance.specs.text import enumerated
+
+ASSUMED = (
+    "each broker's CPU and network use grow with its traffic in the ratio of its own load report, "
+    "up to 100 %; memory use is constant"
+)
+
+TRAFFIC_RATIO = 10
+"""Multiple of the other brokers' ratio of a resource's usage to traffic above which something other
+than traffic is assumed to use it; brokers of different sizes differ by less.
+"""
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
 """Resources whose usage grows with traffic; that of memory is constant."""
@@ -26,7 +38,12 @@ def snapshot_world(
     notes: list[str],
     recorded: Mapping[str, list[Rates]] | None = None,
 ) -> SimulatedWorld:
-    """Return a world with the reported brokers and bundles. Errors: `BadWorld`."""
+    """Return a world with the reported brokers and bundles.
+
+    CPU and network usage grow in proportion to the traffic in a broker's report. For a broker
+    without traffic, the average proportion of the others is used; usage of one with little
+    traffic and much usage grows as that of the others. Errors: `BadWorld`.
+    """
     bundles = []
     for broker, said in brokers.items():
         stats = said.get("lastStats", {})
@@ -40,15 +57,20 @@ def snapshot_world(
         raise BadWorld(
             f"{name}: the reports contain no bundles, so nothing could move; give other reports"
         )
+    busy = {broker: found for broker in brokers if (found := _others_ratios(brokers, broker))}
     scales = [_percent_by_traffic(said, carried_by(said)) for said in brokers.values()]
+    known = list(zip(brokers, scales, strict=True))
     mean = {
-        resource: _mean_of([one[resource] for one in scales if resource in one])
+        resource: _mean_of(
+            [scale[resource] for one, scale in known if scale and resource not in busy.get(one, ())]
+        )
         for resource in SCALING
     }
     simulated = tuple(
-        SimulatedBroker(broker, _resource_usage(said, scale, mean))
+        SimulatedBroker(broker, _resource_usage(said, scale, mean, busy.get(broker, {})))
         for (broker, said), scale in zip(brokers.items(), scales, strict=True)
     )
+    notes = [*notes, ASSUMED, *(_busy_note(one, brokers[one], busy[one]) for one in busy)]
     title = f"{len(simulated)} brokers as they were reported"
     return SimulatedWorld(name, title, simulated, tuple(bundles), settings, notes=tuple(notes))
 
@@ -79,10 +101,40 @@ def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
     return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
+def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
+    """Return the other brokers' percentage for each byte per second, of each resource of which a
+    broker with traffic has a large multiple of it.
+    """
+    others = [said for name, said in brokers.items() if name != broker]
+    traffic, own = sum(map(carried_by, others)), carried_by(brokers[broker])
+    if not traffic or not own:
+        return {}
+    ratios = {one: sum(percent_used(said, one) for said in others) / traffic for one in SCALING}
+    used = {one: percent_used(brokers[broker], one) / own for one in SCALING}
+    return {one: each for one, each in ratios.items() if 0 < TRAFFIC_RATIO * each < used[one]}
+
+
+def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
+    """Return that something other than traffic is assumed to use resources of a broker."""
+    used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
+    return (
+        f"{broker}: {used} with {throughput(exact(carried_by(said)))} is over {TRAFFIC_RATIO} "
+        "times the ratio of the other brokers, so it is taken to grow with traffic as theirs does"
+    )
+
+
 def _resource_usage(
-    said: Json, scale: Mapping[str, float], mean: Mapping[str, float]
+    said: Json,
+    scale: Mapping[str, float],
+    mean: Mapping[str, float],
+    others: Mapping[str, float],
 ) -> dict[str, tuple[float, float]]:
-    """Return each resource's fixed percentage, and its percentage for each byte per second."""
+    """Return each resource's fixed percentage, and its percentage for each byte per second, which
+    is that of `others` for some.
+    """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}
-    return {**fixed, **{one: (idle[one], (scale or mean)[one]) for one in SCALING}}
+    own = {one: (idle[one], (scale or mean)[one]) for one in SCALING}
+    carried = carried_by(said)
+    beside = {one: (percent_used(said, one) - each * carried, each) for one, each in others.items()}
+    return {**fixed, **own, **beside}

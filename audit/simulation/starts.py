@@ -120,8 +120,8 @@ OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profi
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
     """Return the world of a real cluster under constant load, and its release's profile.
 
-    CPU and network usage grow in proportion to the traffic in a broker's report. For a broker
-    without traffic, the average proportion of the others is used. Errors: those of `making.made`.
+    CPU and network usage grow in proportion to the traffic in a broker's report (`snapshot_world`).
+    Errors: those of `making.made`.
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
@@ -136,7 +136,6 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     notes = [
         *found.notes,
         *_replaced_strategy(args.strategy, seen["settings"], found.place),
-        "CPU and network use grow with traffic; memory use is constant",
     ]
     name = str(args.reports or args.metrics or args.url)
     world = snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes)
