@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,6 +42,13 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
         records.append((first, {"kind": "settings", "settings": dict(settings)}))
     return sorted(records, key=lambda one: (one[0], ORDER.get(one[1]["kind"], len(ORDER))))
 
+
+SINGLE_MOMENT = (
+    "any decision: the sources have a single report of each broker, so an audit has nothing to "
+    "judge; import them together with later reports, or with the leader's log, or see what the "
+    "leader would decide now with pulsar-conformance explain FOLDER"
+)
+"""The consequence of a history that ends where it begins."""
 
 KINDS = (
     "settings",
@@ -144,9 +151,22 @@ LACKS = (
 """Kinds of records, and the consequence for an audit if a history has no record of the kind."""
 
 
+def is_single_moment(records: list[Timed]) -> bool:
+    """True if no later load, unload or cycle shows what came of the first reports of the brokers.
+
+    Brokers save their reports within an interval of each other; none of them has a second one.
+    """
+    reports = Counter(one["broker"] for _, one in records if one["kind"] == "load_report")
+    return max(reports.values(), default=0) == 1 and not {"cycle", "unloaded", "load_data"} & {
+        one["kind"] for _, one in records
+    }
+
+
 def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
     """Yield each part of a history that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
+    if is_single_moment(records):
+        yield SINGLE_MOMENT
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
         yield "cycles that shed nothing, if nothing is logged: omissions are not judged"

@@ -152,16 +152,6 @@ def run(args: argparse.Namespace) -> int:
     if not found["cycles"] and not found["rules"]:
         why = _why_nothing_is_audited(args, found["lines"])
         print_note(why)
-    return _status(args, found)
-
-
-def _status(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    """Return the exit status.
-
-    Finding nothing to judge is an error only if a period was given or no line is usable.
-    """
-    asked = args.time_from or args.time_to or not found["lines"]["used"]
-    if asked and not found["cycles"] and not found["rules"]:
         return UNUSABLE
     return WRONG if found["wrong"] else 0
 
@@ -177,7 +167,8 @@ def _why_nothing_is_audited(args: argparse.Namespace, lines: dict[str, Any]) -> 
             "no reporting broker had a shedding cycle between --from and --to; give another period"
         )
     problem = "it has no shedding cycle of a reporting broker"
-    return f"--input {args.input}: {problem}; give load reports, leaders and cycles of one period"
+    hint = "give load reports, leaders and cycles of one period, or load reports of several times"
+    return f"--input {args.input}: {problem}; {hint}"
 
 
 def _check_times(since: datetime | None, until: datetime | None) -> None:

@@ -279,9 +279,32 @@ def _cycle_lines(
     yield f"cycle of {cycle}"
     told = list(_verdict_lines(tables["verdicts"].where(this)))
     yield from told
-    unlike = yield from _arithmetic_lines(tables, plan, asked, this)
+    decided, before = this, _cycle_before_move(tables, asked, cluster, this)
+    if before:
+        yield "  its reports already show the move, so the cycle before is worked out:"
+        at = F.col("cycle") == F.lit(before).cast("timestamp")
+        decided = (F.col("cluster") == cluster) & at
+    unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this)
     if unlike and not told:
         yield from ("", *paragraph(f"{unlike}; {_who_judges(tables['verdicts'].where(this))}", 2))
+
+
+def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Column) -> str:
+    """Return the time of the last cycle in which a broker still had what it unloaded in this one;
+    empty if it has it in this one, if none is known, or if a time is given.
+
+    Imported reports show an unload only when the next report lacks the bundle, and then no moment
+    of that cycle is before it.
+    """
+    if asked.at is not None:
+        return ""
+    went = asked.select(tables["unloads"].where(this))
+    went = went.select("bundle", "broker", F.col("at").alias("gone")).distinct()
+    mine = tables["bundle_averages"].where(F.col("cluster") == cluster)
+    held = mine.join(F.broadcast(went), ["bundle", "broker"])
+    if not held.where(this).isEmpty():
+        return ""
+    return next(iter(_last_cycles(held.where("moment < gone"), 1)), "")
 
 
 def _who_judges(verdicts: DataFrame) -> str:
@@ -308,10 +331,10 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 
 
 def _arithmetic_lines(
-    tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column
+    tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column
 ) -> Generator[str, None, str]:
     """Yield the derivation of the cycle's case, restricted to the bundle or broker; return how a
-    release's arithmetic differs from what is recorded, empty if it does not.
+    release's arithmetic differs from what is recorded in the cycle `moved`, empty if it does not.
 
     A cycle that is not recorded is shown at the latest time at which it may have run, just before
     its first unload; so is one at whose recorded time no report of the bundle or broker was known.
@@ -343,7 +366,7 @@ def _arithmetic_lines(
     yield from (f"  {line}".rstrip() for line in lines)
     if not plan.released:
         return ""
-    went = asked.select(tables["unloads"].where(this))
+    went = asked.select(tables["unloads"].where(moved))
     if asked.at is not None:
         went = went.where(F.col("at") <= F.lit(asked.at))
     rows = went.select("broker", "bundle", "cause").distinct().collect()

@@ -137,15 +137,16 @@ def _rule_lines(rules: Json) -> list[str]:
 
 
 def _comparison_lines(asked: Json, profile: str) -> list[str]:
-    headings = ("what would be unloaded", *(f"by {side} settings" for side in SIDES))
+    headings = ("what would be unloaded", "by recorded settings", "by given settings")
     rows = [
         (unit, *(_format_amount(asked[side][name]) for side in SIDES))
         for name, unit in ROWS.items()
     ]
     told = (
-        f"{asked['both']} bundles under both, {asked['only_asked']} only under the asked settings"
+        f"{counted(asked['both'], 'bundle')} by both, {asked['only_asked']} only by the given "
+        "settings (those of --settings and --strategy, and otherwise the recorded ones)"
     )
-    lines = [*table(headings, rows, numbers=True), told]
+    lines = [*table(headings, rows, numbers=True), *paragraph(told)]
     if specs.load().profile(profile).released:
         more = "simulate --history FILE decides as the release does"
         lines += paragraph(f"without the release's least traffic of an unload; {more}", 2, "")

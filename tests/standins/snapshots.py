@@ -1,0 +1,32 @@
+"""Load reports of three brokers as they are saved, at one time or before and after a move."""
+
+import json
+from pathlib import Path
+
+REPORTS = Path(__file__).parents[2] / "fixtures/reports/three-brokers/modular"
+MOVED = "shop/eu/0x00000000_0x40000000"
+RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
+MINUTES = 5
+
+
+def save_snapshots(folder, count):
+    """Save the reports; those of the second time are without a bundle that broker-1 had before."""
+    reports = {one.stem: json.loads(one.read_text("utf-8")) for one in REPORTS.glob("*.json")}
+    for number in range(count):
+        if number:
+            _move(reports["broker-1"], reports["broker-3"])
+        (folder / f"time-{number}").mkdir(parents=True)
+        for name, said in reports.items():
+            at = said["lastUpdate"] + number * MINUTES * 60_000
+            content = json.dumps({**said, "lastUpdate": at})
+            (folder / f"time-{number}" / f"{name}.json").write_text(content, "utf-8")
+
+
+def _move(source, target):
+    source["bundles"].remove(MOVED)
+    target["bundles"].append(MOVED)
+    rates = target["lastStats"][MOVED] = source["lastStats"].pop(MOVED)
+    for name in RATES:
+        source[name] -= rates[name]
+        target[name] += rates[name]
+    source["cpu"]["usage"] /= 2
