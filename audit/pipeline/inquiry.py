@@ -24,7 +24,8 @@ from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, unlike_recorded
 from pulsar_conformance.conformance.cases.load_reports import TOP
-from pulsar_conformance.conformance.cases.settings import Entry, read_entries
+from pulsar_conformance.conformance.cases.setting_types import Entry
+from pulsar_conformance.conformance.cases.settings import read_entries
 from pulsar_conformance.conformance.explain.balance import balance_lines, parsed_load_data
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.specs.text import counted, paragraph

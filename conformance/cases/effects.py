@@ -356,7 +356,7 @@ def _why_off(
     if setting.strategies and _is_plug_in(runs.shedding):
         return ""
     if setting.strategies and shedding not in setting.strategies:
-        verb = "is set" if shedding == _short(_full(values, STRATEGY, release)) else "runs"
+        verb = "is set" if shedding == _short(str(values.get(STRATEGY))) else "runs"
         return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
     if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING:
         switch = ""  # Its reports are written all the same.

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Any
@@ -81,6 +82,34 @@ FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
 OVERFLOWING = 2048
 """The first limit in MiB/s that overflows, where it does."""
 OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every bundle exceeds it"
+
+
+GIVEN = "--setting"
+"""Place of settings from the command line, which may give class names without the package."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A setting and where it is set, such as `broker.conf:12`."""
+
+    place: str
+    name: str
+    text: str
+    bare: bool = False
+    """True for a variable without the prefix, given to Pulsar's image."""
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A setting that has no effect, with the reason."""
+
+    place: str
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        joint = " " if self.place == GIVEN else ": "
+        return f"{self.place}{joint}{self.name}: {self.why}"
 
 
 class BadSetting(UserError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -14,10 +15,13 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
+    NO_ROLE,
+    PACKAGE,
     PLACEMENT,
     STOPPED,
     STRATEGY,
     TRANSFER,
+    TRANSFER_CLASS,
     Running,
     manager_by_settings,
     what_runs,
@@ -26,13 +30,17 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.setting_types import (
     COMMENTED,
+    GIVEN,
     STARTS_NOT,
     UNKNOWN_EFFECT,
     WITH_COMMENT,
     BadSetting,
+    Entry,
+    Unused,
     is_empty_by_default,
     is_finite,
     merged,
+    no_class,
     setting_value,
     type_of,
 )
@@ -47,10 +55,14 @@ from pulsar_conformance.specs.judged import schedules_cycles_once
 from pulsar_conformance.specs.setting_names import why_unknown
 from pulsar_conformance.specs.text import counted
 
-BOOLEANS = ("", "true", "false")
+OWN_CLASSES = {
+    name: {one.rpartition(".")[2]: PACKAGE + one for one in classes}
+    for name, (_, classes) in CLASSES.items()
+}
+OWN_CLASSES[STRATEGY][TRANSFER] = TRANSFER_CLASS
+"""Pulsar's classes that a setting can name, by their short names."""
 
-GIVEN = "--setting"
-"""Place of settings from the command line, which may give class names without the package."""
+BOOLEANS = ("", "true", "false")
 
 EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
 
@@ -68,30 +80,6 @@ WHEN_LEADER = "a leader keeps the interval that was set when it became the leade
 
 NOT_KNOWN_DYNAMIC = "what a broker does with it as a dynamic setting is not known"
 NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A setting and where it is set, such as `broker.conf:12`."""
-
-    place: str
-    name: str
-    text: str
-    bare: bool = False
-    """True for a variable without the prefix, given to Pulsar's image."""
-
-
-@dataclass(frozen=True)
-class Unused:
-    """A setting that has no effect, with the reason."""
-
-    place: str
-    name: str
-    why: str
-
-    def __str__(self) -> str:
-        joint = " " if self.place == GIVEN else ": "
-        return f"{self.place}{joint}{self.name}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -227,11 +215,21 @@ class SettingsRead:
     def disabled(self, *, defaults: bool = False) -> list[Unused]:
         """Return the settings in `values` that have no effect because of others.
 
-        Those with their default are left out, unless `defaults` is true.
+        Those with their default are left out, unless `defaults` is true. If the broker does not
+        start, because it finds no such class, it is assumed to start with the most similar one.
         """
-        off = without_effect(self.named(), self.version, defaults=defaults)
+        named, runs = self.named(), self.running()
+        instead = self.corrected() if runs.manager == STOPPED else {}
+        off = without_effect({**named, **instead}, self.version, defaults=defaults)
         why = {**dict(self._without_package()), **dict(self._as_set(off))}
+        why |= {name: misspelt_class(name, str(named[name])) for name in instead}
+        why |= {runs.culprit: str(runs)} if instead else {}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
+
+    def corrected(self) -> Mapping[str, str]:
+        """Return the most similar class for each setting that names one that Pulsar lacks."""
+        classes = {name: similar_class(name, str(value)) for name, value in self.named().items()}
+        return {name: one for name, one in classes.items() if one}
 
     def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yield settings without effect, each with the reason; if a dynamic one would prevent a
@@ -267,6 +265,23 @@ class SettingsRead:
         if found:
             yield f"{counted(len(found), 'setting')} without effect:"
             yield from (f"  {one}" for one in found)
+
+
+def similar_class(name: str, value: str) -> str:
+    """Return the most similar of Pulsar's classes to one of its packages that is missing; empty
+    if there is none, and for other settings.
+    """
+    known = OWN_CLASSES.get(name, {})
+    exists = any(value in classes.values() for classes in OWN_CLASSES.values())
+    if exists or not value.startswith(PACKAGE) or value.removeprefix(PACKAGE) in NO_ROLE:
+        return ""
+    near = get_close_matches(value.rpartition(".")[2], known, n=1)
+    return known[near[0]] if near else ""
+
+
+def misspelt_class(name: str, value: str) -> str:
+    """Return that Pulsar has no such class, with the most similar one."""
+    return no_class(value, OWN_CLASSES[name])
 
 
 def read_entries(

@@ -13,15 +13,14 @@ from typing import Any
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
-from pulsar_conformance.conformance.cases.setting_types import BadSetting, out_of_range
-from pulsar_conformance.conformance.cases.settings import (
-    DYNAMIC,
+from pulsar_conformance.conformance.cases.setting_types import (
     GIVEN,
+    BadSetting,
     Entry,
-    SettingsRead,
     Unused,
-    read_entries,
+    out_of_range,
 )
+from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead, read_entries
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,

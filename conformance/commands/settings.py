@@ -21,7 +21,8 @@ GLOB = frozenset("*?[")
 """Characters of patterns; other words with a dot are files, since no setting's name has a dot."""
 
 if TYPE_CHECKING:
-    from pulsar_conformance.conformance.cases.settings import SettingsRead, Unused
+    from pulsar_conformance.conformance.cases.setting_types import Unused
+    from pulsar_conformance.conformance.cases.settings import SettingsRead
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -262,6 +263,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops else ""
+    once += " with the most similar class" if stops and found.corrected() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
     if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
         title, count = "set to values that make no difference", counted(len(idle), "setting")
@@ -350,8 +352,7 @@ def _remark(found: SettingsRead, name: str) -> str:
 
 
 def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
-    from pulsar_conformance.conformance.cases.setting_types import is_finite
-    from pulsar_conformance.conformance.cases.settings import Unused
+    from pulsar_conformance.conformance.cases.setting_types import Unused, is_finite
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
         later_releases,

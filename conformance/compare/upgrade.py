@@ -111,18 +111,21 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     """Yield the settings that begin or cease to have an effect, and those with which the broker no
     longer starts.
 
-    It is not known what has one if the new version can load no class for the load manager.
+    If the new version can load no class for the load manager, the most similar one is assumed;
+    without one, it is not known what has an effect.
     """
     before, after = _off(now), _off(upgraded)
-    if upgraded.running().manager == STOPPED:
-        return
-    culprits = {now.running().culprit, upgraded.running().culprit}
+    will = upgraded.running()
+    stopped = will.manager == STOPPED and not upgraded.corrected()
+    culprits = {now.running().culprit, will.culprit, *upgraded.corrected()}
     stopping = upgraded.stopping()
-    for name in stopping.keys() - now.stopping().keys():
+    for name in stopping.keys() - now.stopping().keys() - {will.culprit}:
         yield f"the broker no longer starts: {name}: {stopping[name].rpartition(', so ')[0]}"
         culprits.add(name)
     once = " once the broker starts" if stopping else ""
-    for name in (name for name in now.values if name not in culprits):
+    if stopped:
+        yield f"which other settings have an effect is known once {will.culprit} is correct"
+    for name in (name for name in now.values if name not in culprits and not stopped):
         if not _matters(now, upgraded, name, now.values[name]):
             continue
         if name in before.keys() - after.keys():
@@ -173,7 +176,7 @@ def _changes_of_settings(
                 yield f"{name}: the default becomes {new}, from {old}"
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
-            if off and not still and will.manager != STOPPED:
+            if off and not still and (will.manager != STOPPED or upgraded.corrected()):
                 yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"

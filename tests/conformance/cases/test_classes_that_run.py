@@ -9,6 +9,10 @@ BALANCE = "org.apache.pulsar.broker.loadbalance."
 CHANNEL = f"{BALANCE}extensions.channel."
 VIEW = "loadManagerServiceUnitStateTableViewClassName"
 BUNDLE = "shop/eu/0x00000000_0xffffffff"
+PACKAGE = f"{BALANCE}impl."
+STRATEGY, PLACEMENT = "loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy"
+THRESHOLD, SHARE = "loadBalancerBrokerThresholdShedderPercentage", "maxUnloadPercentage"
+NEWER = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 
 
 @pytest.fixture
@@ -102,3 +106,47 @@ def test_topics_assigned_by_another_class_are_refused(explained, tmp_path):
     words = ("--topics", str(tmp_path / "topics.txt"), "--conf", str(tmp_path / "own.conf"))
     _, err = explained({"b1": report("4.2.4", BUNDLE)}, *words, status=2)
     assert "topicBundleAssignmentStrategy is com.example.Own, and what that decides" in err
+
+
+MISSPELT = {
+    "strategy": ([f"{STRATEGY}={PACKAGE}ThresholdSheder", f"{THRESHOLD}=20"], [THRESHOLD], []),
+    "another": ([f"{STRATEGY}={PACKAGE}UniformLoadSheder", f"{THRESHOLD}=20"], [], [THRESHOLD]),
+    "pair": (
+        [f"{STRATEGY}={PACKAGE}AvgSheder", f"{PLACEMENT}={PACKAGE}AvgShedder", f"{SHARE}=0.5"],
+        [SHARE],
+        [PLACEMENT],
+    ),
+}
+
+
+@pytest.mark.parametrize("which", MISSPELT)
+def test_what_counts_with_the_most_similar_class_is_said(tmp_path, capsys, which):
+    """No setting is both without effect and in force, nor in force by a class that is none."""
+    lines, counts, off = MISSPELT[which]
+    file = tmp_path / "broker.conf"
+    file.write_text("\n".join(lines))
+    assert main(["settings", str(file), "--release", "4.2.4"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    without, _, rest = out.partition("in force once the broker starts with the most similar class")
+    rest = rest.partition("not set, so that")[0]
+    for name in counts:
+        assert f" {name} = " in rest
+        assert f" {name} (" not in without
+    for name in (STRATEGY, *off):
+        assert f" {name} = " not in rest
+        assert f" {name} (" in without
+
+
+def test_an_upgrade_after_which_the_broker_does_not_start_shows_the_rest(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{STRATEGY}={PACKAGE}ThresholdSheder\n{THRESHOLD}=20\n")
+    main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the broker no longer starts: Pulsar has no class" in out
+    assert f"{THRESHOLD}: it takes effect once the broker starts; until then, it belongs" in out
+    file.write_text(f"{STRATEGY}={PACKAGE}Qqq\n{THRESHOLD}=20\n{NEWER}=1\n")
+    main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"which other settings have an effect is known once {STRATEGY} is correct" in out
+    assert f"{NEWER}: Pulsar 4.2.4 has this setting" in out
+    assert f"{THRESHOLD}: it takes effect" not in out

@@ -167,7 +167,7 @@ def test_a_release_does_not_know_the_settings_of_later_ones(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "name", "why"),
     [
-        ("minUnloadMessage=5", "minUnloadMessage", "ThresholdShedder is set"),
+        ("minUnloadMessage=5", "minUnloadMessage", "ThresholdShedder runs"),
         (f"{SHEDDING}=false\nlowerBoundarySheddingEnabled=true", "lowerBoundary", "is false"),
         ("loadBalancerEnabled=false\nlowerBoundarySheddingEnabled=true", "lower", "Enabled is fa"),
         ("loadBalancerTransferEnabled=false", "loadBalancerTransfer", "extensible load manager"),
