@@ -316,9 +316,7 @@ def _manager(values: Mapping[str, Any], runs: Running) -> str:
 
 def _ignores_heap(manager: str, version: str) -> bool:
     """True if a known release's load manager reads the settings and ignores heap memory."""
-    if not version or manager != MODULAR:
-        return False
-    return ways_of_version(version)["heap-memory"] == "left-out"
+    return manager == MODULAR and _taken("heap-memory", version) == "left-out"
 
 
 def _why_off(
@@ -332,6 +330,8 @@ def _why_off(
     if setting.name == HEAP and _ignores_heap(MODULAR, version):
         users = (EXTENSIBLE,)
     belongs = MODULAR if setting.strategies else belongs
+    if manager not in (*KINDS, NOTHING):
+        return ""  # A plug-in may extend one of Pulsar's load managers, and read its settings.
     if manager == NOTHING and setting.name.startswith("loadBalancer"):
         return f"{NOTHING} balances nothing"
     if setting.name == STRATEGY:

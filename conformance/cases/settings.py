@@ -162,6 +162,7 @@ class SettingsRead:
             unused=(*self.unused, *over, *refused, *dynamic.unused),
             unreadable=(*self.unreadable, *dynamic.unreadable),
             misread=(*self.misread, *dynamic.misread),
+            others=self.others + dynamic.others,
             unread=(*self.unread, *dynamic.unread),
         )
 

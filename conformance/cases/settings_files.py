@@ -88,7 +88,7 @@ def read_settings(
     found = read_entries((one for one in given if one not in ignored), release, as_broker=as_broker)
     found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
     own = any(OF_BROKERS.match(one.name) for one in given) if given else file.suffix == ".conf"
-    if alone and not (found.values or found.unused or found.unreadable or own):
+    if alone and not (found.places or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
     return replace(found, unread=unread)

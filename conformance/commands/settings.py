@@ -13,8 +13,6 @@ from pulsar_conformance.conformance.commands.look_up import setting_lines
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted, paragraph
 
-OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
-"""Ways that decide about the effect of settings."""
 OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
 
 GLOB = frozenset("*?[")
@@ -95,7 +93,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             print_note(note)
         found, assumed = _read_file(file, args, release or known_releases()[-1]), not release
     if args.json:
-        print(json.dumps(_as_json(found, args.to), indent=1))
+        print(json.dumps(_as_json(found, args.to, assumed=assumed), indent=1))
     else:
         print("\n".join(_explanation(found, args, assumed=assumed)))
     told = (found.without_effect(), found.unreadable, found.misread, found.unknown(), _odd(found))
@@ -172,6 +170,7 @@ def _used_instead(found: SettingsRead) -> Mapping[str, Mapping[str, str]]:
 
 
 NOTHING_WITHOUT_EFFECT = "every setting that differs from its default has an effect"
+WHAT_IT_READS = "which settings of load managers and strategies it reads is not known"
 
 Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
@@ -192,6 +191,7 @@ def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool
 
 
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
+    from pulsar_conformance.conformance.cases.effects import KINDS, NOT_KNOWN, NOTHING, STOPPED
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
         later_releases,
@@ -230,7 +230,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if odd:
         yield "out of range", odd
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    if without or not stops:
+    manager = found.running().manager
+    if plugged := manager not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
+        yield f"{manager} is no class of Pulsar's: {WHAT_IT_READS}", []
+    if without or not (stops or plugged):
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = later_releases(found, to)
     new = target_of(later, to)
@@ -245,8 +248,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     elif to:
         yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
     old = nearest_profile(found.version).partition("-")[2] if found.older else release
-    if to and later and release_line(old) != release_line(later[-1]):
-        hint = f"pulsar-conformance changes {old} {later[-1]}"
+    newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
+    if to and release_line(old) != release_line(newest):
+        hint = f"pulsar-conformance changes {old} {newest}"
         yield f"decisions and new settings that change: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
@@ -302,7 +306,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     modular load manager are left out if another one runs.
     """
     from pulsar_conformance.conformance.cases.effects import MODULAR
-    from pulsar_conformance.conformance.compare.upgrade import release_compared
+    from pulsar_conformance.conformance.compare.upgrade import OF_SETTINGS, release_compared
     from pulsar_conformance.specs.differences import differences_from, unlike_strategy
 
     runs, release = found.running(), release_compared(found)
@@ -351,7 +355,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     return "; ".join([*said, *found.late(name)])
 
 
-def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
+def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str, Any]:
     from pulsar_conformance.conformance.cases.setting_types import Unused, is_finite
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
@@ -373,8 +377,11 @@ def _as_json(found: SettingsRead, to: str | None) -> dict[str, Any]:
         "withoutEffect": found.without_effect(),
         "withoutDifference": _indifferent(found),
     }
+    notes = [*_release_notes(found, assumed=assumed)]
     return {
-        "release": release_compared(found),
+        "release": found.version,
+        "defaultsOf": release_compared(found),
+        "notes": [*notes, *(note for _, told in _own_differences(found, True) for note in told)],
         "inForce": {
             name: {
                 "value": value if is_finite(value) else short_value(value),

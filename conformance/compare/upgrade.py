@@ -34,6 +34,10 @@ WEIGHT, NEUTRAL = "ResourceWeight", 1
 """The end of the names of weights, and the weight with which a resource counts as without one."""
 
 
+OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
+"""Ways that decide about the effect of settings."""
+
+
 def release_compared(found: SettingsRead) -> str:
     """Return the known release nearest to the version that reads the file."""
     return nearest_release(found.version)
@@ -93,18 +97,21 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     """Yield which load manager and strategies run instead of those of today."""
     before, after = now.running(), upgraded.running()
     why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
+    named = {*now.values, *(one.name for one in now.unused)}
+    default = STRATEGY not in named and not has_setting(broker_settings()[STRATEGY], now.version)
     if after.manager == STOPPED != before.manager:
         yield f"the broker no longer starts: {after.problem}"
     elif after.manager != before.manager and before.manager != STOPPED:
         yield f"the {after.manager} load manager runs instead of the {before.manager} one{why}"
     elif after.manager != before.manager:
         yield f"the broker starts, with the {after.manager} load manager; until then, {before}"
-    elif after.manager != STOPPED and (before.culprit or after.culprit):
+    elif after.manager != STOPPED and (before.culprit or after.culprit or default):
         pairs = [(before.shedding, after.shedding)]
         pairs += [(before.placement, after.placement)] if after.manager == MODULAR else []
         for old, new in pairs:
             if old != new:
-                yield f"{short_value(new)} runs instead of {short_value(old)}{why}"
+                runs = "runs by default" if default else "runs"
+                yield f"{short_value(new)} {runs} instead of {short_value(old)}{why}"
 
 
 def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -195,7 +202,7 @@ def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator
     running = {one.rpartition(".")[2] for one in same}
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
     if runs.manager == will.manager == MODULAR:
-        own = {name for one in both for name in one.ways}
+        own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
         yield from _changes_of_ways(now.version, upgraded.version, own, running)
     for one in {one.pull: one for judged in both for one, _ in judged.revised}.values():
         before, after = (one.clause(one.is_in(each.version)) for each in (now, upgraded))
