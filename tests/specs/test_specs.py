@@ -1,5 +1,7 @@
 """The bundled specifications are in order."""
 
+import re
+
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.specs import Specs, UnknownName
@@ -119,3 +121,11 @@ def test_schemas_are_schemas(name: str) -> None:
     from jsonschema import Draft202012Validator
 
     Draft202012Validator.check_schema(specs.schema(name))
+
+
+def test_no_reason_denies_documents_that_a_rule_rests_on(bundled: Specs) -> None:
+    for rule in bundled.rules.values():
+        denied = re.search(
+            r"^(The documents (do not|name no)|No document (says|states))", rule.why or ""
+        )
+        assert not (rule.sources and denied), rule.id
