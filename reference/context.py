@@ -17,6 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pulsar_conformance import specs
 from pulsar_conformance.reference.derivation import Derivation
 from pulsar_conformance.reference.numbers import Fraction, exact
+from pulsar_conformance.reference.ranges import (
+    HASH_RULE,
+    HASHED,
+    HASHED_BY_RELEASES,
+    HASHED_BY_RULE,
+)
 
 Value = str | float | int | bool | None
 
@@ -165,6 +171,8 @@ class Context:
     """The release of a released profile; None for documents."""
     dropped: frozenset[str] = frozenset()
     """Rules of earlier documents that the profile's documents withdrew."""
+    hashed: str = HASHED
+    """Note on the hashes of topics in derivations."""
     _asked: dict[bytes, Iterator[int]] = field(
         default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
     )
@@ -197,7 +205,16 @@ def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool)
 
         release = ReleasedWays.of(profile, neutral)
     followed = Readings.of(profile, dict(readings))
-    return Context(bundled.defaults(profile), followed, release, bundled.dropped(profile))
+    dropped = bundled.dropped(profile)
+    return Context(bundled.defaults(profile), followed, release, dropped, _hashed(profile))
+
+
+def _hashed(profile: str) -> str:
+    """Return the note on hashes, which says that another hash is allowed if no rule states it."""
+    if specs.load().profile(profile).kind == "released":
+        return HASHED_BY_RELEASES
+    stated = any(rule.id == HASH_RULE for rule in specs.load().rules_of(profile))
+    return HASHED_BY_RULE if stated else HASHED
 
 
 Answer = Callable[[Context, Case], Derivation]

@@ -18,6 +18,11 @@ HASHES = FULL_UPPER + 1
 HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
 """Note on the hashes in a derivation; the documents name no hash function."""
 
+HASH_RULE = "BUNDLE-11"
+"""The rule that states the hash function."""
+
+HASHED_BY_RULE = f"CRC-32 of the whole name ({HASH_RULE})"
+
 HASHED_BY_RELEASES = "CRC-32 of the whole name (NamespaceBundleFactory.getLongHashCode)"
 
 

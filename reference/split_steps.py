@@ -14,10 +14,10 @@ from pulsar_conformance.reference.candidates import (
     MAX_TOPICS,
     Growth,
 )
-from pulsar_conformance.reference.context import UNLIMITED, Readings
+from pulsar_conformance.reference.context import UNLIMITED, Context
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain, quantity, throughput
-from pulsar_conformance.reference.ranges import HASHED, HashRange, hex_of, namespace_of
+from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
 from pulsar_conformance.reference.splitting import (
     BY_RATES,
     MIDDLE,
@@ -32,13 +32,13 @@ from pulsar_conformance.reference.splitting import (
 
 
 def split_steps(
-    split: Split, algorithm: str, readings: Readings, parts: Sequence[HashRange]
+    split: Split, algorithm: str, context: Context, parts: Sequence[HashRange]
 ) -> Iterator[Step]:
     """Yield the algorithm, its positions and the parts as steps."""
     yield Step("algorithm", algorithm)
-    by_name = algorithm == RANGE and readings["range-halves"] == "by-name"
+    by_name = algorithm == RANGE and context.readings["range-halves"] == "by-name"
     yield Step("bundle", f"{split.bundle.name}, {_size(split.bundle, by_name)}")
-    yield from CUTS[algorithm](split, readings)
+    yield from CUTS[algorithm](split, context)
     for part in parts:
         topics = quantity(sum(value in part for value in split.hashes), "topic")
         yield Step("part", f"{part.name}, {_size(part, by_name)}, {topics}")
@@ -51,30 +51,29 @@ def _size(part: HashRange, by_name: bool) -> str:
     return quantity(part.width, "hash")
 
 
-def _middle(split: Split, readings: Readings) -> Iterator[Step]:
+def _middle(split: Split, context: Context) -> Iterator[Step]:
     lower = split.bundle.lower
-    middle = MIDDLE[readings["range-halves"]](split.bundle)
-    width = (
-        split.bundle.width if readings["range-halves"] == "equal" else split.bundle.upper - lower
-    )
+    halves = context.readings["range-halves"]
+    middle = MIDDLE[halves](split.bundle)
+    width = split.bundle.width if halves == "equal" else split.bundle.upper - lower
     yield Step("middle", f"{hex_of(lower)} + {width} / 2 = {hex_of(middle)}")
 
 
-def _between_topics(split: Split, readings: Readings) -> Iterator[Step]:
+def _between_topics(split: Split, context: Context) -> Iterator[Step]:
     count = len(split.hashes)
-    found = halves_of_the_topics(split, readings)
+    found = halves_of_the_topics(split, context.readings)
     if not found:
         why = "fewer than two" if count < 2 else "all with the same hash"
         yield Step("topics", f"{count}, {why}: nothing is split")
         return
-    yield Step("hashes", HASHED)
+    yield Step("hashes", context.hashed)
     place = topics_below(split.hashes)
     below, above = hex_of(split.hashes[place - 1]), hex_of(split.hashes[place])
     yield Step("topics", f"{count}, of which {place} go below and {count - place} above")
     yield Step("middle", f"half-way between {below} and {above}: {hex_of(found[0])}")
 
 
-def _given(split: Split, _readings: Readings) -> Iterator[Step]:
+def _given(split: Split, _context: Context) -> Iterator[Step]:
     seen: set[int] = set()
     for position in split.positions:
         usable = "cuts" if split.inside([position]) else "does not lie strictly inside"
@@ -84,10 +83,10 @@ def _given(split: Split, _readings: Readings) -> Iterator[Step]:
         yield Step("decision", "no position to cut at: the bundle stays whole")
 
 
-def _between_loads(split: Split, readings: Readings) -> Iterator[Step]:
-    limits, cuts = split.limits, where_limits_are_exceeded(split, readings)
+def _between_loads(split: Split, context: Context) -> Iterator[Step]:
+    limits, cuts = split.limits, where_limits_are_exceeded(split, context.readings)
     assert limits is not None, "loads come with their limits"
-    yield Step("hashes", HASHED)
+    yield Step("hashes", context.hashed)
     yield Step("limits", f"{messages(limits.messages)} and {throughput(limits.throughput)} a part")
     for place, rates in split.loads:
         carried = f"{messages(rates.messages)}, {throughput(rates.throughput)}"
@@ -98,7 +97,7 @@ def _between_loads(split: Split, readings: Readings) -> Iterator[Step]:
         yield Step("cut", f"{hex_of(cut)}, half-way before a topic that would exceed a limit")
 
 
-CUTS: Mapping[str, Callable[[Split, Readings], Iterator[Step]]] = {
+CUTS: Mapping[str, Callable[[Split, Context], Iterator[Step]]] = {
     RANGE: _middle,
     TOPICS: _between_topics,
     POSITIONS: _given,

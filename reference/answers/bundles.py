@@ -10,8 +10,6 @@ from pulsar_conformance.reference.context import Answer, Case, Context, Refused
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.ranges import (
     COUNTED,
-    HASHED,
-    HASHED_BY_RELEASES,
     HASHES,
     LOCATE,
     ascend,
@@ -60,7 +58,7 @@ def locate(context: Context, case: Case) -> Derivation:
     names = [ranges[locate(ranges, topic)].name for topic in case["topics"]]
 
     def explain() -> Iterator[Step]:
-        yield Step("hashes", HASHED_BY_RELEASES if context.release else HASHED)
+        yield Step("hashes", context.hashed)
         counted = COUNTED[context.readings["partitions"]]
         for topic, name in zip(case["topics"], names, strict=True):
             first, further = counted(topic)
@@ -83,7 +81,7 @@ def split(context: Context, case: Case) -> Derivation:
     def explain() -> Iterator[Step]:
         from pulsar_conformance.reference.split_steps import split_steps
 
-        return split_steps(split, algorithm, context.readings, parts)
+        return split_steps(split, algorithm, context, parts)
 
     return Derivation({"bundles": [part.name for part in parts]}, explain)
 

@@ -190,7 +190,12 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
             less = "less" if difference < 0 else "more"  # No traffic at all counts as least.
             differs = f"{abs(difference):.10g} {unit} {less}"
         pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
-        yield Step(MEASURES[kind], f"{pair}, {differs}: {found}")
+        compared = f"{pair}, {differs}"
+        if spread.idlest is not None and spread.idlest == spread.busiest:
+            compared = (
+                f"{spread.idlest}, {least.rstrip(',')}, is both the least and the most loaded"
+            )
+        yield Step(MEASURES[kind], f"{compared}: {found}")
 
 
 def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:

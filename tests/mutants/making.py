@@ -23,7 +23,7 @@ TELLING = frozenset({
     "RATE_PLACES",
     "written", "preface", "plain", "tell", "format_expense", "_about", "_quoted", "_passed",
     "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
-    "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS",
+    "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hashed", "HASH_RULE",
 })  # fmt: skip
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
 the size of caches."""
