@@ -313,11 +313,13 @@ def _as_json(answer: object) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-class RecordingSettings(dict[str, Any]):
+class RecordingSettings(specs.Defaults):
     """Settings that record which of them are looked up."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
+        if isinstance(settings, specs.Defaults):  # which are unused, unlimited or renamed
+            vars(self).update(vars(settings))
         self.looked_up: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -328,9 +330,11 @@ class RecordingSettings(dict[str, Any]):
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
     """Yield the settings that the model looks up, as `name=value (SOURCE)`.
 
-    The source is the case, or the defaults of the profile.
+    The source is the case, or the defaults of the profile. A default has the name by which the
+    documents of the profile call the setting, and a deprecated name of the case also has it.
     """
     model = Model(profile, readings)
+    renamed = specs.load().defaults(profile).renamed
     defaults = RecordingSettings(model.defaults)
     given: dict[str, Any] = {}
     for operation, case in trial.questions:
@@ -343,7 +347,8 @@ def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -
             continue
         given |= settings.looked_up
     for name, value in given.items():
-        yield f"{name}={json.dumps(value)} (case)"
+        now = f"; now {renamed[name]}" if name in renamed else ""
+        yield f"{name}={json.dumps(value)} (case{now})"
     for name, value in defaults.looked_up.items():
         if name not in given:
-            yield f"{name}={json.dumps(value)} (default of {profile})"
+            yield f"{renamed.get(name, name)}={json.dumps(value)} (default of {profile})"
