@@ -33,7 +33,9 @@ the same reason, which stands below the table: their cases may keep what the tit
 and fail by that reason alone. `pulsar-conformance rule ID` prints a rule,
 and `pulsar-conformance report summary FILE` summarizes one of the reports, which contain every
 verdict. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
-without a list of deviations; the guide to released Pulsar explains each of their failures.
+without a list of deviations; the guide to released Pulsar explains each of their failures. A run
+also asks the cases that earlier runs saved, and those of the lists of other releases if its own
+release has none: a case on which one implementation failed is a good question to the next.
 
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 

@@ -19,6 +19,7 @@ from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
     PUBLISHED,
+    UNWRITTEN,
     Listed,
     Result,
     deviations,
@@ -30,6 +31,7 @@ from pulsar_conformance.reports.site.results import (
 )
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Rule, Specs, load, operations, schema
+from pulsar_conformance.specs.claims import claims
 from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
@@ -125,7 +127,8 @@ class Site:
         }
         found = {one.word(rule.id) for one in self.results for rule in rules}
         choices = [word for word in WORDS if word in found]
-        yield "matrix.md", self._page("matrix", rules=rules, choices=choices, profiles=profiles)
+        shown = {"rules": rules, "every": len(self.specs.rules)}
+        yield "matrix.md", self._page("matrix", **shown, choices=choices, profiles=profiles)
         for one in self.results:
             page = f"implementations/{one.slug}"
             yield f"{page}.md", self._page("implementation", result=one)
@@ -135,7 +138,10 @@ class Site:
             "implementations/index.md",
             self._page("implementations", steps=version_steps(self.results)),
         )
-        yield "deviations.md", self._page("deviations", releases=deviations_by_release())
+        yield (
+            "deviations.md",
+            self._page("deviations", releases=deviations_by_release(), unwritten=UNWRITTEN),
+        )
         for file, entries in deviations_by_release().items():
             page = f"deviations/{file.replace('.', '-')}.md"
             yield page, self._page("deviations_of", file=file, entries=entries)
@@ -222,12 +228,18 @@ def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:
-    sentences = [
-        one for doc in specs.documents.values() for sec in doc.sections for one in sec.sentences
-    ]
+    """Return the numbers of the first page; a sentence repeated by documents counts once."""
+    sentences = {
+        (document.id, section.title, one.number): one.sha256
+        for document in specs.documents.values()
+        for section in document.sections
+        for one in section.sentences
+    }
     return {
         "rules": len(specs.rules),
-        "sentences": len(sentences),
+        "stated": sum(bool(rule.sources) for rule in specs.rules.values()),
+        "sentences": len(set(sentences.values())),
+        "claimed": len({sentences[place] for place in claims(specs)}),
         "examples": len(examples()),
         "readings": len(specs.readings),
         "settings": len({*specs.settings, *specs.annotated}),

@@ -15,6 +15,10 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.pulsar.versions import documents_of
 from pulsar_conformance.conformance.cases.deviations import entries
+from pulsar_conformance.conformance.cases.saved import load_saved
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
+from pulsar_conformance.conformance.engine.judge import DECISIVE
+from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
 from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.runs.requirements import frozen
@@ -30,6 +34,9 @@ UNWRITTEN = "unwritten-3.0"
 """Profile of the rules that no document states."""
 
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
+CASES = DEVIATIONS.parents[1]
+"""Folder to which the paths of cases are relative."""
+
 SIMULATIONS = Path("reports", "strategies", "simulations.json")
 Line = Mapping[str, Any]
 
@@ -97,9 +104,26 @@ class Result:
         kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
         return len(self.broken) + len(kept)
 
+    @property
+    def saved(self) -> int:
+        """The number of saved cases of earlier runs, each counted once for each rule."""
+        return sum(one["saved"] for one in self.verdicts.values())
+
     def verdict_text(self, rule: str) -> str:
         """Format the verdict on a rule for tables."""
         return WORDS.get(self.word(rule), self.word(rule))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A case of a known deviation, and the command that asks it again."""
+
+    case: str
+    command: str
+    rule: str
+    """The rule that the command fails: the deviation's own, unless that rule is about other cases,
+    and this one counts against it only among others without an answer.
+    """
 
 
 @dataclass(frozen=True)
@@ -115,19 +139,54 @@ class Listed:
         return str(self.entry.get("implementation", self.file))
 
     @property
-    def replays(self) -> Sequence[str]:
-        """The commands that ask the release its cases again; empty for another implementation."""
+    def documented(self) -> bool:
+        """True if the documents by which a release is judged state the rule."""
+        found = JUDGED.fullmatch(self.file)
+        profile = documents_of(found[3]) if found else UNWRITTEN
+        return any(rule.id == self.entry["rule"] for rule in specs.load().rules_of(profile))
+
+    @property
+    def replays(self) -> Sequence[Replay]:
+        """Its cases, each with the command that asks the release again; empty for another
+        implementation.
+        """
         found = JUDGED.fullmatch(self.file)
         if found is None:
             return ()
         kind, manager, version = found.groups()
         adapter = f"{kind}:{version}" + (f",manager={manager}" if manager else "")
         words = ["pulsar-conformance", "run", "--adapter", adapter]
-        written = {rule.id for rule in specs.load().rules_of(documents_of(version))}
-        words += [] if self.entry["rule"] in written else ["--judge-by", UNWRITTEN]
+        words += [] if self.documented else ["--judge-by", UNWRITTEN]
+        profile = documents_of(version) if self.documented else UNWRITTEN
         for name, value in self.entry.get("readings", {}).items():
             words += ["--reading", f"{name}={value}"]
-        return [shlex.join([*words, "--replay", one]) for one in self.entry.get("cases", ())]
+        return [self._replay(words, profile, case) for case in self.entry.get("cases", ())]
+
+    def _replay(self, words: Sequence[str], profile: str, case: str) -> Replay:
+        """Return the command for a case, which chooses the entry's rule if it is judged by it."""
+        rule, first = self.entry["rule"], case == self.entry["cases"][0]
+        if first and self.entry.get("answers", "").startswith("failed:"):
+            rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
+        chosen = ["--rules", rule] if rule == self.entry["rule"] else []
+        return Replay(case, shlex.join([*words, *chosen, "--replay", case]), rule)
+
+
+def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
+    """Return the rule against which a case without an answer counts.
+
+    It is the given rule if that rule judges the model's answer to the case, and otherwise the first
+    rule that does.
+    """
+    trial, model = load_saved(CASES / case).trial, Model(profile, readings)
+    answers = [model.answer(*question) for question in trial.questions]
+    evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, readings))
+    judging = [
+        one.id
+        for one in specs.load().rules_of(profile)
+        if trial.operations & {*one.operations} and not one.untestable
+        if evaluator.judge(one.id, trial, answers).word in DECISIVE
+    ]
+    return rule if rule in judging else judging[0]
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:

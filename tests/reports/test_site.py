@@ -18,7 +18,12 @@ from pulsar_conformance.reports.pages.outcomes import Worked
 from pulsar_conformance.reports.site import mutants, shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
-from pulsar_conformance.reports.site.results import deviations, results, version_steps
+from pulsar_conformance.reports.site.results import (
+    deviations,
+    deviations_by_release,
+    results,
+    version_steps,
+)
 from pulsar_conformance.specs.text import anchor as anchor_of
 
 HERE = Path(vendored.__file__).parent
@@ -103,6 +108,54 @@ def test_a_deviation_stands_with_its_rule_and_with_its_release(pages):
             assert f"[{one.implementation}](../{page}#{rule})" in pages[f"rules/{rule}.md"]
             assert f'id="{rule}"' in pages[page]
             assert f"]({page})" in pages["deviations.md"]
+
+
+def test_the_command_of_a_deviation_chooses_its_rule_or_the_page_names_another(pages):
+    others = set()
+    for file, listed in deviations_by_release().items():
+        text = pages[f"deviations/{file.replace('.', '-')}.md"]
+        for one in listed:
+            rule = one.entry["rule"]
+            for replay in one.replays:
+                assert replay.command in text
+                if replay.rule == rule:
+                    assert f"--rules {rule} --replay {replay.case}" in replay.command
+                else:
+                    others.add((rule, replay.rule))
+                    assert f"fails [{replay.rule}]" in text
+    assert others == {("SPLIT-13", "SPLIT-12")}  # positions, and SPLIT-13 is about other algorithms
+
+
+def test_rules_of_no_document_are_counted_apart(pages):
+    for file, listed in deviations_by_release().items():
+        outside = [one.entry["rule"] for one in listed if not one.documented]
+        row = next(line for line in pages["deviations.md"].splitlines() if f"[{file}]" in line)
+        assert row.endswith(f"| {len(listed) - len(outside)} | {len(outside)} |")
+        assert "ANSWER-05" in outside or file.startswith("cluster"), file
+    assert "rules that none of them states" in pages["deviations.md"]
+
+
+def test_each_number_of_rules_and_sentences_says_what_it_counts(pages):
+    judged = {rule for one in results() for rule in one.verdicts}
+    every, stated = len(EVERY.rules), sum(bool(one.sources) for one in EVERY.rules.values())
+    assert f"Of all {every} rules, the table has the {len(judged)} that" in pages["matrix.md"]
+    assert f"{every} rules of all profiles together" in pages["rules/index.md"]
+    front = " ".join(pages["index.md"].split())
+    counted = {
+        one.sha256
+        for document in EVERY.documents.values()
+        for section in document.sections
+        for one in section.sentences
+    }
+    assert f"{stated} of them are stated by" in front
+    assert f"of its {len(counted)} sentences and annotations" in front
+    assert f"no document states the other {every - stated}" in front
+
+
+def test_a_report_says_why_saved_cases_were_asked(pages):
+    for one in results():
+        said = "cases that earlier runs had saved" in pages[f"implementations/{one.slug}.md"]
+        assert said == any(line["saved"] for line in one.verdicts.values())
 
 
 class Cells(HTMLParser):

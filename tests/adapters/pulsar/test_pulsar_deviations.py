@@ -1,6 +1,7 @@
 """Each known deviation of a release, asked again: it is there, and answers as the file says."""
 
 import importlib.util
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -99,8 +100,10 @@ def test_each_case_breaks_its_rule_as_the_file_says(version):
 def test_each_command_of_a_page_shows_its_deviation_again(version, one_in, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     listed = deviations_by_release()[f"pulsar-{version}"]
-    commands = {command: one.entry["rule"] for one in listed for command in one.replays}
+    commands = {replay.command: replay.rule for one in listed for replay in one.replays}
     assert len(commands) >= len(listed)
     for command, rule in list(commands.items())[::one_in]:
         words = [*shlex.split(command)[1:], "--out", str(tmp_path)]
         assert main(words) == 1, f"{rule}: {command}"
+        lines = map(json.loads, (tmp_path / "verdicts.jsonl").read_text("utf-8").splitlines())
+        assert rule in {one["rule"] for one in lines if one.get("verdict") == "fail"}, command
