@@ -115,7 +115,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Replay:
+class DeviationReplay:
     """A case of a known deviation, and the command that asks it again."""
 
     case: str
@@ -146,7 +146,7 @@ class Listed:
         return any(rule.id == self.entry["rule"] for rule in specs.load().rules_of(profile))
 
     @property
-    def replays(self) -> Sequence[Replay]:
+    def replays(self) -> Sequence[DeviationReplay]:
         """Its cases, each with the command that asks the release again; empty for another
         implementation.
         """
@@ -162,13 +162,13 @@ class Listed:
             words += ["--reading", f"{name}={value}"]
         return [self._replay(words, profile, case) for case in self.entry.get("cases", ())]
 
-    def _replay(self, words: Sequence[str], profile: str, case: str) -> Replay:
+    def _replay(self, words: Sequence[str], profile: str, case: str) -> DeviationReplay:
         """Return the command for a case, which chooses the entry's rule if it is judged by it."""
         rule, first = self.entry["rule"], case == self.entry["cases"][0]
         if first and self.entry.get("answers", "").startswith("failed:"):
             rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
         chosen = ["--rules", rule] if rule == self.entry["rule"] else []
-        return Replay(case, shlex.join([*words, *chosen, "--replay", case]), rule)
+        return DeviationReplay(case, shlex.join([*words, *chosen, "--replay", case]), rule)
 
 
 def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
