@@ -12,6 +12,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     ALGORITHM,
     FLOW_LIMITS,
     STARTS_NOT,
+    UNLESS_ADDED,
     bad_algorithm,
     bad_interval,
     bad_table_view,
@@ -151,8 +152,7 @@ class Running:
 def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
     """Return what runs with a broker's settings in a version, and why that is something else.
 
-    Classes have their full names in the settings, as a broker needs them. Without a version, what
-    runs instead of a class that does not exist is not known.
+    Classes have full names. Without a version, what runs instead of a missing one is not known.
     """
     manager = manager_by_settings(settings)
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
@@ -163,7 +163,9 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
         if shedding == TRANSFER_CLASS or _is_plug_in(shedding):
             return configured
         runs = replace(configured, shedding=TRANSFER_CLASS)
-        told = f"{_short(shedding)} is no strategy of the {EXTENSIBLE} load manager"
+        own = any(shedding.removeprefix(PACKAGE) in has for _, has in CLASSES.values())
+        unless = "" if own or "." not in shedding else f"{UNLESS_ADDED}, "
+        told = f"{unless}{_short(shedding)} is no strategy of the {EXTENSIBLE} load manager"
         instead = f"{TRANSFER} runs instead"
         return replace(runs, culprit=STRATEGY, problem=told, instead=instead)
     if manager != MODULAR:
@@ -218,9 +220,7 @@ def _replaces_placement(version: str) -> bool:
 
 
 def _problem(name: str, value: str, version: str) -> str:
-    """Return why a version cannot load a class in the role that a setting gives it; empty if it
-    can, or if the class is a plug-in.
-    """
+    """Return why a version cannot load a class of Pulsar's in a setting's role; empty if it can."""
     if "." not in value:
         return f"{value} has no package, and Pulsar needs the full class name"
     own, (_, known) = value.removeprefix(PACKAGE), CLASSES[name]
@@ -229,7 +229,8 @@ def _problem(name: str, value: str, version: str) -> str:
     if value == TRANSFER_CLASS and name == STRATEGY:
         return f"{TRANSFER} belongs to the {EXTENSIBLE} load manager"
     if own in known:
-        return f"Pulsar {version} has no {_short(value)}" if _lacks(version, own) else ""
+        absent = f"{UNLESS_ADDED}, Pulsar {version} has no {_short(value)}"
+        return absent if _lacks(version, own) else ""
     if own in NO_ROLE:
         return f"{value} {NO_ROLE[own]}"
     if any(own in classes for _, classes in CLASSES.values()):
@@ -287,8 +288,7 @@ def without_effect(
     """Yield the names of settings without effect, each with the reason.
 
     Unless `defaults` is true, those with their default are left out, except for a weight of heap
-    memory, whose name suggests an effect, and a shedding strategy that the load manager replaces.
-    Without a version, the oldest known release is assumed.
+    memory and a replaced shedding strategy. Without a version, the oldest release is assumed.
     """
     release = nearest_release(version) if version else known_releases()[0]
     runs = what_runs(values, version)

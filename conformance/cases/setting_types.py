@@ -66,6 +66,9 @@ STARTS_NOT = "does not start"
 
 NO_START = f"so bin/pulsar broker {STARTS_NOT}"
 
+UNLESS_ADDED = "unless a jar on the class path holds it"
+"""Condition of what follows from a class that Pulsar lacks; a plug-in's package may be Pulsar's."""
+
 UNKNOWN_EFFECT = "Pulsar reads it as a number, and what it decides by that is not known"
 
 TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
@@ -239,7 +242,7 @@ def no_class(value: str, known: Mapping[str, str]) -> str:
     """Return that Pulsar has no such class; `known` are those that it has, by their short names."""
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
-    return f"Pulsar has no class {value}{said}"
+    return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"
 
 
 def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
