@@ -14,6 +14,9 @@ AN_ANSWER = "an answer"
 ANSWERING = "ANSWER-05"
 """ID of the rule that requires an answer to every legal case."""
 
+OF_EXAMPLE = "worked example "
+"""Prefix of the size of a case that is a worked example, before its ID."""
+
 VerdictWord = Literal[
     "error",
     "fail",
@@ -88,11 +91,19 @@ class Verdict:
         known = self.failure is not None and self.failure.allowed == AN_ANSWER
         return known and self.rule != ANSWERING
 
+    @property
+    def by_example(self) -> bool:
+        """True if only a worked example's answer differs, and no check rejects what was given."""
+        return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
+
     def headline(self, name: str) -> str:
-        """Return who broke the rule; or, for a case without an answer, who failed on or refused it.
+        """Return who broke the rule; or who failed on or refused a case, or answered a worked
+        example differently, and that this counts against the rule.
 
         `name` is the implementation's own name.
         """
+        if self.failure is not None and self.by_example:
+            return f"{name} answers {self.failure.size} differently; counted against {self.rule}"
         if self.failure is None or not self.unanswered:
             return f"{self.rule} violated by {name}"
         how = "refused" if self.failure.answered.startswith("refused") else "failed on"

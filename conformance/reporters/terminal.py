@@ -324,6 +324,11 @@ COUNTED_AGAINST = (
     "such cases, whatever that rule demands:"
 )
 
+DIFFERENT_AS_A_WHOLE = (
+    "The answer as a whole differs from the one worked out by hand, which illustrates this rule. "
+    "No rule's check rejects it, so it is not known to break this rule rather than another one:"
+)
+
 LABELLED = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
 """Indentation of a line of a derivation, with the label if it has one."""
 
@@ -339,6 +344,7 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
     warning = ", a warning as the rule is not a must" if verdict.warns else ""
     lines = [f"{verdict.headline(name)}{warning}"]
     lines += _block(COUNTED_AGAINST, 2) if verdict.unanswered else []
+    lines += _block(DIFFERENT_AS_A_WHOLE, 2) if verdict.by_example else []
     lines += _block(f"{rule.title}.", 2)
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in specs.load().sources_of(rule, verdict.profile)]

@@ -153,6 +153,15 @@ def test_a_wrong_balancer_fails_with_rule_document_and_arithmetic(suites):
     assert 'answered  [{"unload":[]}]' in shown
 
 
+def test_a_failure_says_what_differs_and_shows_traffic_in_each_direction(suites):
+    failures = [one.text for one in suites["WrongTest"].iter("failure")]
+    shown = next(text for text in failures if "\noverload-95-over-85: " in f"\n{text}")
+    as_a_whole = "the answer as a whole differs from this example's; no rule is judged by itself.\n"
+    assert f"\n{as_a_whole}the example illustrates OVERLOAD-02:\nOVERLOAD-02: " in shown
+    traffic = "in 0 B/s, 0 msg/s; out 27000000 B/s, 2700 msg/s\n"
+    assert f"\ntraffic   shop/eu/0x80000000_0xa0000000 shortTermData: {traffic}" in shown
+
+
 @pytest.mark.parametrize("name", ["StrategyTest", "LaterTest"])
 def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
     """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as the run of its classes says: heap memory."""

@@ -61,6 +61,19 @@ def test_an_example_answered_otherwise_is_told_in_json_and_can_be_run_again(exam
     assert main(["run", *words, "--examples", "1", "--out", "out"]) == 0
 
 
+def test_an_example_answered_otherwise_is_not_said_to_violate_its_rule():
+    failure = failure_of(WIDEST, [{"unload": []}])
+    rule = specs.load().rules[WIDEST.rules[-1]]
+    told = format_failure(
+        rule, Verdict(rule.id, "mine", PROFILE, "must", "fail", failure=failure), "mine 1"
+    )
+    first, *rest = told.splitlines()
+    example = f"worked example {WIDEST.id}"
+    assert first == f"mine 1 answers {example} differently; counted against {rule.id}"
+    assert "No rule's check rejects it" in " ".join(" ".join(rest).split())
+    assert "violated" not in told
+
+
 @pytest.mark.parametrize(
     ("started", "session", "begins"),
     [

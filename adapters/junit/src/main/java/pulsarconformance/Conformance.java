@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -129,7 +130,7 @@ public final class Conformance {
 
     /**
      * Returns a test for each example, named after its ID; a failure shows the ID, the title, the readings that it
-     * rests on, the rules, the arithmetic, the allowed answers and a command that explains it.
+     * rests on, the rules that it illustrates, the arithmetic, the allowed answers and a command that explains it.
      *
      * @throws IllegalArgumentException if the documents contradict a reading, or no example is left
      */
@@ -250,6 +251,9 @@ public final class Conformance {
 
     private String explained(JsonNode example, JsonNode answers) {
         StringBuilder text = new StringBuilder(headed(example));
+        String names = stream(example.get("rules")).map(JsonNode::asText).collect(Collectors.joining(", "));
+        text.append("the answer as a whole differs from this example's; no rule is judged by itself.\n")
+                .append("the example illustrates ").append(names).append(":\n");
         JsonNode rules = file("/rules.json");
         for (JsonNode id : example.get("rules")) {
             JsonNode rule = rules.get(id.asText());
@@ -264,7 +268,33 @@ public final class Conformance {
         if (allowed.size() > SHOWN) {
             text.append("          or one of ").append(allowed.size() - SHOWN).append(" more\n");
         }
-        return text.append("answered  ").append(answers).append('\n').append(command(example)).toString();
+        text.append("answered  ").append(answers).append('\n');
+        differing(allowed.get(0), answers).forEach(bundle -> traffic(example, bundle).forEach(text::append));
+        return text.append(command(example)).toString();
+    }
+
+    /** The first bundles that are unloaded in one of two lists of answers alone. */
+    private static Stream<String> differing(JsonNode allowed, JsonNode given) {
+        Set<String> one = new TreeSet<>(allowed.findValuesAsText("bundle"));
+        Set<String> other = new TreeSet<>(given.findValuesAsText("bundle"));
+        return Stream.concat(one.stream(), other.stream()).distinct()
+                .filter(bundle -> one.contains(bundle) != other.contains(bundle)).limit(SHOWN);
+    }
+
+    /** Lines with the traffic of a bundle in the example's cases, in and out apart. */
+    private static Stream<String> traffic(JsonNode example, String bundle) {
+        return stream(example.get("questions")).map(one -> one.at("/case/bundles").path(bundle))
+                .flatMap(data -> data.properties().stream())
+                .filter(window -> window.getValue().has("msgThroughputIn")
+                        || window.getValue().has("msgThroughputOut"))
+                .map(window -> "traffic   " + bundle + ' ' + window.getKey()
+                        + ": in " + rates(window.getValue(), "In") + "; out " + rates(window.getValue(), "Out") + '\n')
+                .distinct();
+    }
+
+    private static String rates(JsonNode average, String direction) {
+        return average.path("msgThroughput" + direction).asText("0") + " B/s, "
+                + average.path("msgRate" + direction).asText("0") + " msg/s";
     }
 
     /** True if an answer is allowed, regardless of free text, order and rounding. */
