@@ -6,21 +6,28 @@ Rules are not judged; declared readings are verified.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import aimed
 from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import (
+    Disagreeing,
     Domains,
     Evidence,
     common_alternatives,
+    disagreeing_trials,
     narrow,
     without_broken_rules,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.readings import documented_readings, evidence_of
+from pulsar_conformance.conformance.engine.readings import (
+    describe_mixed,
+    documented_readings,
+    evidence_of,
+)
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.reports.table import LACKING
@@ -37,6 +44,8 @@ class Finding:
     found: str
     """An alternative, or `none`, `mixed` or `undecided`."""
     why: str = ""
+    disagreeing: Disagreeing = ()
+    """Two trials that show a reading to be `mixed`."""
 
     @property
     def fails(self) -> bool:
@@ -94,10 +103,12 @@ def _finding(
             return Finding(reading, says, "none", one.complaint)
     left = common_alternatives(reading, sound, every)
     if not left:
-        return Finding(reading, says, "mixed", "some cases show one alternative, some another")
+        two = disagreeing_trials(reading, sound, every)
+        return Finding(reading, says, "mixed", disagreeing=two)
     if len(left) > 1:
         return Finding(reading, says, "undecided", " or ".join(left))
-    return Finding(reading, says, *left)
+    [value] = left
+    return Finding(reading, says, value)
 
 
 def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> str:
@@ -136,9 +147,18 @@ def print_characterization(plan: Plan) -> int:
                 findings = characterize(implementation, plan.seed)
             finally:
                 implementation.close()
+            findings = [_explained(one, profile, plan.root) for one in findings]
             _print(f"{implementation.name}, asked for {profile}", findings)
             failed = failed or any(finding.fails for finding in findings)
     return int(failed)
+
+
+def _explained(finding: Finding, profile: str, root: Path) -> Finding:
+    """Return a finding with the reason why it is mixed, if it is; its cases are saved."""
+    if finding.found != "mixed":
+        return finding
+    why = describe_mixed(finding.reading, finding.disagreeing, profile, root)
+    return replace(finding, why=why)
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from pulsar_conformance import specs
@@ -16,7 +17,7 @@ from pulsar_conformance.conformance.common.check import (
     Violated,
 )
 from pulsar_conformance.conformance.common.events import AN_ANSWER
-from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial
+from pulsar_conformance.conformance.common.trial import Exchange, Json, Question, Trial, canonical
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.context import WithoutAnswer
 
@@ -368,4 +369,22 @@ def common_alternatives(
         value
         for value in domains[reading]
         if all(one.allows({**domains, reading: [value]}) for one in trials)
+    )
+
+
+Disagreeing = Sequence[tuple[Trial, tuple[str, ...]]]
+"""Trials without a common alternative of a reading, each with those that its answers allow."""
+
+
+def disagreeing_trials(reading: str, evidence: Iterable[Evidence], domains: Domains) -> Disagreeing:
+    """Return the smallest two trials that allow no common alternative of a reading.
+
+    If no two do so, the result is empty.
+    """
+    smallest = sorted(evidence, key=lambda one: len(canonical(one.trial.as_json())))
+    shown = [(one.trial, common_alternatives(reading, [one], domains)) for one in smallest]
+    decided = [(trial, values) for trial, values in shown if values]
+    return next(
+        ((one, other) for one, other in combinations(decided, 2) if not {*one[1]} & {*other[1]}),
+        (),
     )

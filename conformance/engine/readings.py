@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from pulsar_conformance import specs
+from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import (
     Choices,
+    Disagreeing,
     Domains,
     Evidence,
     RuleEvaluator,
     common_alternatives,
+    disagreeing_trials,
     narrow,
     without_broken_rules,
 )
@@ -46,6 +50,8 @@ class ResolvedReadings:
     domains: Domains
     """The alternatives that remain possible for each reading; the first one is in force."""
     how: Mapping[str, How] = field(default_factory=dict)
+    disagreeing: Mapping[str, Disagreeing] = field(default_factory=dict)
+    """Two trials for each reading that is mixed, if two show it."""
 
     @property
     def chosen(self) -> Readings:
@@ -161,13 +167,32 @@ def find_readings(
     )
     domains = narrow(evidence, before.domains)
     how = dict(before.how)
+    disagreeing = {}
     for name in before.open:
-        left = common_alternatives(name, evidence[name], {**domains, name: before.domains[name]})
+        possible = {**domains, name: before.domains[name]}
+        left = common_alternatives(name, evidence[name], possible)
         if len(left) == 1 and evidence[name]:
             how[name] = "found"
         elif not left:
             how[name] = "mixed"
-    return ResolvedReadings(before.profile, domains, how)
+            disagreeing[name] = disagreeing_trials(name, evidence[name], possible)
+    return ResolvedReadings(before.profile, domains, how, disagreeing)
+
+
+def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:
+    """Return which two cases show that a reading is mixed, and how to judge by one alternative.
+
+    The cases are saved below `root`.
+    """
+    cases = (
+        f"{' or '.join(values)} in {saved.save(trial, root, {'profile': profile}).as_posix()}"
+        for trial, values in disagreeing
+    )
+    shows = f"it follows {' but '.join(cases)}" if disagreeing else "no two cases show it alone"
+    options = (
+        f"--reading {reading}={value}" for value in specs.load().open_values(profile, reading)
+    )
+    return f"{shows}; to judge it by the one that is meant, give {' or '.join(options)}"
 
 
 @cache

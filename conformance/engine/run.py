@@ -33,6 +33,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
     ResolvedReadings,
     before_asking,
+    describe_mixed,
     find_readings,
 )
 from pulsar_conformance.conformance.engine.report import verdict_of, with_deviation
@@ -68,6 +69,7 @@ class Run:
         self._reached: Implementation | AdapterError | None = None
         self._asked: AskedTrials | None = None
         self._judged: JudgedRun | None = None
+        self._mixed: list[str] = []
         self._verdicts: dict[str, Verdict] = {}
 
     def prepare(self) -> AskedTrials:
@@ -93,6 +95,12 @@ class Run:
                 self._notify(ReadingFound(self.name, name, judged.resolved.chosen[name], how))
             findings = attribute(rules, trials, outcomes, judged)
             self._judged = JudgedRun(judged, findings, answered.errors)
+            self._mixed = [
+                f"{self.name}, {self.profile}, is mixed about {name}: "
+                + describe_mixed(name, trials, self.profile, self.plan.root)
+                for name, trials in judged.resolved.disagreeing.items()
+                if judged.resolved.how[name] == "mixed"
+            ]
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
@@ -162,8 +170,9 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """The implementation's remarks about how it has worked so far."""
-        return self._reached.notes() if isinstance(self._reached, Implementation) else []
+        """The implementation's remarks about how it has worked so far, and its mixed readings."""
+        remarks = self._reached.notes() if isinstance(self._reached, Implementation) else []
+        return [*remarks, *self._mixed]
 
     def close(self) -> None:
         """Stop asking and close the connection."""

@@ -1,5 +1,6 @@
 """Whatever readings an implementation follows, they are found out from its answers alone."""
 
+import re
 from dataclasses import replace
 from random import Random
 
@@ -233,6 +234,21 @@ class Stubborn(Silent):
 def test_who_follows_now_one_and_now_the_other_is_mixed(connected):
     finding = found_of(connected(Wavering({})))["overload-trigger"]
     assert (finding.found, finding.fails) == ("mixed", True)
+    assert {value for _, values in finding.disagreeing for value in values} == {
+        "exceeds",
+        "reaches",
+    }
+
+
+def test_what_is_mixed_is_told_by_two_cases(connected, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    connected(Wavering({}))
+    assert main(["run", "--adapter", "reference", "--characterize"]) == 1
+    [told] = [one for one in capsys.readouterr().out.splitlines() if "FAIL: overload-tr" in one]
+    files = re.findall(r"\S+\.json", told)
+    assert len(files) == 2
+    assert all((tmp_path / one).is_file() for one in files)
+    assert "give --reading overload-trigger=exceeds or --reading" in told
 
 
 def test_who_follows_none_is_told_which_rule_is_broken(connected):

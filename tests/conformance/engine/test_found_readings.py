@@ -1,6 +1,7 @@
 """Undeclared readings are found from the answers, in the run that judges them."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -235,6 +236,23 @@ def test_two_alternatives_mixed_fail_and_the_reading_is_named(name, judged):
     failures = [one.failure for one in verdicts if one.verdict == "fail"]
     assert any(any(name in one for one in failure.readings) for failure in failures)
     assert all(Path(failure.case_file).suffix == ".json" for failure in failures)
+
+
+def test_a_mixed_reading_is_shown_by_two_cases_and_says_how_to_pin_it(judged, tmp_path):
+    profile, name, word = "documented-3.0", "overload-trigger", MIXED["overload-trigger"][1]
+    run, _ = judged(Wavering(profile, name, "reaches", word), profile, name)
+    assert run.readings.how[name] == "mixed"
+    [note] = [one for one in run.notes if f"is mixed about {name}: " in one]
+    shows = dict(re.findall(r"(\w+) in (\.conformance/cases/shed\.\w+/\w+\.json)", note))
+    assert set(shows) == {"exceeds", "reaches"}
+    assert word in json.dumps(json.loads((tmp_path / shows["reaches"]).read_text()))
+    assert word not in json.dumps(json.loads((tmp_path / shows["exceeds"]).read_text()))
+    assert note.endswith(f"; to judge it by the one that is meant, give {PIN}")
+    run, _ = judged(Wavering(profile, name, "reaches", word), profile, name, [f"{name}=exceeds"])
+    assert not any("mixed" in one for one in run.notes)
+
+
+PIN = "--reading overload-trigger=exceeds or --reading overload-trigger=reaches"
 
 
 def test_hello_names_every_reading_by_which_an_implementation_is_judged(monkeypatch, tmp_path):
