@@ -29,11 +29,8 @@ BREAKING = ("fail", "warning", "known_deviation")
 
 KEPT = ("pass", "unexpected_pass")
 
-FEW = 3
-"""Maximum number of rules with the same reason that are listed by name."""
-
 NAMED = 5
-"""Maximum number of broken rules that the result names."""
+"""Maximum number of rules that a line names."""
 
 WIDEST = 24
 """Width above which a name, such as that of an unreachable adapter, is wrapped."""
@@ -299,8 +296,7 @@ def _other_verdicts(
         apart = line["rule"] if word == "known_deviation" else ""
         groups[by, word, _reason(line), apart].append(line["rule"])
     for (by, word, why, _), rules in groups.items():
-        listed = ", ".join(rules) if len(rules) <= FEW else f"{len(rules)} rules"
-        yield from paragraph(f"  {WORDS[word]}: {listed} ({by}): {why}", 4, "")
+        yield from paragraph(f"  {WORDS[word]}: {_few(rules)} ({by}): {why}", 4, "")
 
 
 def _reason(line: Line) -> str:

@@ -126,10 +126,14 @@ def test_what_is_no_pass_has_a_line_with_its_reason():
     assert found[-3:] == [
         "  FAIL: SHED-01 (mine): .conformance/cases/shed.select/ab.json",
         "  deviation: SHED-02 (mine): next release (https://example.org/1)",
-        "  error: 4 rules (mine): gone",
+        "  error: USAGE-01, USAGE-02, USAGE-03, USAGE-04 (mine): gone",
     ]
+    verdicts += [verdict(f"USAGE-1{n}", "mine", word="error", why="gone") for n in range(3)]
     found = table.verdict_tables(stream(["mine"], ["documented-3.0", "documented-2.10"], verdicts))
-    assert found[-1] == "  error: 4 rules (mine, documented-3.0): gone"
+    assert " ".join(map(str.strip, found[-2:])) == (
+        "error: USAGE-01, USAGE-02, USAGE-03, USAGE-04, USAGE-10 and 2 more (mine, "
+        "documented-3.0): gone"
+    )
 
 
 def lacking(rule, name, what):
