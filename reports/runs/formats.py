@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
 from pulsar_conformance.reports.runs.making import BROKEN, Report
 from pulsar_conformance.reports.table import WORDS, broken_rules_text, word_of
-from pulsar_conformance.specs.text import printable
+from pulsar_conformance.specs.text import cut, printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
@@ -19,6 +20,10 @@ PIXELS = 6.6
 PADDING = 10
 BAD = ("error", "fail", "unexpected_pass", "unexercised")
 """Verdicts that count as failures in JUnit XML."""
+SKIPPED = {"not_applicable": "not applicable", "warning": "warning"}
+"""Words for verdicts in JUnit XML, where they differ from those in tables."""
+LONGEST = 120
+"""Maximum number of characters of an answer in a message of JUnit XML."""
 
 
 def message(report: Report) -> str:
@@ -99,18 +104,27 @@ def junit(report: Report) -> str:
         elif line["verdict"] in BAD and word_of(line) != "warning":
             counts["failures"] += 1
             ElementTree.SubElement(
-                case, "failure", message=_first(line["why"])
+                case, "failure", message=_first(line["why"]) or _answered(line["failure"])
             ).text = _failure_text(line)
         elif line["verdict"] != "pass":
             counts["skipped"] += 1
-            said = f"{WORDS[word_of(line)]}: {line['why']}"
-            ElementTree.SubElement(case, "skipped", message=_first(said))
+            why = _first(line["why"]) or _answered(line["failure"])
+            said = f"{SKIPPED.get(word_of(line), WORDS[word_of(line)])}: {why}"
+            ElementTree.SubElement(case, "skipped", message=said.removesuffix(": "))
     suite.attrib.update({kind: str(count) for kind, count in counts.items()})
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML cannot contain the rest
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _answered(failure: Mapping[str, str] | None) -> str:
+    """Return what a failure allows and what was answered, each cut; empty without a failure."""
+    if failure is None:
+        return ""
+    allowed, answered = (cut(_first(failure[name]), LONGEST) for name in ("allowed", "answered"))
+    return f"allowed {allowed}; answered {answered}"
 
 
 def _failure_text(line: Report) -> str:

@@ -296,6 +296,10 @@ def test_junit_has_a_case_a_rule(report, tmp_path, capsys):
     assert len(suite.findall("testcase")) == int(suite.get("tests")) == len(report["verdicts"])
     [failed] = suite.findall("testcase/failure")
     assert "answered  4" in failed.text
+    assert failed.get("message") == "allowed <= 3; answered 4"
+    said = [one.get("message") for one in suite.findall("testcase/skipped")]
+    assert {one.partition(": ")[0] for one in said} == {"not applicable"}
+    assert all(one.partition(": ")[2] for one in said)
     assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
     assert int(suite.get("skipped")) == report["summary"]["not_applicable"]
 
