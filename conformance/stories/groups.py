@@ -14,7 +14,12 @@ from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_stories import StoryDraft
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
 from pulsar_conformance.conformance.stories.world import Moment, space_of
+from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
+from pulsar_conformance.reference.story.timers import REPORT_INTERVAL
+
+CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
+"""Events after which another broker may be the leader."""
 
 Domains = Mapping[str, tuple[str, ...]]
 """The brokers of each domain."""
@@ -73,6 +78,8 @@ def _spread(
     fresh = not courses.topics_of(scene.before, space)
     if group is None or not fresh or not all(course.whole(one, scene) for one in alike):
         return None
+    if not _leader_knows(course, scene):
+        return None
     owned: dict[str, list[str]] = {}
     for one in dict.fromkeys(map(space_of, scene.before.topics)):
         for owner in courses.owners_of(scene.then.owners, scene.before, one):
@@ -82,6 +89,22 @@ def _spread(
         course.story.readings["domain-counts"],
     )  # fmt: skip
     return None if spread.mixed or not _none_overloaded(scene, moment) else spread
+
+
+def _leader_knows(course: Course, scene: Scene) -> bool:
+    """True if the leader has assigned all bundles itself, or brokers have reported since it leads.
+
+    No document says what a new leader knows of its predecessor's last assignments.
+    """
+    known, since = True, exact(0)
+    for before in course.scenes[: scene.after.place - 1]:
+        if before.kind in CHANGES_OF_LEADERS and any(before.then.owners.values()):
+            known, since = False, exact(0)
+        elif before.kind == "tick":
+            since += exact(before.about["minutes"])
+            reported = before.after.is_known(REPORT_INTERVAL)
+            known |= reported and since > before.after.settings().number(REPORT_INTERVAL)
+    return known
 
 
 def _none_overloaded(scene: Scene, moment: Moment) -> bool:
