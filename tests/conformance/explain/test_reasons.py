@@ -39,12 +39,23 @@ def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, bounda
 
 
 def test_no_messages_are_less_than_the_single_one_as_which_they_count(explain):
-    """UniformLoadShedder of 3.0.7, lines 103-110: (0 - 1) * 100 / 1."""
+    """UniformLoadShedder of 3.0.7, lines 103-110: (0.2 - 1) * 100 / 1."""
+    brokers = {"b0": usage(40) | {"bundles": BUNDLES, "msgRateIn": 0.2}, "b1": usage(10)}
+    case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
+    case |= {"settings": {}, "recentlyUnloaded": {}}
+    _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
+    assert "80 % less: not over 50" in " ".join(out.split())
+
+
+def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
+    """UniformLoadShedder of 3.0.7, lines 85-98: one of two equal brokers is both."""
     brokers = {"b0": usage(40) | {"bundles": BUNDLES}, "b1": usage(10)}
     case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
     case |= {"settings": {}, "recentlyUnloaded": {}}
     _, out, _ = explain({"ask": "shed.select", "case": case}, "--judge-by", "released-3.0")
-    assert "0 msg/s, 100 % less: not over 50" in " ".join(out.split())
+    assert "as which no traffic counts, is both the least and the most loaded" in " ".join(
+        out.split()
+    )
 
 
 def test_the_smallest_amount_to_unload_is_told_with_the_sum(explain):
