@@ -119,6 +119,8 @@ class DeviationReplay:
     """A case of a known deviation, and the command that asks it again."""
 
     case: str
+    explanation: str
+    """The command that explains it by the judged documents."""
     command: str
     rule: str
     """The rule that the command fails: the deviation's own, unless that rule is about other cases,
@@ -168,7 +170,9 @@ class Listed:
         if first and self.entry.get("answers", "").startswith("failed:"):
             rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
         chosen = ["--rules", rule] if rule == self.entry["rule"] else []
-        return DeviationReplay(case, shlex.join([*words, *chosen, "--replay", case]), rule)
+        explained = ["pulsar-conformance", "explain", case, "--judge-by", profile]
+        replayed = [*words, *chosen, "--replay", case]
+        return DeviationReplay(case, shlex.join(explained), shlex.join(replayed), rule)
 
 
 def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:

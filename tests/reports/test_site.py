@@ -118,6 +118,10 @@ def test_the_command_of_a_deviation_chooses_its_rule_or_the_page_names_another(p
             rule = one.entry["rule"]
             for replay in one.replays:
                 assert replay.command in text
+                assert replay.explanation in text
+                judged = replay.command.partition("--judge-by ")[2].partition(" ")[0]
+                documents = judged or releases()[re.search(r"\d.*", file)[0]].documents
+                assert replay.explanation.endswith(f"{replay.case} --judge-by {documents}")
                 if replay.rule == rule:
                     assert f"--rules {rule} --replay {replay.case}" in replay.command
                 else:
