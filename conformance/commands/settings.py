@@ -195,6 +195,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
         later_releases,
+        new_settings,
         release_compared,
         short_value,
         target_of,
@@ -241,12 +242,12 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if (to or changes) and (note := caveat(new) if new else ""):
         yield note, []
     if changes:
-        which = ", the next known release" if not to else ""
-        if not to and new not in later:
-            which = f", of which {later[-1]} is known"
+        known = f", of which {later[-1]} is known" if later and new not in later else ""
+        which = "" if to else known or ", the next known release"
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
         yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
+    yield from new_settings(found, new) if to else ()
     old = nearest_profile(found.version).partition("-")[2] if found.older else release
     newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
     if to and release_line(old) != release_line(newest):

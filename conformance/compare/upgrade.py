@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import MODULAR, STOPPED
+from pulsar_conformance.conformance.cases.effects import KINDS, MODULAR, STOPPED
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -189,6 +189,32 @@ def _changes_of_settings(
             yield f"{name}: it becomes deprecated"
         elif before is None is not after and not setting.is_in(release_compared(upgraded)):
             yield f"{name}: new in Pulsar {setting.since}, {short_value(after)} by default"
+
+
+def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield a title and the settings that a new version adds and that have an effect there with
+    their defaults; nothing without any, or if it is not known which load manager runs.
+    """
+    upgraded = replace(found, version=new)
+    known = upgraded.running().manager in KINDS or upgraded.corrected()
+    if known and (added := list(_new_settings(found, upgraded))):
+        yield f"new with Pulsar {new}, and in effect with these defaults", added
+
+
+def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
+    """Yield each of the new settings with its default, and with its meaning, if documents have one.
+
+    A new name of a former setting is none, and a setting of the file is a change of its own.
+    """
+    given = {*found.values, *(one.name for one in found.unused)}
+    for name, setting in broker_settings().items():
+        default, new = default_for(upgraded, name), has_setting(setting, upgraded.version)
+        added = new and not has_setting(setting, found.version)
+        listed = setting.is_in(release_compared(upgraded)) and name not in given
+        if added and listed and not setting.replaces and not _why_off(upgraded, name, default):
+            documented = load().settings.get(name)
+            meaning = f": {documented.meaning}" if documented else ""
+            yield f"{name} = {short_value(default)}{meaning}"
 
 
 def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:

@@ -301,3 +301,43 @@ def test_a_difference_of_transfer_shedder_is_a_change_where_it_runs(changes):
     share = "a broker is underloaded below a share of the busiest broker's traffic"
     assert f"{share} (apache/pulsar#22321); until then, a broker is underloaded only below" in told
     assert "22321" not in changes({"loadBalancerEnabled": "true"}, "3.0.4", "3.0.5")[1]
+
+
+NEW = "new with Pulsar 4.2.4, and in effect with these defaults"
+
+
+@pytest.mark.parametrize(
+    ("settings", "release", "added", "left_out"),
+    [
+        ({}, "2.10.5", "lowerBoundarySheddingEnabled = false: Whether", "maxUnloadPercentage"),
+        ({}, "3.0.7", "loadBalancerOverrideBrokerNics = empty", "lowerBoundarySheddingEnabled"),
+        (
+            {"loadManagerClassName": f"{PACKAGE}extensions.ExtensibleLoadManagerImpl"},
+            "3.0.7",
+            "loadBalancerMultiPhaseBundleUnload = true",
+            "loadBalancerBandwidthInResourceWeight",
+        ),
+        ({"loadBalancerOverrideBrokerNics": "eth0"}, "3.0.7", "topicBundle", "OverrideBrokerNics"),
+    ],
+)
+def test_settings_that_a_release_adds_are_listed_if_they_count(
+    tmp_path, capsys, settings, release, added, left_out
+):
+    conf = tmp_path / "broker.conf"
+    lines = {"loadBalancerEnabled": "true", **settings}
+    conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), "utf-8")
+    main(["settings", str(conf), "--release", release, "--to", "4.2.4"])
+    parts = capsys.readouterr().out.split("\n\n")
+    [block] = [" ".join(one.split()) for one in parts if one.startswith(NEW)]
+    assert added in block
+    assert left_out not in block
+
+
+@pytest.mark.parametrize(
+    "line", [f"{SHEDDING}={PACKAGE}impl.Qqq", "loadManagerClassName=com.acme.Balancer"]
+)
+def test_no_new_settings_are_listed_if_it_is_not_known_what_runs(tmp_path, capsys, line):
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"{line}\n", "utf-8")
+    main(["settings", str(conf), "--release", "3.0.7", "--to", "4.2.4"])
+    assert NEW not in capsys.readouterr().out
