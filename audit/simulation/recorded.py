@@ -59,6 +59,7 @@ class _History:
     cycles: list[datetime] = field(default_factory=list)
     acts: list[tuple[datetime, Json]] = field(default_factory=list)
     damaged: int = 0
+    versions: set[str] = field(default_factory=set)
 
     def add(self, record: Json) -> None:
         """Add a record, unless it belongs to another cluster."""
@@ -73,6 +74,7 @@ class _History:
                 self.damaged += 1
             else:
                 self.reports[str(record.get("broker"))].append((at, said))
+                self.versions.add(str(record["report"].get("brokerVersionString") or ""))
         elif kind == "settings":
             given = record.get("settings")
             known = given if isinstance(given, dict) else {}
@@ -96,6 +98,9 @@ def recorded_world(path: Path) -> SimulatedWorld:
     if not history.reports:
         raise BadWorld(f"--history {path}: it contains no load reports; give another history")
     world = _by_cycle(history) if history.cycles else _by_report(history)
+    world = replace(
+        world, version=next(iter(history.versions)) if len(history.versions) == 1 else ""
+    )
     missing = f"{counted(history.damaged, 'report')} cannot be read and are left out"
     return replace(world, notes=(*world.notes, missing)) if history.damaged else world
 

@@ -33,6 +33,7 @@ from pulsar_conformance.conformance.explain.running import check_case
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.errors import similar_file
+from pulsar_conformance.specs.judged import caveat, judged_version, nearest_profile
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -66,12 +67,24 @@ def read_start(args: argparse.Namespace) -> Start:
         world, profile = reported_world(args)
         worlds = [world]
     elif args.history:
-        worlds = [recorded_world(args.history)]
+        world = recorded_world(args.history)
+        profile = nearest_profile(world.version) if world.version else None
+        worlds = [_as_recorded(world) if profile and args.profile is None else world]
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
     chosen = args.strategy or strategy_set(given_settings(args.setting))
     return Start(worlds, chosen or _common_strategy(worlds), profile)
+
+
+def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
+    """Return a recorded world in which brokers decide as the version that their reports name."""
+    judged, profile = judged_version(world.version), nearest_profile(world.version)
+    told = filter(
+        None, (f"Pulsar {world.version} is simulated by {profile}", caveat(world.version))
+    )
+    ways = judged.ways if judged else {}
+    return replace(world, ways=ways, notes=(*world.notes, *told))
 
 
 def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:

@@ -108,6 +108,8 @@ class SimulatedWorld:
     """The broker to which a bundle was assigned last before a recorded cycle, by both."""
     ways: Mapping[str, str] = field(default_factory=dict)
     """Ways in which the version of a real cluster differs from its profile."""
+    version: str = ""
+    """The version that the reports of a history name, if all name the same."""
 
     @property
     def is_constant(self) -> bool:

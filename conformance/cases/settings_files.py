@@ -61,6 +61,9 @@ even if all its settings of load balancing have their defaults.
 
 NOTHING_READ = SettingsRead({}, {})
 
+OF_REPORTS = {"webServiceUrl", "lastStats", "systemResourceUsage"}
+"""Fields of load reports, and of no configuration."""
+
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
     "or the YAML of Helm values, docker-compose or an operator"
@@ -258,6 +261,8 @@ def _of_json(file: Path, text: str) -> Iterator[Entry]:
     except NotJSON as error:
         template = TEMPLATE if text.lstrip().startswith("{{") else ""
         raise BadSetting(f"{file}: it {error}{template}") from None
+    if isinstance(written, dict) and written.keys() & OF_REPORTS:
+        raise BadSetting(f"{file}: it is a load report, and has no settings; {FORMS}")
     return _of_object(str(file), written)
 
 

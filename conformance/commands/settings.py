@@ -198,6 +198,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         new_settings,
         release_compared,
         short_value,
+        substituted,
         target_of,
     )
     from pulsar_conformance.specs.broker import release_line
@@ -231,16 +232,15 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if odd:
         yield "out of range", odd
     without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
-    manager = found.running().manager
-    if plugged := manager not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
-        yield f"{manager} is no class of Pulsar's: {WHAT_IT_READS}", []
+    if plugged := (name := found.running().manager) not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
+        yield f"{name} is no class of Pulsar's: {WHAT_IT_READS}", []
     if without or not (stops or plugged):
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new))
-    if (to or changes) and (note := caveat(new) if new else ""):
-        yield note, []
+    told = (substituted(to, new), new and caveat(new)) if to or changes else ()
+    yield from ((note, []) for note in told if note)
     if changes:
         known = f", of which {later[-1]} is known" if later and new not in later else ""
         which = "" if to else known or ", the next known release"

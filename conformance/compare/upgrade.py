@@ -14,6 +14,7 @@ from pulsar_conformance.specs.broker import (
     is_older,
     known_releases,
     nearest_release,
+    release_line,
 )
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import (
@@ -81,6 +82,13 @@ def target_of(later: tuple[str, ...], to: str | None) -> str:
     if to and (to.count(".") > 1 or not later):
         return to
     return later[-1].partition("-")[0] if later else ""
+
+
+def substituted(to: str | None, new: str) -> str:
+    """Return a note that another version is compared than was asked for; usually empty."""
+    if not to or not new or release_line(to) == release_line(new):
+        return ""
+    return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
 
 
 def changes_with(found: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:

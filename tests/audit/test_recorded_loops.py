@@ -113,6 +113,15 @@ def test_the_command_says_how_far_the_simulation_is_as_recorded(capsys):
     assert "simulated nothing" in out
 
 
+@pytest.mark.parametrize("words", [[], ["--profile", "documented-3.0"]])
+def test_a_history_is_simulated_by_the_release_that_its_reports_name(capsys, words):
+    asked = ["simulate", "--history", str(loop_file("ThresholdShedder")), "--cycles", "22"]
+    assert main([*asked, *words]) == 0
+    out, err = capsys.readouterr()
+    assert ("all as recorded" in out) is (not words)
+    assert (f"simulated by {RELEASE}" in " ".join(err.split())) is (not words)
+
+
 BUNDLE = "shop/eu/0x00000000_0xffffffff"
 
 

@@ -5,8 +5,10 @@ pulsar-broker 2.4.2 to 4.0.6.
 """
 
 import json
+from pathlib import Path
 
 import pytest
+from pulsar_conformance import fixtures
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.judged import nearest_profile, ways_of_version
@@ -147,3 +149,22 @@ def test_a_file_of_one_empty_setting_has_one(told):
     status, out = told({"loadBalancerOverrideBrokerNicSpeedGbps": ""}, "--release", "4.2.4")
     assert status == 0
     assert "nothing that is set is in force" in out
+
+
+@pytest.mark.parametrize(("to", "compared"), [("4.9", "4.2.4"), ("6.0", "5.0.0")])
+def test_a_version_that_is_not_known_is_not_compared_in_silence(told, to, compared):
+    _, out = told(PLAIN, "--release", "4.0.7", "--to", to)
+    assert f"Pulsar {to} is not known: {compared} is compared" in out
+
+
+@pytest.mark.parametrize("to", ["4.2", "4.2.4", "5.0"])
+def test_a_known_version_is_compared_without_a_note(told, to):
+    _, out = told(PLAIN, "--release", "4.0.7", "--to", to)
+    assert "is not known" not in out
+
+
+@pytest.mark.parametrize("kind", ["modular", "simple"])
+def test_a_load_report_is_no_settings_file(capsys, kind):
+    report = Path(fixtures.__file__).parent / "reports" / "three-brokers" / kind / "broker-1.json"
+    assert main(["settings", str(report)]) == 2
+    assert "it is a load report" in " ".join(capsys.readouterr().err.split())
