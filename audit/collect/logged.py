@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from pulsar_conformance.audit.collect.sources import TIME_ONLY, BadSource, Imported, time_of
+from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.audit.collect.sources import (
+    TIME_ONLY,
+    BadSource,
+    Imported,
+    Json,
+    time_of,
+)
 from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
 
 
@@ -49,7 +57,11 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add the records in a log. Errors: `BadSource` if it has no line of a load balancer."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
+    history, broken = False, 0
     for number, line in enumerate(lines, 1):
+        record = _record(line)
+        history |= record is not None and {"kind", "at"} <= record.keys()
+        broken = broken or (number if record is None and line.strip() else 0)
         message, attributes = parsed_line(line)
         unload = _bundle_and_broker(UNLOADING, message, attributes)
         elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
@@ -81,11 +93,22 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
         settings = read_logged_line(f"{file}:{number}", message)
         if settings:
             found.records.append((at, {"kind": "settings", "settings": settings}))
+    if history and broken:
+        problem = "this line of a history isn't a JSON object; leave it out, as audit --input does"
+        raise BadSource(f"{file}:{broken}: {problem}")
     if len(found.records) + len(found.logged) == known:
         raise BadSource(f"{file}: it has no load report, no metric and no line of a load balancer")
     if split:
         found.notes.append(f"{file}: {split} splits, whose parts no log names, are left out")
     found.kinds.add("log")
+
+
+def _record(line: str) -> Json | None:
+    """Return the JSON object in a line; None if it is none."""
+    document = None
+    with suppress(NotJSON):
+        document = parse_line(line.encode()) if line.lstrip().startswith("{") else None
+    return document if isinstance(document, dict) else None
 
 
 def _bundle_and_broker(
