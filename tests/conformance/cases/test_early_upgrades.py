@@ -168,3 +168,24 @@ def test_a_load_report_is_no_settings_file(capsys, kind):
     report = Path(fixtures.__file__).parent / "reports" / "three-brokers" / kind / "broker-1.json"
     assert main(["settings", str(report)]) == 2
     assert "it is a load report" in " ".join(capsys.readouterr().err.split())
+
+
+# ThresholdShedder, TopicCountEquallyDivideBundleSplitAlgorithm, splitBundles and NamespacesBase in
+# the sources of 2.6.0, 2.6.4, 2.7.0 and 2.7.5; 2.4.2 and 2.5.2 have neither class.
+@pytest.mark.parametrize("version", ["2.6.0", "2.6.4", "2.7.2", "2.7.5"])
+def test_versions_2_6_and_2_7_shed_and_split_as_their_sources_do(told, version):
+    ways = ways_of_version(version)
+    assert (ways["threshold-amount"], ways["threshold-least"]) == ("over-limit", "setting")
+    assert (ways["first-usage"], ways["only-bundle"]) == ("from-zero", "stays")
+    assert (ways["lower-boundary-relief"], ways["split-algorithms"]) == ("none", "named")
+    assert (ways["topic-halves"], ways["cut-at-edge"]) == ("rounded-down", "refused")
+    assert (ways["few-topics-halved"], ways["default-positions"]) == ("range", "range")
+    assert ways["unsupported-algorithm"] == "refused"
+    _, out = told(PLAIN, "--release", version, "--all")
+    assert "By range, since there is no other" not in out
+    assert "Nothing, since there is no lower boundary" in out
+
+
+@pytest.mark.parametrize("version", ["2.4.2", "2.5.2"])
+def test_versions_before_2_6_split_by_range(version):
+    assert ways_of_version(version)["split-algorithms"] == "range"
