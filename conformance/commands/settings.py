@@ -194,11 +194,11 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     from pulsar_conformance.conformance.cases.effects import KINDS, NOT_KNOWN, NOTHING, STOPPED
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
+        compared_instead,
         later_releases,
         new_settings,
         release_compared,
         short_value,
-        substituted,
         target_of,
     )
     from pulsar_conformance.specs.broker import release_line
@@ -239,7 +239,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new))
-    told = (substituted(to, new), new and caveat(new)) if to or changes else ()
+    told = (compared_instead(to, new), new and caveat(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
         known = f", of which {later[-1]} is known" if later and new not in later else ""

@@ -84,7 +84,7 @@ def target_of(later: tuple[str, ...], to: str | None) -> str:
     return later[-1].partition("-")[0] if later else ""
 
 
-def substituted(to: str | None, new: str) -> str:
+def compared_instead(to: str | None, new: str) -> str:
     """Return a note that another version is compared than was asked for; usually empty."""
     if not to or not new or release_line(to) == release_line(new):
         return ""
