@@ -57,11 +57,7 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add the records in a log. Errors: `BadSource` if it has no line of a load balancer."""
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
-    history, broken = False, 0
     for number, line in enumerate(lines, 1):
-        record = _record(line)
-        history |= record is not None and {"kind", "at"} <= record.keys()
-        broken = broken or (number if record is None and line.strip() else 0)
         message, attributes = parsed_line(line)
         unload = _bundle_and_broker(UNLOADING, message, attributes)
         elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
@@ -93,14 +89,21 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
         settings = read_logged_line(f"{file}:{number}", message)
         if settings:
             found.records.append((at, {"kind": "settings", "settings": settings}))
-    if history and broken:
-        problem = "this line of a history isn't a JSON object; leave it out, as audit --input does"
-        raise BadSource(f"{file}:{broken}: {problem}")
     if len(found.records) + len(found.logged) == known:
+        _check_history(file, lines)
         raise BadSource(f"{file}: it has no load report, no metric and no line of a load balancer")
     if split:
         found.notes.append(f"{file}: {split} splits, whose parts no log names, are left out")
     found.kinds.add("log")
+
+
+def _check_history(file: Path, lines: Iterable[str]) -> None:
+    """Raise BadSource if lines are those of a history, of which one is damaged."""
+    records = {number: _record(line) for number, line in enumerate(lines, 1) if line.strip()}
+    broken = next((number for number, one in records.items() if one is None), None)
+    if broken and any(one and {"kind", "at"} <= one.keys() for one in records.values()):
+        problem = "this line of a history isn't a JSON object; leave it out, as audit --input does"
+        raise BadSource(f"{file}:{broken}: {problem}")
 
 
 def _record(line: str) -> Json | None:
