@@ -21,7 +21,6 @@ from pulsar_conformance.conformance.cases.effects import (
     STOPPED,
     STRATEGY,
     TRANSFER,
-    TRANSFER_CLASS,
     Running,
     manager_by_settings,
     what_runs,
@@ -59,7 +58,6 @@ OWN_CLASSES = {
     name: {one.rpartition(".")[2]: PACKAGE + one for one in classes}
     for name, (_, classes) in CLASSES.items()
 }
-OWN_CLASSES[STRATEGY][TRANSFER] = TRANSFER_CLASS
 """Pulsar's classes that a setting can name, by their short names."""
 
 BOOLEANS = ("", "true", "false")
