@@ -13,13 +13,10 @@ from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_stories import StoryDraft
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
-from pulsar_conformance.conformance.stories.world import Moment, space_of
+from pulsar_conformance.conformance.stories.world import CHANGES_OF_LEADERS, Moment, space_of
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.story.timers import REPORT_INTERVAL
-
-CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
-"""Events after which another broker may be the leader."""
 
 Domains = Mapping[str, tuple[str, ...]]
 """The brokers of each domain."""

@@ -10,7 +10,7 @@ from pulsar_conformance.conformance.common.check import POINTS, Expect, same
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
-from pulsar_conformance.conformance.stories.world import space_of
+from pulsar_conformance.conformance.stories.world import CHANGES_OF_LEADERS, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
 from pulsar_conformance.reference.numbers import Fraction, exact, plain
@@ -158,7 +158,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
     for scene in answer:
         clock = scene.after.clock
         leads = scene.now.leader is not None and scene.now.leader == scene.then.leader
-        if not leads or scene.kind in ("leader_lost", "restart", "broker_down", "broker_stop"):
+        if not leads or scene.kind in CHANGES_OF_LEADERS:
             last = None
         if last is None or not _is_known(scene, WRITE_INTERVAL, scene.now.written):
             last = clock

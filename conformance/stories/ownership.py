@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.stories.operations import (
     Story,
 )
 from pulsar_conformance.conformance.stories.quantities import cover_the_namespace
-from pulsar_conformance.conformance.stories.world import space_of
+from pulsar_conformance.conformance.stories.world import CHANGES_OF_LEADERS, space_of
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.ranges import HASHES, PARTITION, HashRange
 
@@ -176,7 +176,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
             expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 
-CHANGES_OF_BROKERS = ("broker_up", "broker_down", "broker_stop", "restart", "leader_lost")
+CHANGES_OF_BROKERS = ("broker_up", *CHANGES_OF_LEADERS)
 """Events at which other brokers may want to move bundles, though nobody asked them to."""
 
 

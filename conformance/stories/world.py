@@ -14,6 +14,9 @@ from pulsar_conformance.reference.numbers import ZERO, Fraction, exact
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.reference.story.events import DEFAULT_BUNDLES, why_invalid
 
+CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
+"""Events after which another broker may be the leader."""
+
 
 @dataclass(frozen=True)
 class Changed:
