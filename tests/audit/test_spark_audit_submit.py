@@ -24,9 +24,18 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }
-
-
 FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports", "audit")
+ONE_CYCLE = [
+    {"cluster": "c", "at": "2026-11-20T10:00:00Z", "kind": "leader", "broker": "b:8080"},
+    {
+        "cluster": "c",
+        "at": "2026-11-20T10:00:10Z",
+        "kind": "load_report",
+        "broker": "b:8080",
+        "report": {"cpu": {"usage": 5, "limit": 100}, "bundles": []},
+    },
+    {"cluster": "c", "at": "2026-11-20T10:01:00Z", "kind": "cycle"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +59,8 @@ def test_an_archive_is_unpacked_and_goes_first(wheel):
 
 
 def test_it_runs_on_the_spark_that_it_was_submitted_to(wheel, tmp_path):
-    record = {"kind": "leader", "cluster": "c", "at": "2026-11-20T10:00:00Z", "broker": "b"}
-    (tmp_path / "history.jsonl").write_text(f"{json.dumps(record)}\nno\n")
+    lines = [json.dumps(record) for record in ONE_CYCLE]
+    (tmp_path / "history.jsonl").write_text("\n".join([*lines, "no\n"]))
     home = Path(pyspark.__file__).parent
     words = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
     words += [word for pair in CONF.items() for word in ("--conf", "=".join(pair))]
@@ -69,5 +78,5 @@ def test_it_runs_on_the_spark_that_it_was_submitted_to(wheel, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 lines read, 1 used, 1 quarantined" in done.stdout
+    assert "4 lines read, 3 used, 1 quarantined" in done.stdout
     assert (tmp_path / "out" / "verdicts" / "_SUCCESS").exists()

@@ -109,7 +109,14 @@ def test_an_audit_reads_and_writes_where_the_server_is(server, tmp_path):
         for place in range(1000)
     ]
     lines = "".join(json.dumps(record) + "\n" for record in records)
+    report = {"cpu": {"usage": 5, "limit": 100}, "bundles": []}
+    cycle = [
+        {"kind": "load_report", "at": "2026-11-20T10:00:10Z", "broker": "b999", "report": report},
+        {"kind": "cycle", "at": "2026-11-20T10:01:00Z"},
+    ]
     (tmp_path / "in").mkdir()
+    whole = "".join(json.dumps({"cluster": "c", **record}) + "\n" for record in cycle)
+    (tmp_path / "in" / "whole.jsonl").write_text(whole)
     (tmp_path / "in" / "cut-off.jsonl.gz").write_bytes(gzip.compress(lines.encode())[:-99])
     target = server[0].partition(":")[2]
     words = ("--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--spark", target)
