@@ -1,7 +1,8 @@
-"""Mistakes that users can correct: invalid specifications and unknown names."""
+"""Mistakes that users can correct: invalid specifications, unknown names, wrong files."""
 
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -67,15 +68,25 @@ def print_note(text: object, start: str = "pulsar-conformance: ") -> None:
 
 def why_unreadable(error: Exception, file: str | Path) -> str:
     """Return why a file cannot be read; if it does not exist, with a similar name beside it."""
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder; give a file in it"
     missing = isinstance(error, FileNotFoundError)
     return f"{getattr(error, 'strerror', None) or error}{similar_file(file) if missing else ''}"
 
 
+def why_no_folder(path: Path) -> str:
+    """Return why files cannot be read from a folder: it does not exist, or it is a file."""
+    hint = f"; give the folder, {path.parent}" if path.exists() else similar_file(path)
+    return f"it is not a folder{hint}"
+
+
 def similar_file(file: str | Path) -> str:
     """Return a hint at the file or folder whose name is most like a missing one's, beside it or
-    beside the first folder of its path that is missing; empty if there is none.
+    beside the first folder of its path that is missing; empty if there is none or it exists.
     """
     path = Path(file)
+    if path.exists():
+        return ""
     try:
         while not path.parent.exists():
             path = path.parent
@@ -83,6 +94,46 @@ def similar_file(file: str | Path) -> str:
     except OSError:  # The folder may not be listed.
         return ""
     return f"; did you mean {path.with_name(near[0])}?" if near else ""
+
+
+WRONG_FILES: tuple[tuple[str, str], ...] = (
+    (r"\s*\Z", "it is empty; save it again"),
+    (r"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed; decompress it first"),
+    (r"PK\x03\x04", "it is an archive; unpack it, and give what is in it"),
+    (r"\s*<", "it is a web page; check the URL and the token by which it was saved"),
+    (r"HTTP/", "it begins with the header of a reply; save it without (curl without -i)"),
+    (
+        r"\s*\{\s*\"reason\"\s*:\s*\"[^\"]*\"\s*\}\s*\Z",
+        "it is a broker's refusal; check the URL and the token by which it was saved",
+    ),
+    (
+        r"(?=[^\n]*\"kind\"\s*:)(?=[^\n]*\"at\"\s*:)\s*[\[{]",
+        "it is a recorded history; use pulsar-conformance audit --input",
+    ),
+    (
+        r"(?:\s*#[^\n]*\n|\s*\n)*\s*[A-Za-z_][\w.]*\s*=",
+        "it has settings; use pulsar-conformance settings, or --conf with what they are for",
+    ),
+)
+"""Patterns of the beginning of files, as Latin-1, with what such a file is and what to do."""
+
+HEAD = 1 << 12
+"""Number of bytes by which a file is recognized."""
+
+
+def hint_at_file(data: bytes, otherwise: str = "") -> str:
+    """Return a semicolon, what a file seems to be, and what to do; else `otherwise` in its place.
+
+    The result is empty if there is nothing to say.
+    """
+    said = next(_hints(data[:HEAD].decode("latin-1")), otherwise)
+    return f"; {said}" if said else ""
+
+
+def _hints(head: str) -> Iterator[str]:
+    for pattern, said in WRONG_FILES:
+        if re.match(pattern, head):
+            yield said
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:

@@ -13,7 +13,22 @@ from pulsar_conformance.audit.collect.sources import BadSource, Imported
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, manager_by_settings
 from pulsar_conformance.conformance.cases.metrics import ONLY_EXTENSIBLE
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.specs.text import counted
+from pulsar_conformance.reference.reports import NESTED
+from pulsar_conformance.specs.text import counted, enumerated
+
+
+def imported_cluster(found: Imported) -> str:
+    """Return the name of the cluster in the sources; empty if none is named. Errors: `BadSource`.
+
+    Records of several clusters would be merged into one, whose brokers and bundles mix.
+    """
+    if len(found.clusters) > 1:
+        raise BadSource(
+            f"the sources are of several clusters, {enumerated(sorted(found.clusters))}; import "
+            "those of each cluster by themselves, such as a query of metrics with its label"
+        )
+    return next(iter(found.clusters), "")
+
 
 APART = timedelta(seconds=10)
 """Time between two log lines above which they belong to different cycles."""
@@ -45,10 +60,12 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
 
 SINGLE_MOMENT = (
     "any decision: the sources have a single report of each broker, so an audit has nothing to "
-    "judge; import them together with later reports, or with the leader's log, or see what the "
-    "leader would decide now with pulsar-conformance explain FOLDER"
+    "judge; import them together with later reports, or with the leader's log"
 )
 """The consequence of a history that ends where it begins."""
+
+BY_EXPLAIN = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
+"""The other way to use the reports of such a history, if they are the modular load manager's."""
 
 KINDS = (
     "settings",
@@ -166,7 +183,8 @@ def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
     """Yield each part of a history that the sources lack, with the consequence for an audit."""
     kinds = {one["kind"] for _, one in records}
     if is_single_moment(records):
-        yield SINGLE_MOMENT
+        explained = not any(NESTED in report for _, _, report in found.reports)
+        yield SINGLE_MOMENT + (BY_EXPLAIN if explained else "")
     yield from (cost for kind, cost in LACKS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
         yield "cycles that shed nothing, if nothing is logged: omissions are not judged"

@@ -15,9 +15,13 @@ from pulsar_conformance.audit.collect.sources import (
     BadSource,
     Imported,
     Json,
+    open_source,
     time_of,
 )
 from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
+from pulsar_conformance.specs.errors import hint_at_file
+
+IMPORTED = "give load reports, a range query of Prometheus, logs of brokers or histories"
 
 
 class WrittenLine(NamedTuple):
@@ -91,7 +95,10 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
             found.records.append((at, {"kind": "settings", "settings": settings}))
     if len(found.records) + len(found.logged) == known:
         _check_history(file, lines)
-        raise BadSource(f"{file}: it has no load report, no metric and no line of a load balancer")
+        with open_source(file) as stream:
+            hint = hint_at_file(stream.peek(), IMPORTED)
+        problem = "it has no load report, no metric and no line of a load balancer"
+        raise BadSource(f"{file}: {problem}{hint}")
     if split:
         found.notes.append(f"{file}: {split} splits, whose parts no log names, are left out")
     found.kinds.add("log")

@@ -65,7 +65,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
     undated: int = 0
     """Number of reports without a time."""
-    cluster: str = ""
+    clusters: set[str] = field(default_factory=set)
 
 
 def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Imported:
@@ -276,7 +276,7 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
     if at is None:
         raise BadSource(f"{file}: {record['at']} is not a time; write it as 2026-11-20T10:00:00Z")
     found.kinds.add("history")
-    found.cluster = found.cluster or str(record.get("cluster", ""))
+    found.clusters.update([str(record["cluster"])] if "cluster" in record else [])
     if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
         found.kinds.add("recorded reports")
     found.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
@@ -328,7 +328,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
     for one in series:
         labels = one.get("metric", {})
         name, broker = labels.get("__name__"), broker_in(labels)
-        found.cluster = found.cluster or labels.get("cluster", "")
+        found.clusters.update([labels["cluster"]] if labels.get("cluster") else [])
         found.smoothed |= name == SMOOTHED_METRIC
         if name in SHED_COUNTERS:
             for stamp, value in _samples(one):

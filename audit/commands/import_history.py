@@ -46,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the history and print the number of lines; return 2 if nothing can be imported."""
     from pulsar_conformance.audit.collect.files import Recording
-    from pulsar_conformance.audit.collect.importing import missing_parts, records_of
+    from pulsar_conformance.audit.collect.importing import (
+        imported_cluster,
+        missing_parts,
+        records_of,
+    )
     from pulsar_conformance.audit.collect.naming import with_single_names
     from pulsar_conformance.audit.collect.sources import read_sources
     from pulsar_conformance.conformance.cases.settings_files import read_in_force
@@ -56,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--output {folder}: it is not empty; name a new folder")
     read = read_in_force(args.conf, args.dynamic)
     found = with_single_names(read_sources(args.source, args.date))
+    named = imported_cluster(found)
+    cluster = args.cluster or named or "imported"
     records = records_of(found, read.values if read else {})
     notes = [*(read.notes() if read else ()), *found.notes]
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
@@ -63,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         print_note(note)
     if args.cluster:
         records = [(at, {**entry, "cluster": args.cluster}) for at, entry in records]
-    recording = Recording(folder, args.cluster or found.cluster or "imported")
+    recording = Recording(folder, cluster)
     for at, same in groupby(records, key=lambda one: one[0]):
         recording.write(at, [entry for _, entry in same])
     print(f"{folder}: {counted(recording.lines, 'line')}")

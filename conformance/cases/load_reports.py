@@ -17,14 +17,14 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference import reports
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.reports import CHANGES, COUNTS, NESTED, SIMPLE_NAMES, STATS
-from pulsar_conformance.specs.errors import UserError, similar_file, why_unreadable
+from pulsar_conformance.specs.errors import UserError, hint_at_file, why_no_folder, why_unreadable
 
 SUFFIX = ".json"
 OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
 LOAD_REPORT = "load-report"
 """Beginning of the name under which curl saves a broker's report."""
 
-
+REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.json"
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
@@ -41,7 +41,7 @@ def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
     Errors: `BadSnapshot` if there are none.
     """
     if not directory.is_dir():
-        raise BadSnapshot(f"{directory}: it is not a folder{similar_file(directory)}")
+        raise BadSnapshot(f"{directory}: {why_no_folder(directory)}")
     files = sorted(path for path in directory.glob(pattern) if path.is_file())
     if not files:
         raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it")
@@ -65,7 +65,7 @@ def json_content(path: Path) -> Any:
         if printed and printed[0] != data.strip():
             with suppress(NotJSON):
                 return parse_line(printed[0])
-        raise BadSnapshot(f"{path}: it {error}") from None
+        raise BadSnapshot(f"{path}: it {error}{hint_at_file(data, REPORT_HINT)}") from None
 
 
 KEPT_REPORT = (*RESOURCES, *RATE_FIELDS, "bundles", "lastStats")
@@ -192,7 +192,7 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
     Errors: `BadSnapshot`.
     """
     if not directory.is_dir():
-        raise BadSnapshot(f"{directory}: it is not a folder{similar_file(directory)}")
+        raise BadSnapshot(f"{directory}: {why_no_folder(directory)}")
     notes: list[str] = []
     candidates: list[tuple[str, Path, bool]] = []
     known = [one.resolve() for one in given]
@@ -210,9 +210,9 @@ def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[Sav
             name = unquote(path.name.removesuffix(TEXT).removesuffix(SUFFIX))
             candidates.append((name, path, path.suffix == SUFFIX))
     if not candidates:
-        below = next((one for one in sorted(directory.glob("[!.]*")) if one.is_dir()), None)
-        hint = f"; if the reports are in {below}, give that folder" if below else ""
-        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it{hint}")
+        below = sorted({str(one.parent) for one in directory.glob("[!.]*/*") if one.is_file()})
+        hint = f"the reports may be in {' or '.join(below)}" if below else REPORT_HINT
+        raise BadSnapshot(f"{directory}: there is no *{SUFFIX} in it; {hint}")
     by_name = any(certain for _, _, certain in candidates)
     files = []
     for name, path, certain in candidates:

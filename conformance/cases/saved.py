@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
-from pulsar_conformance.specs.errors import UserError, why_unreadable
+from pulsar_conformance.specs.errors import UserError, hint_at_file, why_unreadable
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -131,14 +131,15 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     `defaults` are given, an invalid case is rejected. Errors: `BadCase`.
     """
     try:
-        data = parse_line(file.read_bytes())
+        content = file.read_bytes()
+        data = parse_line(content)
     except OSError as error:
         raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
     except NotJSON as error:
-        raise BadCase(f"{file}: it {error}") from None
+        raise BadCase(f"{file}: it {error}{hint_at_file(content)}") from None
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f'{file}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
+        raise BadCase(f"{file}: {NO_CASE}{hint_at_file(content)}")
     problem = None if defaults is None else bad_trial(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
@@ -195,9 +196,11 @@ class ProvidedQuestions:
 
 
 ZNODES_HINT = (
-    "; save what the shell of ZooKeeper prints for each broker in a file of its own, BROKER.json, "
+    "save what the shell of ZooKeeper prints for each broker in a file of its own, BROKER.json, "
     "and give the folder"
 )
+FORMS_HINT = "give a case, a log of the load balancer or a folder of load reports"
+NO_CASE = 'not of the form {"ask": OPERATION, "case": {...}}'
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
@@ -215,8 +218,8 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     except NotJSON as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
-            hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else ""
-            raise BadCase(f"{name}: it {error}{hint}") from None
+            hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
+            raise BadCase(f"{name}: it {error}{hint_at_file(text, hint)}") from None
     return [_of_line(name, number, line) for number, line in lines]
 
 
@@ -240,13 +243,13 @@ def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
     try:
         return _provided_questions(place, parse_line(line))
     except NotJSON as error:
-        raise BadCase(f"{place}: it {error}") from None
+        raise BadCase(f"{place}: it {error}{hint_at_file(line)}") from None
 
 
 def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f'{place}: not of the form {{"ask": OPERATION, "case": {{...}}}}')
+        raise BadCase(f"{place}: {NO_CASE}{hint_at_file(json.dumps(data).encode(), FORMS_HINT)}")
     profile, readings = data.get("profile"), data.get("readings")
     return ProvidedQuestions(
         place,

@@ -33,7 +33,7 @@ from pulsar_conformance.conformance.common.settings_properties import (
 )
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
 from pulsar_conformance.specs.broker import is_unlisted
-from pulsar_conformance.specs.errors import why_unreadable
+from pulsar_conformance.specs.errors import hint_at_file, why_unreadable
 from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
 
@@ -83,8 +83,8 @@ def read_settings(
         text = file.read_text("utf-8")
     except OSError as error:
         raise BadSetting(f"{file}: {why_unreadable(error, file)}") from None
-    except UnicodeDecodeError:
-        raise BadSetting(f"{file}: it isn't UTF-8") from None
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{file}: it isn't UTF-8{hint_at_file(error.object, FORMS)}") from None
     entries, unread, off = _entries(file, text)
     given = list(entries)
     ignored = [one for one in given if _is_ignored(one, release)]

@@ -109,7 +109,7 @@ def test_a_file_beside_the_reports_that_an_option_names_is_not_taken_for_a_repor
 def test_a_folder_of_folders_is_refused_with_the_folder_to_give(said, save):
     folder = save({"loadbalance/b1": THREE["b1"]})
     _, err = said("explain", folder, status=2)
-    assert f"if the reports are in {folder / 'loadbalance'}, give that folder" in err
+    assert f"the reports may be in {folder / 'loadbalance'}" in err
 
 
 def test_of_two_reports_of_a_broker_the_newer_is_used(said, save):
