@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import check_no_secret
 from pulsar_conformance.specs import load
-from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.errors import UserError, print_note
 
 DEFAULT_PROFILE = "documented-3.0"
 RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
@@ -55,6 +55,16 @@ def add_profile(
     parser.add_argument(
         "--judge-by", "--profile", dest="profile", default=default, metavar="PROFILE", help=what
     )
+
+
+def released_version(text: str) -> str:
+    """Return a version of Pulsar, the newest examined one for a line such as 3.0, with a note."""
+    from pulsar_conformance.specs.judged import newest_of_line
+
+    version = newest_of_line(text)
+    if version != text:
+        print_note(f"Pulsar {text} is taken as {version}; for another, give it as {version} is")
+    return version
 
 
 def add_dynamic(parser: argparse.ArgumentParser) -> None:

@@ -253,6 +253,22 @@ def judged_version(version: str) -> JudgedVersion | None:
     return replace(base, revised=changed, asked=version)
 
 
+def newest_of_line(version: str) -> str:
+    """Return the newest examined version of a line such as 3.0; a whole version as it is.
+
+    It is a known release, or else a judged version; the text itself for a line without either, and
+    for one of which only a milestone is known.
+    """
+    if re.fullmatch(r"\d+\.\d+", version) is None:
+        return version
+    for known in (every_release(), [one.version for one in _judged().values()]):
+        line = [one for one in known if release_line(one) == release_line(version)]
+        if line:
+            newest = max(line, key=numbers_of)
+            return version if _is_milestone(newest) else newest
+    return version
+
+
 def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
     """Return the newest version of a line that is not newer than another, or else the oldest."""
     return max((one for one in line if one <= wanted), default=min(line))

@@ -350,9 +350,9 @@ def _why_off(
         return f"it belongs to the {belongs} load manager, and {manager} {verb}"
     chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
     if users and chosen.isdisjoint(users):
-        plug_ins = map(_is_plug_in, (runs.shedding, runs.placement))
         told = [f"the {one} load manager" if one in KINDS else one for one in users]
-        return "" if any(plug_ins) else f"only {enumerated(told)} use it"
+        plug_in = any(map(_is_plug_in, (runs.shedding, runs.placement)))
+        return "" if plug_in else f"only {enumerated(told)} use{'' if told[1:] else 's'} it"
     if setting.strategies and _is_plug_in(runs.shedding):
         return ""
     if setting.strategies and shedding not in setting.strategies:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.arguments import released_version
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MODULAR, Running
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, read_reports
 from pulsar_conformance.conformance.cases.metrics import (
@@ -139,6 +140,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--release",
+        type=released_version,
         metavar="VERSION",
         help="the running version of Pulsar, such as 4.0.3 (by default the one that the "
         "reports name)",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulsar_conformance.adapters.arguments import add_dynamic, add_profile
+from pulsar_conformance.adapters.arguments import add_dynamic, add_profile, released_version
 from pulsar_conformance.conformance.commands.look_up import setting_lines
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted, paragraph
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile(parser, "print the defaults of this profile (%(default)s)")
     parser.add_argument(
         "--to",
+        type=released_version,
         metavar="VERSION",
         help="list what changes in FILE with this version (by default, the next known release)",
     )
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--release",
+        type=released_version,
         metavar="VERSION",
         help="the version of Pulsar that reads FILE, such as 4.0.3 (that of the image in FILE, or "
         "the newest known release)",
@@ -238,7 +240,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
     later = later_releases(found, to)
     new = target_of(later, to)
-    changes = list(changes_with(found, later, new))
+    changes = list(changes_with(found, later, new, every=every or bool(to)))
     told = (compared_instead(to, new), new and caveat(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
@@ -261,8 +263,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         + ")"
         for name, (value, default) in in_force
     ]
-    itself = numbers_of(found.version) == numbers_of(release)
-    own = judged_version(found.version)
+    itself, own = numbers_of(found.version) == numbers_of(release), judged_version(found.version)
     defaulted = found.version if own and own.defaults else release
     assumed = defaulted == release and not itself
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
@@ -280,9 +281,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         for name, value in _defaults(found).items()
     ]
     count = counted(len(defaults), "setting")
-    but = f"is assumed, unless {found.version} is said to differ"
-    title = f"not set, so that the default of Pulsar {release} "
-    title += "applies" if itself else but
+    but = "applies" if itself else f"is assumed, unless {found.version} is said to differ"
+    title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []

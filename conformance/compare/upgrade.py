@@ -16,11 +16,13 @@ from pulsar_conformance.specs.broker import (
     nearest_release,
     release_line,
 )
+from pulsar_conformance.specs.differences import SHEDDERS
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import (
     PACKAGE,
     PLACEMENT,
     STRATEGY,
+    concerns_version,
     default_in_version,
     has_setting,
     judged_version,
@@ -28,7 +30,8 @@ from pulsar_conformance.specs.judged import (
     ways_of_version,
 )
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.text import written_value
+from pulsar_conformance.specs.revisions import revisions
+from pulsar_conformance.specs.text import counted, written_value
 from pulsar_conformance.specs.versions import numbers_of
 
 WEIGHT, NEUTRAL = "ResourceWeight", 1
@@ -91,14 +94,20 @@ def compared_instead(to: str | None, new: str) -> str:
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
 
 
-def changes_with(found: SettingsRead, later: tuple[str, ...], new: str) -> Iterator[str]:
-    """Yield what changes from the file's version to a new one; `later` are the releases between."""
+def changes_with(
+    found: SettingsRead, later: tuple[str, ...], new: str, *, every: bool = True
+) -> Iterator[str]:
+    """Yield what changes from the file's version to a new one; `later` are the releases between.
+
+    Unless `every` is true, decisions that no setting of a line or a version itself changes are only
+    counted.
+    """
     if new:
         upgraded = replace(found, version=new)
         yield from _changes_of_classes(found, upgraded)
         yield from _changes_of_effects(found, upgraded)
         yield from _changes_of_settings(found, upgraded, later)
-        yield from _changes_of_revisions(found, upgraded)
+        yield from _changes_of_decisions(found, upgraded, every)
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
@@ -225,10 +234,8 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
             yield f"{name} = {short_value(default)}{meaning}"
 
 
-def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield the differences of either version from its profile that end or begin, as far as they
-    concern what runs in both.
-    """
+def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool) -> Iterator[str]:
+    """Yield the decisions that change, as far as they concern what runs in both versions."""
     runs, will = now.running(), upgraded.running()
     if will.manager == STOPPED:
         return
@@ -237,17 +244,19 @@ def _changes_of_revisions(now: SettingsRead, upgraded: SettingsRead) -> Iterator
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
     if runs.manager == will.manager == MODULAR:
         own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
-        yield from _changes_of_ways(now.version, upgraded.version, own, running)
-    for one in {one.pull: one for judged in both for one, _ in judged.revised}.values():
+        ways = dict(_changes_of_ways(now.version, upgraded.version, running))
+        shown = [text for name, text in ways.items() if every or name in own]
+        yield from shown
+        if rest := len(ways) - len(shown):
+            yield f"{counted(rest, 'other change')} of decisions (--all lists them)"
+    for one in revisions():
         before, after = (one.clause(one.is_in(each.version)) for each in (now, upgraded))
-        if before != after and one.strategy in running:
+        if before != after and (not one.strategy or one.strategy in running):
             yield f"{after}; until then, {before}" if after else f"no longer: {before}"
 
 
-def _changes_of_ways(
-    old: str, new: str, names: Collection[str], running: Collection[str]
-) -> Iterator[str]:
-    """Yield the ways among `names` in which two versions differ, but not those that are about
+def _changes_of_ways(old: str, new: str, running: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the ways in which two versions differ, each with its text, but not those that are about
     strategies of which none is running.
     """
     before, after = ways_of_version(old), ways_of_version(new)
@@ -255,8 +264,9 @@ def _changes_of_ways(
         means = [way.alternatives[taken[name]].means for taken in (before, after)]
         differ = before[name] != after[name] and "unspoken" not in (before[name], after[name])
         about = {one for one in re.findall(r"\w+", way.question) if one.endswith("Shedder")}
-        if name in names and differ and not (about and about.isdisjoint(running)):
-            yield f"{way.question} {means[1]} Until then: {means[0]}"
+        known = name != SHEDDERS and all(concerns_version(name, one) for one in (old, new))
+        if known and differ and not (about and about.isdisjoint(running)):
+            yield name, f"{way.question} {means[1]} Until then: {means[0]}"
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:

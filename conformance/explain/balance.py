@@ -90,7 +90,7 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     files = {one.broker: one.content for one in found}
     paths = {one.broker: one.path for one in found}
     top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
-    brokers = {name: data for name, data in files.items() if name not in top}
+    brokers = {name: one for name, one in files.items() if name not in top or LOAD in one}
     known = {name: {*one} if isinstance(one, dict) else set() for name, one in brokers.items()}
     unlike = [name for name, fields in known.items() if not EXTENSIBLE & fields]
     if len(unlike) == len(brokers):
