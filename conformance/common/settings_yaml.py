@@ -203,7 +203,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield _variable(scope.place(key), name, value, scope)
             yield from _within_text(key, value, scope)
         elif isinstance(value, yaml.ScalarNode):
-            yield from _misplaced(key, scope)
+            yield from _misplaced(key, scope, len(known) - 1)
             yield from _within_text(key, value, scope)
         elif scope.ends in SECTIONS and name.removeprefix(PREFIX) in broker_settings():
             yield FoundInYAML(scope.place(key), name, "", scope.source, NO_TEXT)
@@ -291,11 +291,13 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
         yield FoundInYAML(scope.place(key), key.value, "", scope.source, why, True)
 
 
-def _misplaced(key: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a known setting under a key that is not read, unless it is another component's."""
+def _misplaced(key: Any, scope: YAMLScope, beside: int) -> Iterator[FoundInYAML]:
+    """Yield a known setting with others beside it under a key that is not read, unless it is
+    another component's.
+    """
     known = why_unknown(key.value.removeprefix(PREFIX)) is None
     if known and not any(map(names_other, scope.path)):
-        yield scope.misplaced(key)
+        yield scope.misplaced(key, beside)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pulsar_conformance.conformance.common.settings_properties import PREFIX
 from pulsar_conformance.specs.setting_names import why_unknown
+from pulsar_conformance.specs.text import counted
 from yaml.constructor import SafeConstructor
 
 OTHER_COMPONENTS = frozenset(
@@ -89,6 +90,9 @@ KNOWN_GROUPS = re.compile(
 )
 """Groups of resources that render their settings as this module reads them."""
 
+OF_SETTINGS = re.compile("conf|propert|setting", re.IGNORECASE)
+"""Part of the names of keys all of whose children are meant to be settings."""
+
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -158,16 +162,18 @@ class YAMLScope:
         """Return the last key; empty at the top."""
         return self.path[-1] if self.path else ""
 
-    def misplaced(self, key: Any) -> FoundInYAML:
+    def misplaced(self, key: Any, beside: int) -> FoundInYAML:
         """Return the setting of a key that is not read here, with the key to write it under.
 
-        Whether it has an effect is not known of variables, of operators' resources, and of files
+        `beside` is the number of other keys here, which are settings as well by the last key. Whether it has an effect is not known of variables, of operators' resources, and of files
         that are not known to be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
         right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
-        why = f"{'.'.join(self.path)} is not read; write it under {right}"
+        others = f", like {counted(beside, 'other setting')} beside it"
+        others = others if beside and OF_SETTINGS.search(self.ends) else ""
+        why = f"{'.'.join(self.path)} is not read; write it under {right}{others}"
         found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
         if not (self.resource or self.of_helm or self.source[0]):
             return replace(found, unread=UNKNOWN_FILE.format(".".join(self.path)))

@@ -40,7 +40,7 @@ HALF_A_POINT = 0.5
 
 ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
-thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
+thresholds = st.sampled_from((85, 60, 90.5, 93) * 3 + (0,))
 left_out = st.booleans()
 excesses = st.sampled_from((0.25, 0.4, 1, 2, 4.5, 10, 14))
 defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
