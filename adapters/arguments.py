@@ -124,16 +124,26 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the profile of the documents for the version that all adapters have, otherwise the
-    default.
+    """Return the profile of the documents for the version that all adapters have, by their names or
+    by the jars in the folders that these give, otherwise the default.
     """
-    found = [RELEASED.match(name) for name in adapters]
-    if not found or not all(found):
+    if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE
     from pulsar_conformance.adapters.pulsar.versions import documents_of
 
-    profiles = {documents_of(match[1]) for match in found if match}
+    profiles = {documents_of(one) if one else DEFAULT_PROFILE for one in map(_version_of, adapters)}
     return profiles.pop() if len(profiles) == 1 else DEFAULT_PROFILE
+
+
+def _version_of(adapter: str) -> str:
+    """Return the version of Pulsar that an adapter's name gives; empty if it gives none."""
+    from pulsar_conformance.adapters.pulsar.versions import brokers_in
+
+    if named := RELEASED.match(adapter):
+        return named[1]
+    kind, _, rest = adapter.partition(":")
+    found = brokers_in(Path(rest.partition(",")[0])) if kind == "pulsar" else []
+    return found[0] if len(found) == 1 else ""
 
 
 def seconds(text: str) -> float:

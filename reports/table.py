@@ -300,10 +300,12 @@ def _other_verdicts(
 
 
 def _reason(line: Line) -> str:
-    """Return the file of a failing case, or the reason on one line."""
+    """Return the file of a failing case, or the reason on one line, with what to do next."""
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
-    return str(line["why"].partition("\n")[0])
+    first, _, rest = str(line["why"]).partition("\n")
+    hint = rest.partition("\n")[0].strip()
+    return f"{first}; {hint}" if hint.startswith("next: ") else first
 
 
 def _neutral(run: Line) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +29,6 @@ SHELLS = "org.mockito:mockito-core:3.12.4"
 Python.
 """
 
-BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""The broker's jar, even in a build folder with jars of tests and sources."""
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Time limits. A release starts in two or three seconds and answers a case in milliseconds, but a
@@ -143,8 +140,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         return release.version, _downloaded(release.version, fill)
     folder = Path(target.release)
     check_release(target.release)
-    jars = sorted(folder.glob("*.jar"))
-    found = [match[1] for match in (BROKER_JAR.search(jar.name) for jar in jars) if match]
+    found = versions.brokers_in(folder)
     if not found:
         raise BadTarget(
             f"{folder} has no pulsar-broker-VERSION.jar; give the lib folder of a distribution"
@@ -153,7 +149,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         raise BadTarget(
             f"{folder} has more than one pulsar-broker, of {' and '.join(found)}; leave one there"
         )
-    for jar in jars:
+    for jar in sorted(folder.glob("*.jar")):
         if not zipfile.is_zipfile(jar):
             raise BadTarget(f"{jar} is incomplete: copy or build it again")
     check_prerequisites()

@@ -18,6 +18,8 @@ PLACEMENT = "loadBalancerLoadPlacementStrategy"
 """A setting whose default in milestones of 5.0 conflicts with all other shedding strategies."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
+BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
+"""The broker's jar, even in a build folder with jars of tests and sources."""
 OLDEST = [2, 8]
 DOCUMENTS = (
     ([5], "documented-5.0"),
@@ -118,6 +120,12 @@ def closest(version: str) -> str:
     alike = [one for one in known if order(one)[0][:2] == wanted[:2]]
     later = [one for one in known if order(one)[0] > wanted]
     return [*alike, *later, known[-1]][0]
+
+
+def brokers_in(folder: Path) -> list[str]:
+    """Return the versions of the brokers whose jars are in a folder, usually one."""
+    found = (BROKER_JAR.search(jar.name) for jar in sorted(folder.glob("*.jar")))
+    return [match[1] for match in found if match]
 
 
 def documents_of(version: str) -> str:

@@ -107,6 +107,8 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
 
 def _read(file: Path) -> Sheet:
     sheet = read_sheet(Path(), str(file))
+    if sheet.data is None:
+        sheet = replace(sheet, data=[])
     check_shape(sheet, "known-deviations")
     return sheet
 
@@ -187,6 +189,8 @@ def notes_on_unjudged(
             named |= {one.implementation or "" for one in kindred}
             shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
             absent = [rule for rule, known in shows.items() if not known]
+            if not shows:
+                continue
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
             yield f"{names[0]} shows {shown} of other versions, by their cases{but}"

@@ -165,8 +165,8 @@ class YAMLScope:
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
         """Return the setting of a key that is not read here, with the key to write it under.
 
-        `beside` is the number of other keys here, which are settings as well by the last key. Whether it has an effect is not known of variables, of operators' resources, and of files
-        that are not known to be Helm values.
+        `beside` is the number of other keys here. Whether it has an effect is not known of
+        variables, of operators' resources, and of files that are not known to be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}

@@ -188,7 +188,8 @@ def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: P
         f"{' or '.join(values)} in {saved.save(trial, root, {'profile': profile}).as_posix()}"
         for trial, values in disagreeing
     )
-    shows = f"it follows {' but '.join(cases)}" if disagreeing else "no two cases show it alone"
+    none = "no alternative fits all its answers, perhaps because of a fault"
+    shows = f"it follows {' but '.join(cases)}" if disagreeing else none
     options = (
         f"--reading {reading}={value}" for value in specs.load().open_values(profile, reading)
     )

@@ -276,7 +276,7 @@ class Reporter:
             from pulsar_conformance.conformance.cases.deviations import notes_on_unjudged
 
             judged: dict[tuple[str, ...], dict[str, bool]] = {}
-            for verdict in self.verdicts:
+            for verdict in (one for one in self.verdicts if one.verdict != "error"):
                 name = self.implementations[verdict.implementation, verdict.profile]["name"]
                 names = name, verdict.implementation, name.rpartition(" ")[0]
                 rules = judged.setdefault(names, {})
