@@ -16,6 +16,11 @@ ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "reports/site/guides/gate-a-plug-in.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 YAML = [yaml.safe_load(text) for language, text in FENCES if language.startswith("yaml")]
+PIPELINES = [
+    re.findall(r"^ *sh '(.*)'$", text, re.MULTILINE)
+    for language, text in FENCES
+    if language == "groovy"
+]
 PLUG_IN = "pulsar:4.0.7,strategy=org.example.MyShedder,as=OverloadShedder,classpath=target/classes"
 BALANCER = "python:my_balancer:MyBalancer"
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -103,9 +108,18 @@ def test_the_steps_of_gitlab_compile_a_plug_in_and_install_what_it_needs(shell, 
 
 
 def test_the_steps_of_jenkins_leave_a_report(shell, tmp_path):
-    [text] = [text for language, text in FENCES if language == "groovy"]
+    whole, _ = PIPELINES
     (tmp_path / "noted").touch()
-    shell(re.findall(r"^ +sh '(.*)'$", text, re.MULTILINE))
+    shell(whole)
+    junit_of(tmp_path / "conformance")
+
+
+def test_the_steps_of_jenkins_compile_a_plug_in(shell, tmp_path):
+    [judges, *reports], [compiles, judges_plug_in] = PIPELINES
+    assert "run --adapter" in judges
+    assert PLUG_IN in judges_plug_in
+    noted = shell([compiles, judges_plug_in.replace(PLUG_IN, BALANCER), *reports])
+    assert noted == ["mvn -q compile"]
     junit_of(tmp_path / "conformance")
 
 

@@ -267,12 +267,23 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
         if possible.isdisjoint(map(_comparable, derived)):
             found.setdefault(_decision_of(derived[0]), []).append(profile)
             notes |= dict.fromkeys(() if profile in trials else _shared_history(seen, model, other))
-    if found:
+    if "unsupported" in model.answer(*trial.questions[0]) and all(map(_is_unsupported, found)):
+        own = trial.questions[0].case.get("strategy")
+        how = 'set the case\'s strategy to "OverloadShedder"' if own else f"add {DOCUMENTED}"
+        yield from ("", *paragraph(f"to see what a documented strategy decides, {how}"))
+    elif found:
         yield from ("", "other decisions about this case")
         yield from columns([(f"  {_joined_names(names)}", said) for said, names in found.items()])
         first = next(iter(found.values()))[0]
         for note in (*notes, f"to see why, add --judge-by {first}"):
             yield from paragraph(note, 2)
+
+
+DOCUMENTED = f"--setting {STRATEGY}=OverloadShedder"
+
+
+def _is_unsupported(decision: str) -> bool:
+    return decision.startswith("unsupported")
 
 
 def _shared_history(trial: Trial, *models: Model) -> Iterator[str]:

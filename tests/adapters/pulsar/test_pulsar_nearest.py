@@ -104,3 +104,18 @@ def test_parts_come_from_the_same_line_or_the_next_later_one(version, closest):
 )
 def test_a_release_is_judged_by_the_documents_of_its_line(adapters, profile):
     assert usual_profile(adapters) == profile
+
+
+@pytest.mark.parametrize(
+    ("jars", "profile"),
+    [
+        (["pulsar-broker-4.0.9-SNAPSHOT.jar"], "documented-4.0"),
+        (["org.apache.pulsar-pulsar-broker-4.2.4.jar", "a.jar"], "documented-4.2"),
+        (["pulsar-broker-4.0.7.jar", "pulsar-broker-4.2.4.jar"], "documented-3.0"),
+        (["a.jar"], "documented-3.0"),
+    ],
+)
+def test_a_folder_is_judged_by_the_documents_of_the_broker_in_it(tmp_path, jars, profile):
+    for name in jars:
+        (tmp_path / name).touch()
+    assert usual_profile([f"pulsar:{tmp_path},strategy=org.example.MyShedder"]) == profile

@@ -100,6 +100,19 @@ def test_entries_of_other_versions_are_counted_by_what_the_judged_one_shows():
     )
 
 
+def test_an_implementation_that_was_not_judged_shows_nothing():
+    listed = load_deviations(FILES["pulsar 3.0.7"])
+    names = "pulsar 3.0.8-SNAPSHOT", "pulsar:lib", "pulsar"
+    assert list(notes_on_unjudged(listed, {names: {}})) == []
+
+
+@pytest.mark.parametrize("text", ["", "# none is left\n", "[]\n"])
+def test_an_empty_file_lists_nothing(tmp_path, text):
+    file = tmp_path / "known.yaml"
+    file.write_text(text)
+    assert load_deviations(file) == ()
+
+
 def test_many_implementations_that_nobody_judged_are_counted_together():
     listed = load_deviations(FOLDER)
     [said] = notes_on_unjudged(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})

@@ -67,6 +67,14 @@ def test_a_setting_under_a_key_that_is_not_read_has_no_effect(read, text, line, 
     assert said.startswith(why)
 
 
+def test_the_settings_beside_one_that_is_not_read_are_counted(read):
+    lines = ["maxMessageSize: 5", "clusterName: eu", f"{MANAGER}: a.B"]
+    block = "".join(f"    {line}\n" for line in lines)
+    found = read(f"broker:\n  {READ}\n  additionalClusterConfigs:\n{block}")
+    [(_, _, said)] = named(found.without_effect())
+    assert said.endswith("write it under broker.configData, like 2 other settings beside it")
+
+
 @pytest.mark.parametrize("rest", ["", f"  {READ}\n"])
 def test_the_commands_name_it(tmp_path, capsys, rest):
     file = tmp_path / "values.yaml"

@@ -1,5 +1,7 @@
 """Changes that `settings --to` lists for an upgrade: what runs, and which settings count."""
 
+import re
+
 import pytest
 from pulsar_conformance.conformance.cases.setting_types import UNLESS_ADDED
 from pulsar_conformance.conformance.commands.main import main
@@ -72,6 +74,26 @@ def test_a_release_line_means_its_releases_and_not_its_milestones(changes, to):
     assert title.startswith(f"changes with Pulsar {'5.0.1' if to == '5.0.1' else '5.0.0'}")
     assert f"{SHEDDING}: the default becomes AvgShedder, from ThresholdShedder" in told
     assert "defaultNumberOfNamespaceBundles: the default becomes 32, from 4" in told
+
+
+def test_every_decision_that_an_upgrade_asked_for_changes_is_told(changes):
+    overload = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
+    settings = {"loadBalancerLoadSheddingStrategy": overload}
+    title, told = changes(settings, "2.7.2", "2.10")
+    assert title == "changes with Pulsar 2.10.5"
+    for asked in (
+        "Which namespaces are never shed?",
+        "Is a bundle split if only one broker is up? No. Until then: Yes.",
+        "Is a bundle with fewer than two topics split? No.",
+        "Do bundles chosen in the same round count towards the maximum of the namespace? Yes.",
+        "Does heap memory count in the usage of a broker? Only in the weighted usage",
+        "counts as used to 100 % (apache/pulsar#15304); until then",
+    ):
+        assert asked in told
+    assert "UniformLoadShedder" not in told
+    assert "other change" not in told
+    _, told = changes(settings, "2.10.1", None)
+    assert re.search(r"\d+ other changes of decisions \(--all lists them\)", told)
 
 
 def test_a_milestone_that_is_named_is_meant(changes):

@@ -36,6 +36,16 @@ def rows(found, area):
     return [line.split()[1:] for line in found if line.split()[:1] == [area]]
 
 
+def test_an_error_is_told_with_what_to_do_next():
+    why = "pulsar:4.0.7: start: no cache\n  next: set PULSAR_CONFORMANCE_CACHE\n  its end:\n    x"
+    lines = shown(
+        ["reference"], ["documented-3.0"], [verdict("USAGE-01", "reference", word="error", why=why)]
+    )
+    told = " ".join(" ".join(lines).split())
+    assert "start: no cache; next: set PULSAR_CONFORMANCE_CACHE" in told
+    assert "its end" not in told
+
+
 def test_a_profile_has_a_table_of_its_own_areas():
     verdicts = [
         verdict(rule, name, profile)
