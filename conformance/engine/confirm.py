@@ -104,11 +104,11 @@ class Confirmer:
             raise findings.error
         applied = findings.applied
         fault = recurring_fault(applied, findings.own) if findings.own else None
-        example = None if findings.own else wrong_example(applied, findings.answered)
-        if fault is None and example is None and deviation is not None:
+        if fault is None and deviation is not None:
             fault = self._fault_of(deviation, applied)
         if fault is not None:
             return Confirmed(findings, self.shown(applied, fault, deviation))
+        example = None if findings.own else wrong_example(applied, findings.answered)
         return Confirmed(findings, flaky=tuple(findings.own), example=example)
 
     def shown(
