@@ -38,6 +38,8 @@ class BrokerSetting:
     """The only strategy of the modular manager that sheds by it, if placement uses it as well."""
     placement: str = ""
     algorithm: str = ""
+    remark: str = ""
+    """Where the setting does not count."""
     switch: str = ""
 
     def default(self, release: str) -> Value | None:

@@ -17,6 +17,7 @@ from pulsar_conformance.specs.broker import (
 )
 from pulsar_conformance.specs.judged import assumption, has_setting
 from pulsar_conformance.specs.loading import load
+from pulsar_conformance.specs.versions import precedes
 
 MIN_SIMILARITY = 0.85
 """Similarity, from 0 to 1, to a known name from which an unknown name counts as misspelt."""
@@ -50,6 +51,22 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if near:
         return f"there is no such setting; the most similar name is {spellings()[near[0]]}"
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
+
+
+NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker takes it from its files"
+
+
+def why_not_dynamic(name: str, version: str) -> str:
+    """Return why a version does not take a setting from the dynamic configuration; empty if it
+    does, or if that is not known.
+    """
+    known = load().annotated.get(name)
+    if known is not None and known.dynamic is False:
+        return f"it is not dynamic: {NOT_DYNAMIC}"
+    firsts = broker_data()["dynamic"].get(name, ())
+    if version and firsts and precedes(version, firsts):
+        return f"it is dynamic from {' and '.join(firsts)} on, and not in {version}: {NOT_DYNAMIC}"
+    return ""
 
 
 def _added(setting: BrokerSetting, version: str) -> str:

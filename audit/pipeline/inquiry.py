@@ -26,8 +26,9 @@ from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, unlik
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.setting_types import Entry
 from pulsar_conformance.conformance.cases.settings import read_entries
-from pulsar_conformance.conformance.explain.balance import balance_lines, parsed_load_data
+from pulsar_conformance.conformance.explain.balance import balance_lines
 from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.saved_loads import parsed_load_data
 from pulsar_conformance.specs.text import counted, paragraph
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F

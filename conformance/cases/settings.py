@@ -51,7 +51,7 @@ from pulsar_conformance.specs.broker import (
     nearest_release,
 )
 from pulsar_conformance.specs.judged import schedules_cycles_once
-from pulsar_conformance.specs.setting_names import why_unknown
+from pulsar_conformance.specs.setting_names import why_not_dynamic, why_unknown
 from pulsar_conformance.specs.text import counted
 
 OWN_CLASSES = {
@@ -77,7 +77,6 @@ WHEN_LEADER = "a leader keeps the interval that was set when it became the leade
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
 
 NOT_KNOWN_DYNAMIC = "what a broker does with it as a dynamic setting is not known"
-NOT_DYNAMIC = "it is not dynamic: a broker takes it from its files alone"
 
 
 @dataclass(frozen=True)
@@ -144,15 +143,15 @@ class SettingsRead:
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
         """Return the settings, overridden by the dynamic configuration."""
-        known = specs.load().annotated
-        fixed = [name for name in dynamic.values if name in known and known[name].dynamic is False]
+        whys = {name: why_not_dynamic(name, dynamic.version) for name in dynamic.values}
+        fixed = {name: why for name, why in whys.items() if why}
         given = {name: value for name, value in dynamic.values.items() if name not in fixed}
         over = (
             Unused(self.places[name], name, f"{dynamic.places[name]} overrides it")
             for name, value in given.items()
             if name in self.values and self.values[name] != value
         )
-        refused = (Unused(dynamic.places[name], name, NOT_DYNAMIC) for name in fixed)
+        refused = (Unused(dynamic.places[name], name, why) for name, why in fixed.items())
         return replace(
             self,
             values={**self.values, **given},

@@ -62,7 +62,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
     balance_lines,
-    load_data,
+    changed_lines,
     with_policies,
 )
 from pulsar_conformance.conformance.explain.derivations import (
@@ -78,6 +78,7 @@ from pulsar_conformance.conformance.explain.running import (
     unknown_history_notes,
     unknown_unloads_notes,
 )
+from pulsar_conformance.conformance.explain.saved_loads import load_data
 from pulsar_conformance.conformance.explain.spread import broker_lines
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Model
@@ -254,13 +255,15 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         check_constraints(args, ("domains",))
         _check_options(args, OF_REPORTS, "reports of the modular or simple load manager")
         release = _release_of_files(args)
-        settings = _extensible_settings(args, release)
+        settings, before = _extensible_settings(args, release)
         _check_extensible(args, settings, release)
         for note in data.notes:
             print_note(note)
         if args.isolation or args.groups:
             data = with_policies(data, read_constraints(args.isolation, None, args.groups))
         yield from balance_lines(data, settings, release)
+        if args.setting:
+            yield from changed_lines(data, settings, before, release)
         return True
     texts, args.setting = args.setting, []
     found = made(args, folder, what_if=texts)
@@ -311,9 +314,11 @@ def _as_it_runs(trial: Trial, found: MadeCase) -> Trial:
     return with_settings(trial, {STRATEGY: runs.shedding}) if SHED.id in trial.operations else trial
 
 
-def _extensible_settings(args: argparse.Namespace, release: str | None) -> dict[str, Any]:
-    """Return the settings of a cluster of the extensible load manager; print a note on those
-    without effect.
+def _extensible_settings(
+    args: argparse.Namespace, release: str | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the settings of a cluster of the extensible load manager, with and without those of
+    --setting; print a note on those without effect.
 
     Values are accepted as a broker does. Errors: `BadCase` for one that it cannot read.
     """
@@ -328,7 +333,7 @@ def _extensible_settings(args: argparse.Namespace, release: str | None) -> dict[
     changed = read.changed({**own, **given}, asked.spelled)
     for note in (*value_notes(changed, UNNEEDED), *changed.notes(), *map(str, asked.unused)):
         print_note(note)
-    return {**read.values, **given}
+    return {**read.values, **given}, read.values
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:

@@ -341,10 +341,9 @@ def _remark(found: SettingsRead, name: str) -> str:
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
-    said: list[str] = []
-    runs = found.running()
-    shedding = runs.shedding.rpartition(".")[2]
-    modular, known = runs.manager == MODULAR, broker_settings().get(name)
+    runs, known = found.running(), broker_settings().get(name)
+    said = [known.remark] if known and known.remark else []
+    shedding, modular = runs.shedding.rpartition(".")[2], runs.manager == MODULAR
     own = modular and runs.shedding.startswith(PACKAGE)
     if own and known and known.sheds_by not in ("", shedding):
         said.append(f"it counts for placement, and not for shedding by {shedding}")

@@ -180,7 +180,9 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
     [one] = known
     default = f", the default of {one.variable}" if one.variable else ""
     image = f" {one.image}" if one.image else ""
-    return one.version, [f"Pulsar {one.version} by its image{image} ({one.place}{default})", *notes]
+    but = ", whose builder may have changed it" if one.image else ""
+    named = f"Pulsar {one.version} by its image{image} ({one.place}{default}){but}"
+    return one.version, [named, *notes]
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:

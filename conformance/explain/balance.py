@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.cases.load_reports import (
-    EXTENSIBLE,
-    TOP,
-    BadSnapshot,
-    saved_files,
-)
-from pulsar_conformance.conformance.cases.metrics import consumed_load, is_consumed
 from pulsar_conformance.conformance.cases.placing import Constraints
+from pulsar_conformance.conformance.explain.saved_loads import SUFFIX
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.load_data import (
@@ -44,12 +37,6 @@ from pulsar_conformance.specs.judged import default_in_version, has_setting
 from pulsar_conformance.specs.revisions import has_revision
 from pulsar_conformance.specs.text import columns, counted, enumerated, paragraph
 
-BYTES = ("msgThroughputIn", "msgThroughputOut")
-LOAD, TRAFFIC = "weightedMaxEMA", "msgThroughputEMA"
-SUFFIX = "-top-bundles"
-"""Suffix, before `.json`, of the name of a file with a broker's top bundles."""
-
-WRITTEN = "updatedAt"
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
@@ -57,87 +44,6 @@ UNDERLOAD, IDLE = 22321, 23626
 
 EARLIEST = "3.0.0"
 """The first version with an extensible load manager, whose rules are those before all changes."""
-
-
-def consumed_load_data(file: Path) -> LoadData:
-    """Read load data and top bundles that pulsar-client consume printed; the last of each broker
-    counts. Errors: `BadSnapshot`.
-    """
-    brokers, top, notes = consumed_load(file)
-    _check_loads(brokers, dict.fromkeys(brokers, file))
-    return replace(parsed_load_data(brokers, top), notes=notes)
-
-
-def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
-    """Raise `BadSnapshot` for load data without a number that decides."""
-    for name, one in brokers.items():
-        for key in (LOAD, TRAFFIC):
-            if not isinstance(one.get(key), int | float):
-                raise BadSnapshot(f"{paths[name]}: {key} of {name} is not a number")
-
-
-def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
-    """Read a folder of load data of the extensible load manager, or what its topics contain.
-
-    None if its files are of another kind, such as load reports. `given`: files of the folder that
-    are read for another purpose. Errors: `BadSnapshot`.
-    """
-    if is_consumed(folder):
-        return consumed_load_data(folder)
-    if not folder.is_dir():
-        return None
-    found, notes = saved_files(folder, given)
-    files = {one.broker: one.content for one in found}
-    paths = {one.broker: one.path for one in found}
-    top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
-    brokers = {name: one for name, one in files.items() if name not in top or LOAD in one}
-    known = {name: {*one} if isinstance(one, dict) else set() for name, one in brokers.items()}
-    unlike = [name for name, fields in known.items() if not EXTENSIBLE & fields]
-    if len(unlike) == len(brokers):
-        return None
-    if unlike:
-        raise BadSnapshot(
-            f"{paths[unlike[0]]}: it is no load data of the extensible load manager, as others "
-            "are; without that of each broker TransferShedder unloads nothing"
-        )
-    _check_loads(brokers, paths)
-    for name in top:
-        if name.removesuffix(SUFFIX) not in brokers:
-            raise BadSnapshot(
-                f"{paths[name]}: it has top bundles, but no other file has the load data of "
-                f"their broker; save both, as BROKER.json and BROKER{SUFFIX}.json"
-            )
-    for one in found:
-        if paths[one.broker] != one.path:
-            raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}")
-    named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
-    return replace(parsed_load_data(brokers, named), notes=tuple(notes))
-
-
-def parsed_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
-    """Return load data and top bundles, given Pulsar's own JSON."""
-    return LoadData(
-        {name: one[LOAD] for name, one in brokers.items()},
-        {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
-        {name: _bundles(one[TOP]) for name, one in top.items()},
-        {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
-        {
-            name: one[WRITTEN]
-            for name, one in brokers.items()
-            if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
-        },
-    )
-
-
-def _carried(stats: Mapping[str, Any]) -> float | None:
-    """Return the bytes per second in both directions; None if neither is known."""
-    known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
-    return float(sum(known)) if known else None
-
-
-def _bundles(bundles: Any) -> dict[str, float | None]:
-    found = [one for one in bundles or () if isinstance(one, dict)]
-    return {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
@@ -163,6 +69,23 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     yield from _condition_lines(state)
     yield ""
     yield from _answer_lines(state, settings)
+
+
+def changed_lines(
+    data: LoadData, given: Mapping[str, Any], before: Mapping[str, Any], release: str | None
+) -> Iterator[str]:
+    """Yield what the leader decides with the settings of a cluster, if other ones were asked about.
+
+    `given` are the settings with changes, `before` those without.
+    """
+    at = release or known_releases()[-1]
+    if _decision(data, given, at) == _decision(data, before, at):
+        yield from ("", *paragraph("the changed settings do not affect which bundles go"))
+        return
+    settings = _settings_in(before, at)
+    aged = _with_age(data, settings)
+    yield from ("", "without the changed settings")
+    yield from _answer_lines(LoadState.first(aged, _rules_in(settings, at)), settings)
 
 
 def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:

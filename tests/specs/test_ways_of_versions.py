@@ -1,4 +1,4 @@
-"""What each version does, as somebody read it in its sources without a look at the model."""
+"""Behaviour of versions, as somebody read it in their sources without a look at the model."""
 
 from pathlib import Path
 

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.setting_names import why_not_dynamic
 from standins.admin import FakeCluster
 
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -65,6 +66,44 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
     assert "loadBalancerEnabled" in out.partition("it is not dynamic")[0].rpartition("without")[2]
     assert main(["settings", THRESHOLD, "--dynamic", str(dynamic)]) == 2
     assert "are for a FILE" in capsys.readouterr().err
+
+
+# Versions in whose ServiceConfiguration a field is not dynamic yet, and the first where it is.
+@pytest.mark.parametrize(
+    ("name", "before", "since"),
+    [
+        ("loadBalancerLoadSheddingStrategy", ("2.6.0", "2.9.3"), "2.10.0"),
+        ("loadBalancerSheddingIntervalMinutes", ("2.4.2", "2.9.1"), "2.10.0"),
+        ("loadBalancerSheddingGracePeriodMinutes", ("2.8.4",), "2.10.0"),
+        ("loadBalancerNamespaceBundleMaxTopics", ("2.7.5", "2.9.1"), "2.10.0"),
+        ("loadBalancerNamespaceBundleMaxSessions", ("2.9.1",), "2.10.0"),
+        ("loadBalancerNamespaceMaximumBundles", ("2.9.1",), "2.10.0"),
+        ("defaultNumberOfNamespaceBundles", ("2.8.1", "2.10.5", "2.11.0"), "3.0.0"),
+        ("exposeBundlesMetricsInPrometheus", ("2.10.0", "2.11.0"), "3.0.0"),
+        ("loadBalancerBrokerThresholdShedderPercentage", (), "2.6.0"),
+        ("loadBalancerBrokerOverloadedThresholdPercentage", (), "2.4.2"),
+        ("loadManagerServiceUnitStateTableViewClassName", ("4.0.0", "4.2.4"), None),
+    ],
+)
+def test_a_setting_is_dynamic_from_its_version_on(name, before, since):
+    for version in before:
+        told = f"it is dynamic from {since} on, and not in {version}: " if since else "it is not "
+        assert why_not_dynamic(name, version).startswith(told)
+    assert not since or why_not_dynamic(name, since) == why_not_dynamic(name, "5.0.0-M1") == ""
+
+
+def test_what_was_not_dynamic_yet_has_no_effect(tmp_path, capsys):
+    conf, dynamic = tmp_path / "broker.conf", tmp_path / "dynamic.json"
+    conf.write_text("loadBalancerSheddingIntervalMinutes=2\n")
+    dynamic.write_text(json.dumps({"loadBalancerSheddingIntervalMinutes": "5"}))
+    words = ["settings", str(conf), "--dynamic", str(dynamic), "--release"]
+    assert main([*words, "2.9.1"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"loadBalancerSheddingIntervalMinutes = 2 ({conf}:1" in out
+    assert "it is dynamic from 2.10.0 on, and not in 2.9.1: pulsar-admin refuses" in out
+    assert main([*words, "2.10.0"]) == 1  # The file's value is overridden.
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"loadBalancerSheddingIntervalMinutes = 5 ({dynamic}, dynamic" in out
 
 
 def test_a_dynamic_strategy_waits_for_a_restart(tmp_path, capsys):

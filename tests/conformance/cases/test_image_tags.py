@@ -133,3 +133,17 @@ def test_the_unknown_image_of_an_operator_is_named(tmp_path):
     assert found(tmp_path, text) == [("", "4")]
     own = text + "  broker: {image: 'apachepulsar/pulsar:4.0.7'}\n  proxy: {image: 'x:1.2.3'}\n"
     assert found(tmp_path, own) == [("4.0.7", "5")]
+
+
+def test_an_image_of_another_builder_may_have_changed_its_version(tmp_path, capsys):
+    file = tmp_path / "compose.yaml"
+    image = "streamnative/pulsar:2.9.2.17"
+    file.write_text(
+        f"services:\n  broker:\n    image: {image}\n    environment:\n"
+        "      PULSAR_PREFIX_loadBalancerEnabled: 'false'\n"
+    )
+    main(["settings", str(file)])
+    told = " ".join(capsys.readouterr().err.split())
+    assert (
+        f"Pulsar 2.9.2 by its image {image} ({file}:3), whose builder may have changed it" in told
+    )

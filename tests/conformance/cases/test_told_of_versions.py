@@ -93,3 +93,13 @@ def test_settings_says_nothing_of_a_strategy_that_does_not_exist(tmp_path, capsy
     assert "OverloadShedder and ThresholdShedder." in out
     assert "UniformLoadShedder" not in out
     assert "AvgShedder" not in out
+
+
+def test_the_default_number_of_bundles_is_not_that_of_a_new_clusters_first_namespace(
+    tmp_path, capsys
+):
+    file = tmp_path / "broker.conf"
+    file.write_text("defaultNumberOfNamespaceBundles=32\n")
+    assert main(["settings", str(file), "--release", "2.8.1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "a new cluster's public/default has 16 bundles whatever this says" in out

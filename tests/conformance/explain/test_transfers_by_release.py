@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.explain.balance import parsed_load_data
+from pulsar_conformance.conformance.explain.saved_loads import parsed_load_data
 from pulsar_conformance.reference.released.load_data import TransferRules, load_pairs
 from pulsar_conformance.specs.revisions import has_revision
 

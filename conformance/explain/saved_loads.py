@@ -1,0 +1,105 @@
+"""Reads load data of the extensible load manager, saved from its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.conformance.cases.load_reports import (
+    EXTENSIBLE,
+    TOP,
+    BadSnapshot,
+    saved_files,
+)
+from pulsar_conformance.conformance.cases.metrics import consumed_load, is_consumed
+from pulsar_conformance.reference.released.load_data import LoadData
+
+BYTES = ("msgThroughputIn", "msgThroughputOut")
+LOAD, TRAFFIC = "weightedMaxEMA", "msgThroughputEMA"
+SUFFIX = "-top-bundles"
+"""Suffix, before `.json`, of the name of a file with a broker's top bundles."""
+
+WRITTEN = "updatedAt"
+
+
+def consumed_load_data(file: Path) -> LoadData:
+    """Read load data and top bundles that pulsar-client consume printed; the last of each broker
+    counts. Errors: `BadSnapshot`.
+    """
+    brokers, top, notes = consumed_load(file)
+    _check_loads(brokers, dict.fromkeys(brokers, file))
+    return replace(parsed_load_data(brokers, top), notes=notes)
+
+
+def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
+    """Raise `BadSnapshot` for load data without a number that decides."""
+    for name, one in brokers.items():
+        for key in (LOAD, TRAFFIC):
+            if not isinstance(one.get(key), int | float):
+                raise BadSnapshot(f"{paths[name]}: {key} of {name} is not a number")
+
+
+def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
+    """Read a folder of load data of the extensible load manager, or what its topics contain.
+
+    None if its files are of another kind, such as load reports. `given`: files of the folder that
+    are read for another purpose. Errors: `BadSnapshot`.
+    """
+    if is_consumed(folder):
+        return consumed_load_data(folder)
+    if not folder.is_dir():
+        return None
+    found, notes = saved_files(folder, given)
+    files = {one.broker: one.content for one in found}
+    paths = {one.broker: one.path for one in found}
+    top = {name: data for name, data in files.items() if isinstance(data, dict) and TOP in data}
+    brokers = {name: one for name, one in files.items() if name not in top or LOAD in one}
+    known = {name: {*one} if isinstance(one, dict) else set() for name, one in brokers.items()}
+    unlike = [name for name, fields in known.items() if not EXTENSIBLE & fields]
+    if len(unlike) == len(brokers):
+        return None
+    if unlike:
+        raise BadSnapshot(
+            f"{paths[unlike[0]]}: it is no load data of the extensible load manager, as others "
+            "are; without that of each broker TransferShedder unloads nothing"
+        )
+    _check_loads(brokers, paths)
+    for name in top:
+        if name.removesuffix(SUFFIX) not in brokers:
+            raise BadSnapshot(
+                f"{paths[name]}: it has top bundles, but no other file has the load data of "
+                f"their broker; save both, as BROKER.json and BROKER{SUFFIX}.json"
+            )
+    for one in found:
+        if paths[one.broker] != one.path:
+            raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}")
+    named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
+    return replace(parsed_load_data(brokers, named), notes=tuple(notes))
+
+
+def parsed_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
+    """Return load data and top bundles, given Pulsar's own JSON."""
+    return LoadData(
+        {name: one[LOAD] for name, one in brokers.items()},
+        {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},
+        {name: _bundles(one[TOP]) for name, one in top.items()},
+        {name: _carried(one) or one.get(TRAFFIC, 0.0) for name, one in brokers.items()},
+        {
+            name: one[WRITTEN]
+            for name, one in brokers.items()
+            if isinstance(one.get(WRITTEN), int | float) and one[WRITTEN] > 0
+        },
+    )
+
+
+def _carried(stats: Mapping[str, Any]) -> float | None:
+    """Return the bytes per second in both directions; None if neither is known."""
+    known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
+    return float(sum(known)) if known else None
+
+
+def _bundles(bundles: Any) -> dict[str, float | None]:
+    found = [one for one in bundles or () if isinstance(one, dict)]
+    return {str(one.get("bundleName")): _carried(one.get("stats") or {}) for one in found}
