@@ -15,6 +15,7 @@ from pulsar_conformance.reference.released.transfer_shedder import (
 )
 from pulsar_conformance.reference.shedding import HITS, TRANSFER_TARGET
 
+ORDER = "TransferShedder.LoadStats.setLoadDataStore"
 PLACE = "TransferShedder.findBundlesForUnloading"
 SMOOTHED = "BrokerLoadData.updateWeightedMaxEMA"
 
@@ -69,6 +70,14 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
     found = busy if decision.overloaded(stats) else "none"
     bounds = f"over {limit} and over mean + target, {_percent(stats.mean + target)}"
     yield Step("overloaded", f"{found}: {busy} has {_percent(most.load)}; overloaded is {bounds}")
+    for taken, role in ((busy, "busiest"), (idle, "least busy")):
+        tied = [one for one in stats.order if stats.loads[one].load == stats.loads[taken].load]
+        if len(tied) > 1:
+            which = f"{taken} counts as the {role}, by the order of the leader's load data"
+            yield Step(
+                "tie",
+                f"{len(tied)} brokers have {_percent(stats.loads[taken].load)}; {which} ({ORDER})",
+            )
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:

@@ -8,6 +8,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.explain.saved_loads import parsed_load_data
 from pulsar_conformance.reference.released.load_data import TransferRules, load_pairs
 from pulsar_conformance.specs.revisions import has_revision
+from standins.cycles import cycle, shed
 
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 MB = 1e6
@@ -307,3 +308,16 @@ def test_failure_domains_need_a_bundle_to_place(decided, tmp_path, capsys):
     file.write_text("{}")
     assert main(["explain", str(tmp_path / "load"), "--domains", str(file)]) == 2
     assert "--domains needs --place BUNDLE" in capsys.readouterr().err
+
+
+def test_brokers_that_are_equally_loaded_are_said_to_tie(tmp_path, capsys):
+    case = cycle(20, 10, strategy="TransferShedder", usage=80)
+    broker = case["brokers"]["b1"]
+    case["brokers"] |= {"b3": {**broker, "bundles": []}, "b4": {**broker, "bundles": []}}
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(shed(case)))
+    assert main(["explain", str(file), "--judge-by", "released-4.2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "tie 3 brokers have 80 %; " in out
+    assert "counts as the busiest, by the order of the leader's load data" in out
+    assert "least busy, by" not in out
