@@ -85,7 +85,7 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
             shutil.copytree(cases, file.parent / CASES, dirs_exist_ok=True)
     there = f"{saved.FOLDER.as_posix()}/"
     file.write_text(file.read_text("utf-8").replace(there, f"{CASES}/"), "utf-8", newline="\n")
-    return done.stdout.replace(there, f"{CASES}/")
+    return done.stdout.replace(there, f"{TO.as_posix()}/{CASES}/")
 
 
 def name_of(older: str, newer: str) -> str:
@@ -100,8 +100,8 @@ def page(older: str, newer: str, output: str) -> str:
     return (
         f"# What changed from {older} to {newer}\n\n"
         f"This is the output of `pulsar-conformance changes {older} {newer}`; [{cases}]({cases}) "
-        f"has the cases and answers, and `reports/changes/{CASES}` has each case as a file, for "
-        f"`explain` and `run --replay`.\n\n```text\n{rest.strip()}\n```\n"
+        f"has the cases and answers. The files named here are for `pulsar-conformance explain "
+        f"FILE --judge-by PROFILE` and `run --replay FILE`.\n\n```text\n{rest.strip()}\n```\n"
     )
 
 

@@ -280,6 +280,7 @@ def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Itera
     for profile in specs.load().lineage(subject.resolved.profile):
         for rule in specs.load().rules_of(profile.id):
             asked = trial.operation in rule.operations and rule.untestable is None
+            asked = asked and rule.provenance == "documented"
             if not asked or rule.area == "ANSWER" or subject.inapplicable(rule):
                 continue
             if subject.evaluator.judge(rule.id, trial, [answer]).violated:
