@@ -92,7 +92,7 @@ def asked(readings, profile, rules, each):
     """Cases of every rule, each with right and wrong answers."""
     model, random = Model(profile, readings), Random(5)
     for rule in rules:
-        for trial in draw_trials(rule, profile, 11, each):
+        for trial in draw_trials(rule, profile, 12, each):
             if len(trial.questions) > 1:
                 continue
             case = trial.questions[0].case
