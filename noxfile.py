@@ -280,7 +280,7 @@ def clusters(session: nox.Session) -> None:
     chosen = [word for word in session.posargs if word != SAVED]
     if SAVED in session.posargs:
         named = ["-k", " or ".join(map(cluster_name, chosen))] if chosen else []
-        session.run("pytest", "-q", *ENDS, STORIES, *named)
+        session.run("pytest", "-q", *ENDS, "-n", "2", STORIES, *named)
         return
     outs = []
     for name in chosen or CLUSTERS:
