@@ -110,6 +110,11 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
         r"(?=[^\n]*\"kind\"\s*:)(?=[^\n]*\"at\"\s*:)\s*[\[{]",
         "it is a recorded history; use pulsar-conformance audit --input",
     ),
+    (r"[^\n]{0,40}\d\d:\d\d:\d\d[.,]\d", "it is a log; use pulsar-conformance explain --log"),
+    (
+        r"-{5} got message -{5}",
+        "it has messages of a topic; of load data, pulsar-conformance explain FILE takes them",
+    ),
     (
         r"(?:\s*#[^\n]*\n|\s*\n)*\s*[A-Za-z_][\w.]*\s*=",
         "it has settings; use pulsar-conformance settings, or --conf with what they are for",

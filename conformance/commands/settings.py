@@ -61,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """Print settings, or explain a file; return 1 if some of the file's settings are unusable or
     out of range.
     """
-    files = [one for one in args.pattern if _is_file(one)]
-    if files:
+    if files := [one for one in args.pattern if _is_file(one)]:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
         return _explain_file(files[0], args)
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_file(name: str) -> bool:
     """True if a name is that of a file, whether it exists or not, or a URL."""
-    return "/" in name or ("." in name and not GLOB & {*name}) or Path(name).is_file()
+    return "/" in name or ("." in name and not GLOB & {*name}) or Path(name).exists()
 
 
 def _explain_file(file: str, args: argparse.Namespace) -> int:
@@ -94,6 +93,8 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
         for note in notes:
             print_note(note)
         found, assumed = _read_file(file, args, release or known_releases()[-1]), not release
+    if assumed and args.to:
+        raise UserError(f"--to {args.to}: which release reads {file} is not known; add --release")
     if args.json:
         print(json.dumps(_as_json(found, args.to, assumed=assumed), indent=1))
     else:

@@ -116,11 +116,11 @@ class Focus:
         if not gone:
             return None
         known = set(re.findall(r"'([^']+)'", text))
-        near = [one for name in gone.values() for one in get_close_matches(name, known, n=1)]
         brokers = list(case.get("brokers") or ())
         listed = ", ".join(brokers[:MAX_LISTED]) + (", …" if len(brokers) > MAX_LISTED else "")
-        known_brokers = f"its brokers are {listed}" if "broker" in gone else "see the names in it"
-        hint = f"did you mean {' and '.join(near)}?" if near else known_brokers
+        near = get_close_matches(self.bundle or "", known, n=1) if "bundle" in gone else []
+        other = f"did you mean {near[0]}?" if near else "see the names in it"
+        hint = f"its brokers are {listed}" if "broker" in gone else other
         named = " and no ".join(f"{what} {name}" for what, name in gone.items())
         return f"it contains no {named}; {hint}"
 

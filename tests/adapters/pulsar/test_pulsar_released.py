@@ -274,8 +274,9 @@ def test_a_wrong_plug_in_fails_on_a_drawn_case(plug_ins, tmp_path, monkeypatch):
         assert unloaded(connection, {**overloaded(), "strategy": None}) == [LEFT]
     status, found = verdicts(adapter, tmp_path, monkeypatch)
     assert status == 1
-    # The cases that break SHED-15 are attributed to SHED-02.
-    assert [rule for rule, word in found.items() if word == "fail"] == ["SHED-02"]
+    # A case of SHED-15 is attributed to SHED-02 if one of its cycles shows the fault alone.
+    broken = [rule for rule, word in found.items() if word == "fail"]
+    assert broken in (["SHED-02"], ["SHED-02", "SHED-15"])
 
 
 def test_a_right_placement_passes_what_holds_for_every_one(plug_ins, tmp_path, monkeypatch):

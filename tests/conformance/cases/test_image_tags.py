@@ -135,6 +135,20 @@ def test_the_unknown_image_of_an_operator_is_named(tmp_path):
     assert found(tmp_path, own) == [("4.0.7", "5")]
 
 
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [("images:\n  broker:\n    tag: 4.0.7\n", 3), ("broker:\n  image:\n    tag: 4.0.7\n", 3)],
+)
+def test_a_tag_alone_is_of_the_charts_own_image(tmp_path, capsys, lines, place):
+    file = tmp_path / "values.yaml"
+    whole = lines if lines.startswith("broker") else f"{lines}broker:\n"
+    file.write_text(f"{whole}  configData:\n    loadBalancerEnabled: 'false'\n")
+    main(["settings", str(file)])
+    assert f"Pulsar 4.0.7 by its image ({file}:{place})" in capsys.readouterr().err.replace(
+        "\n  ", " "
+    )
+
+
 def test_an_image_of_another_builder_may_have_changed_its_version(tmp_path, capsys):
     file = tmp_path / "compose.yaml"
     image = "streamnative/pulsar:2.9.2.17"

@@ -96,6 +96,15 @@ def test_every_decision_that_an_upgrade_asked_for_changes_is_told(changes):
     assert re.search(r"\d+ other changes of decisions \(--all lists them\)", told)
 
 
+def test_an_upgrade_from_an_unknown_release_is_none(tmp_path, capsys):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("loadBalancerEnabled=true\n")
+    for to in ("5.0", "9.9"):
+        assert main(["settings", str(conf), "--to", to]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert f"--to {to}: which release reads {conf} is not known; add --release" in told
+
+
 def test_a_milestone_that_is_named_is_meant(changes):
     assert changes({"loadBalancerEnabled": "true"}, "4.2.4", "5.0.0-M1") == ("", "")
 

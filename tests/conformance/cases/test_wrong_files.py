@@ -19,6 +19,11 @@ FILES = {
     "settings": (b"# limits\n\nloadBalancerEnabled=true\n", "use pulsar-conformance settings"),
     "text": (b"hello", "give a case, a log of the load balancer or a folder of load reports"),
     "refusal": (REFUSED.encode(), "it is a broker's refusal; check the URL and the token"),
+    "log": (
+        b"2026-11-20T10:00:00,123+0000 [main] INFO  x.y - Unloading\n",
+        "it is a log; use pulsar-conformance explain --log",
+    ),
+    "messages": (b"----- got message -----\nkey:[b1]", "it has messages of a topic"),
     "list": (b"[1, 2]", "give a case, a log of the load balancer or a folder of load reports"),
 }
 SAVED = "save each broker's admin/v2/broker-stats/load-report as BROKER.json"
