@@ -306,7 +306,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
     if strange := next((one for one in claimed if one not in rules), None):
         raise SpecError("documents.yaml", 1, unknown(strange, "rule", rules))
     return {
-        name: replace(rule, sources=(*rule.sources, *claimed.get(name, ())))
+        name: replace(rule, sources=tuple(dict.fromkeys((*rule.sources, *claimed.get(name, ())))))
         for name, rule in rules.items()
     }
 

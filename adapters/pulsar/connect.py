@@ -29,7 +29,6 @@ SHELLS = "org.mockito:mockito-core:3.12.4"
 Python.
 """
 
-
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
 """Time limits. A release starts in two or three seconds and answers a case in milliseconds, but a
 busy machine, or the first case of a kind, takes many times that.

@@ -16,24 +16,24 @@ from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.reports import NESTED
 from pulsar_conformance.specs.text import counted, enumerated
 
+APART = timedelta(seconds=10)
+"""Time between two log lines above which they belong to different cycles."""
+
+Timed = tuple[datetime, Entry]
+
 
 def imported_cluster(found: Imported) -> str:
     """Return the name of the cluster in the sources; empty if none is named. Errors: `BadSource`.
 
     Records of several clusters would be merged into one, whose brokers and bundles mix.
     """
-    if len(found.clusters) > 1:
+    named = found.clusters - {""}
+    if len(named) > 1:
         raise BadSource(
-            f"the sources are of several clusters, {enumerated(sorted(found.clusters))}; import "
+            f"the sources are of several clusters, {enumerated(sorted(named))}; import "
             "those of each cluster by themselves, such as a query of metrics with its label"
         )
-    return next(iter(found.clusters), "")
-
-
-APART = timedelta(seconds=10)
-"""Time between two log lines above which they belong to different cycles."""
-
-Timed = tuple[datetime, Entry]
+    return next(iter(named), "")
 
 
 def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:

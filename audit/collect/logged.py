@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.audit.collect.sources import (
     TIME_ONLY,
     BadSource,
     Imported,
-    Json,
+    json_object,
     open_source,
     time_of,
 )
@@ -106,19 +104,11 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
 
 def _check_history(file: Path, lines: Iterable[str]) -> None:
     """Raise BadSource if lines are those of a history, of which one is damaged."""
-    records = {number: _record(line) for number, line in enumerate(lines, 1) if line.strip()}
+    records = {number: json_object(line) for number, line in enumerate(lines, 1) if line.strip()}
     broken = next((number for number, one in records.items() if one is None), None)
     if broken and any(one and {"kind", "at"} <= one.keys() for one in records.values()):
         problem = "this line of a history isn't a JSON object; leave it out, as audit --input does"
         raise BadSource(f"{file}:{broken}: {problem}")
-
-
-def _record(line: str) -> Json | None:
-    """Return the JSON object in a line; None if it is none."""
-    document = None
-    with suppress(NotJSON):
-        document = parse_line(line.encode()) if line.lstrip().startswith("{") else None
-    return document if isinstance(document, dict) else None
 
 
 def _bundle_and_broker(

@@ -65,7 +65,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
     undated: int = 0
     """Number of reports without a time."""
-    clusters: set[str] = field(default_factory=set)
+    clusters: set[str] = field(default_factory=set)  # "" for data that name none
 
 
 def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Imported:
@@ -172,7 +172,8 @@ def _read_shell_output(
     found: Imported, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
     """Add the JSON objects among other lines, named by the file; if there are none, read a log."""
-    documents = [one for one in _documents(lines) if one is not None and not _is_log_line(one)]
+    found_objects = filter(None, map(json_object, lines))
+    documents = [one for one in found_objects if not _is_log_line(one)]
     for one in documents:
         _read_document(found, file, label, one)
     if not documents:
@@ -191,7 +192,7 @@ def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datet
         if not isinstance(document, dict) or not _is_log_line(document):
             _read_document(found, file, label, document)
             return
-    documents = list(_documents(text.splitlines()))
+    documents = [json_object(line) for line in text.splitlines() if line.strip()]
     if any(one is None or _is_log_line(one) for one in documents):
         _read_log(found, file, text.splitlines(), date)
         return
@@ -199,13 +200,12 @@ def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datet
         _read_document(found, file, label, one)
 
 
-def _documents(lines: Iterable[str]) -> Iterator[Json | None]:
-    """Yield the JSON object in each line; None for a line that is not a JSON object."""
-    for line in filter(str.strip, lines):
-        document = None
-        with suppress(NotJSON):
-            document = parse_line(line.encode())
-        yield document if isinstance(document, dict) else None
+def json_object(line: str) -> Json | None:
+    """Return the JSON object in a line; None if it is none."""
+    document = None
+    with suppress(NotJSON):
+        document = parse_line(line.encode())
+    return document if isinstance(document, dict) else None
 
 
 def _read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
@@ -276,7 +276,7 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
     if at is None:
         raise BadSource(f"{file}: {record['at']} is not a time; write it as 2026-11-20T10:00:00Z")
     found.kinds.add("history")
-    found.clusters.update([str(record["cluster"])] if "cluster" in record else [])
+    found.clusters.add(str(record.get("cluster", "")))
     if record["kind"] == "load_report" and isinstance(record.get("report"), dict):
         found.kinds.add("recorded reports")
     found.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
@@ -328,7 +328,7 @@ def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
     for one in series:
         labels = one.get("metric", {})
         name, broker = labels.get("__name__"), broker_in(labels)
-        found.clusters.update([labels["cluster"]] if labels.get("cluster") else [])
+        found.clusters.add(labels.get("cluster", ""))
         found.smoothed |= name == SMOOTHED_METRIC
         if name in SHED_COUNTERS:
             for stamp, value in _samples(one):

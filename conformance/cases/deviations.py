@@ -188,9 +188,9 @@ def notes_on_unjudged(
         if kindred := deviations_of_other_versions(listed, *names):
             named |= {one.implementation or "" for one in kindred}
             shows = {one.rule: rules[one.rule] for one in kindred if one.rule in rules}
-            absent = [rule for rule, known in shows.items() if not known]
             if not shows:
                 continue
+            absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
             yield f"{names[0]} shows {shown} of other versions, by their cases{but}"

@@ -214,7 +214,7 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
     try:
-        return [_provided_questions(name, parse_line(text))]
+        return [_provided_questions(name, text)]
     except NotJSON as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
@@ -241,15 +241,17 @@ def _is_json(line: bytes) -> bool:
 def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
     place = f"{name}, line {number}"
     try:
-        return _provided_questions(place, parse_line(line))
+        return _provided_questions(place, line)
     except NotJSON as error:
         raise BadCase(f"{place}: it {error}{hint_at_file(line)}") from None
 
 
-def _provided_questions(place: str, data: Any) -> ProvidedQuestions:
+def _provided_questions(place: str, text: bytes) -> ProvidedQuestions:
+    """Parse JSON with questions. Errors: `BadCase`, `NotJSON`."""
+    data = parse_line(text)
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f"{place}: {NO_CASE}{hint_at_file(json.dumps(data).encode(), FORMS_HINT)}")
+        raise BadCase(f"{place}: {NO_CASE}{hint_at_file(text, FORMS_HINT)}")
     profile, readings = data.get("profile"), data.get("readings")
     return ProvidedQuestions(
         place,

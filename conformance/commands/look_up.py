@@ -83,7 +83,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str, str]]:
     """Yield a rule's other properties, each with a label; its sources only of a profile, if any."""
     yield "level", rule.level
-    for source in dict.fromkeys(rule.sources):
+    for source in rule.sources:
         if profile and not known.says(profile, source):
             continue
         yield "source", _place(source)

@@ -139,18 +139,12 @@ def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[Ima
         tag, variable = substituted(scalar(scalars[TAG_OF_ALL]))
         yield _tag_of(tag, tag, places[TAG_OF_ALL], variable)
     repository, tag = (scalar(scalars.get(key)) for key in ("repository", "tag"))
-    if (
-        tag
-        and of_broker
-        and not repository
-        and (TAG.fullmatch(tag) or MILESTONE_TAG.fullmatch(tag))
-    ):
-        yield _tag_of(tag, tag, places["tag"], "")  # The chart's own image.
-    elif tag and (is_of_pulsar(repository) or (of_broker and repository)):
+    alone = of_broker and not repository and (TAG.fullmatch(tag) or MILESTONE_TAG.fullmatch(tag))
+    own = alone or is_of_pulsar(repository)  # A tag alone is that of the chart's own image.
+    if tag and (own or (of_broker and repository)):
         text, variable = substituted(tag)
-        yield _tag_of(
-            f"{repository}:{tag}", text if is_of_pulsar(repository) else "", places["tag"], variable
-        )
+        image = f"{repository}:{tag}" if repository else tag
+        yield _tag_of(image, text if own else "", places["tag"], variable)
 
 
 def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:

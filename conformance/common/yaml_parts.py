@@ -171,8 +171,8 @@ class YAMLScope:
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
         right = "config or custom" if own else keys.get(self.source[0], "broker.configData")
-        others = f", like {counted(beside, 'other setting')} beside it"
-        others = others if beside and OF_SETTINGS.search(self.ends) else ""
+        whole = beside and OF_SETTINGS.search(self.ends)
+        others = f", like {counted(beside, 'other setting')} beside it" if whole else ""
         why = f"{'.'.join(self.path)} is not read; write it under {right}{others}"
         found = FoundInYAML(self.place(key), key.value, "", self.source, misplaced=True)
         if not (self.resource or self.of_helm or self.source[0]):

@@ -279,8 +279,8 @@ def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
 def _breaches(subject: JudgedImplementation, answer: Any, trial: Trial) -> Iterator[str]:
     for profile in specs.load().lineage(subject.resolved.profile):
         for rule in specs.load().rules_of(profile.id):
-            asked = trial.operation in rule.operations and rule.untestable is None
-            asked = asked and rule.provenance == "documented"
+            stated = rule.provenance == "documented" and rule.untestable is None
+            asked = stated and trial.operation in rule.operations
             if not asked or rule.area == "ANSWER" or subject.inapplicable(rule):
                 continue
             if subject.evaluator.judge(rule.id, trial, [answer]).violated:

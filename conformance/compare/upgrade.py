@@ -99,8 +99,8 @@ def changes_with(
 ) -> Iterator[str]:
     """Yield what changes from the file's version to a new one; `later` are the releases between.
 
-    Unless `every` is true, decisions that no setting of a line or a version itself changes are only
-    counted.
+    Unless `every` is true, decisions that change are only counted, apart from those about the
+    effect of settings and those in which one of the versions differs from its profile.
     """
     if new:
         upgraded = replace(found, version=new)

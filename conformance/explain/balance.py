@@ -53,7 +53,7 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
     """
     at = release or known_releases()[-1]
     settings = _settings_in(given, at)
-    data = _with_age(data, settings)
+    state = _first_state(data, settings, at)
     newest = "" if release else ", the newest known release"
     yield from paragraph(
         f"load data of the extensible load manager, by the rules of {TRANSFER_SHEDDER} of Pulsar "
@@ -63,9 +63,8 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
         verb = "decides" if len(others) == 1 else "decide"
         yield from paragraph(f"Pulsar {enumerated(others)} {verb} otherwise (see --release)")
     yield ""
-    yield from _load_lines(data, settings)
+    yield from _load_lines(state.data, settings)
     yield ""
-    state = LoadState.first(data, _rules_in(settings, at))
     yield from _condition_lines(state)
     yield ""
     yield from _answer_lines(state, settings)
@@ -83,9 +82,8 @@ def changed_lines(
         yield from ("", *paragraph("the changed settings do not affect which bundles go"))
         return
     settings = _settings_in(before, at)
-    aged = _with_age(data, settings)
     yield from ("", "without the changed settings")
-    yield from _answer_lines(LoadState.first(aged, _rules_in(settings, at)), settings)
+    yield from _answer_lines(_first_state(data, settings, at), settings)
 
 
 def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:
@@ -98,6 +96,11 @@ def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         if one is not None and (name not in known or has_setting(known[name], version))
     }
     return {**default, **own}
+
+
+def _first_state(data: LoadData, settings: Mapping[str, Any], version: str) -> LoadState:
+    """Return the state at the start of a cycle in a version."""
+    return LoadState.first(_with_age(data, settings), _rules_in(settings, version))
 
 
 def _with_age(data: LoadData, settings: Mapping[str, Any]) -> LoadData:

@@ -267,7 +267,7 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
         if possible.isdisjoint(map(_comparable, derived)):
             found.setdefault(_decision_of(derived[0]), []).append(profile)
             notes |= dict.fromkeys(() if profile in trials else _shared_history(seen, model, other))
-    if "unsupported" in model.answer(*trial.questions[0]) and all(map(_is_unsupported, found)):
+    if all(str(one).startswith("unsupported") for one in (*possible, *found)):
         own = trial.questions[0].case.get("strategy")
         how = 'set the case\'s strategy to "OverloadShedder"' if own else f"add {DOCUMENTED}"
         yield from ("", *paragraph(f"to see what a documented strategy decides, {how}"))
@@ -280,10 +280,6 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
 
 
 DOCUMENTED = f"--setting {STRATEGY}=OverloadShedder"
-
-
-def _is_unsupported(decision: str) -> bool:
-    return decision.startswith("unsupported")
 
 
 def _shared_history(trial: Trial, *models: Model) -> Iterator[str]:
