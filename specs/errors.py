@@ -96,6 +96,8 @@ def similar_file(file: str | Path) -> str:
     return f"; did you mean {path.with_name(near[0])}?" if near else ""
 
 
+LOG_HINT = "it is a log; use pulsar-conformance explain --log"
+
 WRONG_FILES: tuple[tuple[str, str], ...] = (
     (r"\s*\Z", "it is empty; save it again"),
     (r"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed; decompress it first"),
@@ -110,7 +112,7 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
         r"(?=[^\n]*\"kind\"\s*:)(?=[^\n]*\"at\"\s*:)\s*[\[{]",
         "it is a recorded history; use pulsar-conformance audit --input",
     ),
-    (r"[^\n]{0,40}\d\d:\d\d:\d\d[.,]\d", "it is a log; use pulsar-conformance explain --log"),
+    (r"[^\n]{0,40}\d\d:\d\d:\d\d[.,]\d", LOG_HINT),
     (
         r"-{5} got message -{5}",
         "it has messages of a topic; of load data, pulsar-conformance explain FILE takes them",
@@ -126,12 +128,14 @@ HEAD = 1 << 12
 """Number of bytes by which a file is recognized."""
 
 
-def hint_at_file(data: bytes, otherwise: str = "") -> str:
+def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:
     """Return a semicolon, what a file seems to be, and what to do; else `otherwise` in its place.
 
-    The result is empty if there is nothing to say.
+    The result is empty if there is nothing to say. The hint `beside` is left out, as the caller
+    takes such files itself.
     """
-    said = next(_hints(data[:HEAD].decode("latin-1")), otherwise)
+    hints = _hints(data[:HEAD].decode("latin-1"))
+    said = next((one for one in hints if one != beside), otherwise)
     return f"; {said}" if said else ""
 
 

@@ -17,7 +17,7 @@ from pulsar_conformance.audit.collect.sources import (
     time_of,
 )
 from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
-from pulsar_conformance.specs.errors import hint_at_file
+from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
 
 IMPORTED = "give load reports, a range query of Prometheus, logs of brokers or histories"
 
@@ -94,7 +94,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     if len(found.records) + len(found.logged) == known:
         _check_history(file, lines)
         with open_source(file) as stream:
-            hint = hint_at_file(stream.peek(), IMPORTED)
+            hint = hint_at_file(stream.peek(), IMPORTED, beside=LOG_HINT)
         problem = "it has no load report, no metric and no line of a load balancer"
         raise BadSource(f"{file}: {problem}{hint}")
     if split:
