@@ -121,7 +121,7 @@ class ReleasedAssignment:
         if self.first.overloaded.isdisjoint(self.first.best):
             return None
         among = dict.fromkeys((*self.filtered[-1][1], *self.permitted))
-        return self._among(tuple(among), excluded=False)
+        return self._among(tuple(among), again=True)
 
     @cached_property
     def best(self) -> Candidates:
@@ -143,18 +143,30 @@ class ReleasedAssignment:
             names += self._why_spread() if place == EVEN else ""
             yield Step(f"  {FILTERS[place]}", f"{names} ({place})")
             before = left
-        if self.second and set(self.second.candidates) != set(before):
-            whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
-            yield Step(
-                "again", f"{whole} of these are overloaded: any that may take it ({RESTORED})"
-            )
+        if self.second and (self.second.turn or set(self.second.candidates) != set(before)):
+            yield Step("again", f"{self._why_again()}: any that may take it ({RESTORED})")
         yield from (self.second or self.first).steps()
 
-    def _among(self, candidates: Candidates, excluded: bool = True) -> ReleasedPlacement:
-        """Return the choice among candidates; bundles excluded from shedding are placed in turn."""
+    def _why_again(self) -> str:
+        """Return which of the candidates are overloaded, so that a broker is chosen again."""
+        if self.first.strategy == IN_TURN:
+            return f"{self.first.best[0]}, the first in turn, is overloaded"
+        whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
+        return f"{whole} of these are overloaded"
+
+    def _among(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
+        """Return the choice among candidates; bundles excluded from shedding are placed in turn,
+        but not if a broker is chosen again.
+        """
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
-        instead = IN_TURN if excluded and self._all.namespace in spared else None
-        return ReleasedPlacement(self.known, candidates, instead, map_capacity(len(self.permitted)))
+        excluded = self._all.namespace in spared
+        return ReleasedPlacement(
+            self.known,
+            candidates,
+            instead=IN_TURN if excluded and not again else None,
+            table=map_capacity(len(self.permitted)),
+            turn=int(again and not excluded),
+        )
 
     def _few_topics(self, among: Candidates) -> Candidates:
         """Return the brokers below the limit on topics, or all if there are none."""

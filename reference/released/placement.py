@@ -47,6 +47,8 @@ class ReleasedPlacement:
     """The strategy to use instead of the one that is set."""
     table: int | None = None
     """Capacity of the hash set of candidates; None if the set is built from them."""
+    turn: int = 0
+    """Number of earlier calls of a strategy that chooses in turn."""
 
     @cached_property
     def strategy(self) -> str:
@@ -177,7 +179,8 @@ class ReleasedPlacement:
         if not self.best:
             return "nowhere: no broker may take it"
         if self.strategy == IN_TURN and len(self.candidates) > 1:
-            others = ", ".join(self.ordered[1:])
+            turn = self.turn % len(self.candidates)
+            others = ", ".join((*self.ordered[turn + 1 :], *self.ordered[:turn]))
             return f"{names} first, then {others}: in turn since the leader's start ({IN_TURN})"
         if self.strategy != LEAST_RATE:
             return f"{names}{', drawn' if len(self.best) > 1 else ''} ({self.strategy})"
@@ -207,9 +210,9 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
     return placing.below or sorted(placing.ordered)
 
 
-def _first(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the first candidate in a hash set's order: it gets the first bundle placed."""
-    return placing.ordered[:1]
+def _next(placing: ReleasedPlacement) -> Sequence[str]:
+    """Return the candidate whose turn it is, in a hash set's order."""
+    return [placing.ordered[placing.turn % len(placing.ordered)]]
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
@@ -221,7 +224,7 @@ def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
 CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     LEAST_RATE: _least_rate,
     LEAST_USAGE: _least_usage,
-    IN_TURN: _first,
+    IN_TURN: _next,
     "AvgShedder": _as_planned,
 }
 """For each strategy, the function that returns the candidates of which one is chosen."""

@@ -237,11 +237,18 @@ def test_a_set_of_brokers_is_in_the_order_that_java_prints():
     assert decision.startswith(f"b1 first, then {rest}: in turn since the leader's start")
 
 
+def test_the_next_in_turn_is_chosen_if_the_first_is_overloaded():
+    """b0 and b2 have one place. The selector counts both calls: the second is for the next."""
+    assert placed_in_turn({"b0": 80, "b2": 80})[0] == "b0"
+    assert placed_in_turn({"b0": 90, "b2": 80})[0] == "b2"
+    assert placed_in_turn({"b0": 90, "b2": 90, "b3": 90})[0] == "b2"
+
+
 def test_an_overloaded_choice_comes_before_brokers_of_its_place_that_are_added():
-    """b0 and b2 have one place; b0 serves the namespace, so that b2 is in the set before it."""
+    """b0 serves the namespace, so that b2 is in the set before it: b2, then b0."""
     owned = [("a/b/0x00000000_0x80000000", "b0")]
-    assert placed_in_turn({"b0": 90, "b2": 90})[0] == "b0"
-    assert placed_in_turn({"b0": 90, "b2": 90}, owned)[0] == "b2"
+    assert placed_in_turn({"b0": 90, "b2": 90}, owned)[0] == "b0"
+    assert placed_in_turn({"b0": 90, "b2": 80}, owned)[0] == "b2"
 
 
 def manager(profile, conf, dynamic=None):

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
 from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     NAMES,
-    last_candidates,
+    Assignment,
     next_choice,
     policy,
     set_bundles_and_loads,
@@ -84,8 +84,9 @@ def _ask_assignment(
     if not leader.has_answered(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write_policies(leader, case)
-        set_bundles_and_loads(leader.release, leader.manager, leader.kept_load_data(), case)
-        leader.remember(question, last_candidates(leader.manager, leader.bundle(case["bundle"])))
+        known, bundle = leader.kept_load_data(), leader.bundle(case["bundle"])
+        refill = partial(set_bundles_and_loads, leader.release, leader.manager, known, case)
+        leader.remember(question, Assignment(leader.manager, bundle, refill))
     return next_choice(leader.release, leader.remembered, question, leader.names.name)
 
 

@@ -40,7 +40,7 @@ STORED = "namespaceIsolationPolicies"
 
 
 def assigned(release: Release, case: Case) -> Answer:
-    """Return the broker that the manager assigns the bundle to, and the final candidates.
+    """Return the broker that the manager assigns the bundle to, and the strategy's candidates.
 
     The strategy chooses among the brokers that the manager leaves, at random if several are equally
     good. A repeated question gets each possible choice in turn, as if nothing had been assigned.
@@ -54,54 +54,102 @@ def assigned(release: Release, case: Case) -> Answer:
     divide(service.factory, namespace, [part])
     bundle = call(service.factory, "getBundle", namespace, part)
     with Manager(service) as manager:
-        set_bundles_and_loads(release, manager.java, manager.load_data, case)
-        children.are_brokers = True
-        return next_choice(release, last_candidates(manager.java, bundle), case, broker_name)
 
+        def refill() -> None:
+            children.are_brokers = False
+            set_bundles_and_loads(release, manager.java, manager.load_data, case)
+            children.are_brokers = True
 
-Question = tuple[Callable[[Java], Java], Java, *tuple[Java, ...]]
-"""The factory of a strategy, and its arguments: brokers, bundle, load data, configuration."""
+        return next_choice(release, Assignment(manager.java, bundle, refill), case, broker_name)
+
 
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
 ORDERED = "java.util.LinkedHashSet"
-STRATEGIES: Mapping[str, Callable[[Java], Java]] = {
+Maker = Callable[[Java], Java]
+"""Factory of a placement strategy from a configuration."""
+
+STRATEGIES: Mapping[str, Maker] = {
     "placementStrategy": created_placer,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
-"""Factories of a manager's placement strategies from a configuration, by field."""
+"""Factories of a manager's placement strategies, by field."""
+
+Call = tuple[Maker, tuple[Java, ...]]
+"""A call of a strategy: its factory, and brokers, bundle, load data and configuration."""
+
+Choices = tuple[str | None, ...]
+"""The brokers that strategies chose in the calls of one assignment, in order."""
 
 
-def last_candidates(manager: Java, bundle: Java) -> Question | None:
-    """Return the manager's last call to a strategy for a bundle, if any."""
-    asked: list[Question] = []
-    for name, maker in STRATEGIES.items():
-        strategy = field(manager, name)
-        if strategy is not None:
-            strategy.set(manager, _RecordedPlacer(strategy.get(manager), maker, asked))
-    manager.selectBrokerForAssignment(bundle)
-    for broker in field(manager, "loadData").get(manager).getBrokerData().values():
-        broker.getPreallocatedBundleData().remove(bundle.toString())
-    return asked[-1] if asked else None
+class Assignment:
+    """The assignment of one bundle by a load manager, drawn as often as necessary.
+
+    The manager asks a strategy again if the chosen broker is overloaded, so what it assigns depends
+    on each choice. It is run once for each sequence of choices; only the strategies draw anew, each
+    time without memory.
+    """
+
+    def __init__(self, manager: Java, bundle: Java, refill: Callable[[], None]) -> None:
+        self._manager = manager
+        self._bundle = bundle
+        self._refill = refill
+        self._calls: dict[Choices, Call] = {}
+        self._assigned: dict[Choices, str | None] = {}
+        self._script = _Script()
+        for name, maker in STRATEGIES.items():
+            strategy = field(manager, name)
+            if strategy is not None:
+                strategy.set(manager, _ScriptedPlacer(self._script, maker))
+
+    @property
+    def candidates(self) -> set[str]:
+        """The IDs of all brokers that a strategy could choose from so far."""
+        return {str(one) for _, (among, *_) in self._calls.values() for one in among}
+
+    def draw(self) -> str | None:
+        """Return the ID of the broker that the manager assigns, with fresh strategies."""
+        choices: Choices = ()
+        strategies = Fresh()
+        while choices not in self._assigned:
+            if choices not in self._calls:
+                self._run(choices)
+                continue
+            choices = (*choices, chosen(strategies.call(self._calls[choices])))
+        return self._assigned[choices]
+
+    def _run(self, choices: Choices) -> None:
+        """Let the manager assign the bundle, with strategies that begin with these choices."""
+        self._refill()
+        self._script.begin(choices)
+        found = self._manager.selectBrokerForAssignment(self._bundle)
+        self._forget()
+        made = tuple(self._script.choices)
+        self._calls.update((made[:place], one) for place, one in enumerate(self._script.calls))
+        self._assigned[made] = chosen(found)
+
+    def _forget(self) -> None:
+        """Undo the assignment, so that the bundle counts nowhere when strategies draw again."""
+        bundle = self._bundle.toString()
+        field(self._manager, "preallocatedBundleToBroker").get(self._manager).remove(bundle)
+        for broker in field(self._manager, "loadData").get(self._manager).getBrokerData().values():
+            broker.getPreallocatedBundleData().remove(bundle)
 
 
 def next_choice(
-    release: Release, left: Question | None, case: Case, name: Callable[[Java], str]
+    release: Release, assignment: Assignment, case: Case, name: Callable[[str], str]
 ) -> Answer:
-    """Return the next of the possible random choices, and all possible choices.
+    """Return the next of the possible random choices, and all candidates.
 
-    `name` returns a broker's name in the case.
+    `name` returns the name in the case of the broker with an ID.
     """
-    if left is None:
-        return {"broker": None, "candidates": []}
-    maker, among, *others = left
-    configuration = others[-1]
 
     def draw() -> str | None:
-        broker = maker(configuration).selectBroker(among, *others).orElse(None)
+        broker = assignment.draw()
         return None if broker is None else name(broker)
 
-    brokers = sorted(map(name, among))
-    return {"broker": release.turns.take(case, len(brokers), draw), "candidates": brokers}
+    draw()
+    broker = release.turns.take(case, len(assignment.candidates), draw)
+    return {"broker": broker, "candidates": sorted(map(name, assignment.candidates))}
 
 
 def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
@@ -195,31 +243,67 @@ def policy_class() -> Java:
 NAMES = ("namespaces", "primary", "secondary")
 
 
-@jpype.JImplements(PLACEMENT, deferred=True)
-class _RecordedPlacer:
-    """A strategy wrapper that records calls."""
+def chosen(broker: Java) -> str | None:
+    """Return the broker ID in a Java Optional."""
+    return str(broker.get()) if broker.isPresent() else None
 
-    def __init__(
-        self, strategy: Java, maker: Callable[[Java], Java], asked: list[Question]
-    ) -> None:
-        self._strategy = strategy
+
+class Fresh:
+    """Strategies of one assignment, each created when it is first called."""
+
+    def __init__(self) -> None:
+        self._created: dict[Maker, Java] = {}
+
+    def call(self, call: Call) -> Java:
+        """Return the strategy's choice, a Java Optional."""
+        maker, arguments = call
+        if maker not in self._created:
+            self._created[maker] = maker(arguments[-1])
+        return self._created[maker].selectBroker(*arguments)
+
+
+class _Script:
+    """The choices of a manager's strategies in one assignment: given ones, then their own."""
+
+    def begin(self, given: Choices) -> None:
+        """Start an assignment."""
+        self._given = given
+        self._fresh = Fresh()
+        self.calls: list[Call] = []
+        self.choices: list[str | None] = []
+
+    def choose(self, call: Call) -> Java:
+        """Return the choice as a Java Optional; record it with the call."""
+        place = len(self.calls)
+        self.calls.append(call)
+        if place < len(self._given):
+            found = java_class("java.util.Optional").ofNullable(self._given[place])
+        else:
+            found = self._fresh.call(call)
+        self.choices.append(chosen(found))
+        return found
+
+
+@jpype.JImplements(PLACEMENT, deferred=True)
+class _ScriptedPlacer:
+    """A strategy that follows a script."""
+
+    def __init__(self, script: _Script, maker: Maker) -> None:
+        self._script = script
         self._maker = maker
-        self._asked = asked
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the strategy's choice; record the call with the candidates in their order."""
-        self._asked.append((self._maker, java_class(ORDERED)(among), *others))
-        return self._strategy.selectBroker(among, *others)
+        """Return the script's choice among the candidates, which are kept in their order."""
+        return self._script.choose((self._maker, (java_class(ORDERED)(among), *others)))
 
     @jpype.JOverride
     def selectBrokerForBundle(  # noqa: N802  Pulsar's
         self, among: Java, _bundle: Java, *others: Java
     ) -> Java:
-        """Return the strategy's choice; managers since 5.0.1 call this method, with the bundle."""
+        """Return the script's choice; managers since 5.0.1 call this method, with the bundle."""
         return self.selectBroker(among, *others)
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """Forward the change to the strategy."""
-        self._strategy.onActiveBrokersChange(brokers)
+        """Ignore the change, since each assignment has fresh strategies."""

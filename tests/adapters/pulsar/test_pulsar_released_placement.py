@@ -68,3 +68,42 @@ def test_a_division_by_zero_in_java_is_an_answer_and_no_crash():
     with connect("pulsar:4.2.4", profile, {}) as release:
         [answer] = release.ask("place.broker", [case])
     assert "ArithmeticException" in answer["failed"]
+
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+
+
+@pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
+@pytest.mark.parametrize(
+    ("strategy", "least_used", "chosen"),
+    [("LeastResourceUsageWithWeight", 84, {"b1"}), ("RoundRobinBrokerSelector", 90, None)],
+)
+def test_a_manager_asks_its_strategy_again_if_the_choice_is_overloaded(
+    version, strategy, least_used, chosen
+):
+    """The threshold is 85 %. b3 owns a bundle of the namespace, so b1 and b2 are candidates first.
+
+    Their mean is 91.5 %, and neither is 10 points below it: one is drawn. After b2 a broker of all
+    three is chosen, and b1 alone is 10 points below their mean of 94.33 %. The selector in turn
+    chooses b1 first; if that is overloaded, it chooses the second of all three.
+    """
+    settings = {
+        "loadBalancerLoadPlacementStrategy": f"{IMPL}{strategy}",
+        "loadBalancerDistributeBundlesEvenlyEnabled": True,
+    }
+    brokers = {
+        name: {"cpu": {"usage": usage, "limit": 100}, "bundles": []}
+        for name, usage in {"b1": least_used, "b2": 99, "b3": 100}.items()
+    }
+    brokers["b3"]["bundles"] = ["a/b/0x00000000_0x80000000"]
+    nothing = {"preallocated": {}, "domains": {}, "groups": {}, "isolation": [], "versions": {}}
+    given = {"settings": settings, "bundle": "a/b/0x80000000_0xffffffff", "brokers": brokers}
+    case = {**given, "bundles": {}, **nothing}
+    profile = profile_of(version)
+    with connect(f"pulsar:{version}", profile, {}) as release:
+        answers = release.ask("place.broker", [case] * 6)
+    model = Model(profile)
+    may = {model.answer("place.broker", case)["broker"] for _ in range(6)}
+    assert {one["broker"] for one in answers} == may
+    assert chosen in (None, may)
+    assert all(one["candidates"] == sorted(brokers) for one in answers)
