@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import aim, loads, names
+from pulsar_conformance.conformance.drawing import aim, controls, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -243,7 +243,15 @@ def never_measured_in_kilobytes(random: Random) -> Json:
     return _cluster_of_one_bundle({MAX_MEGABYTES: limit}, latest, None)
 
 
+def of_many_topics(_random: Random) -> Json:
+    """Return a case of a bundle that exceeds one limit of several, that on topics."""
+    few = {"msgRateIn": 10, "msgThroughputIn": 1000}
+    limits = {MAX_TOPICS: 3, MAX_MESSAGES: 100, MAX_MEGABYTES: 100}
+    return _cluster_of_one_bundle(limits, few, loads.draw_average(few, 10, 1000))
+
+
 AIMED = (
+    *controls(SPLIT_CANDIDATES.id, ("split-rate-window", "megabyte", "kilobyte"), of_many_topics),
     aim("split-rate-window", "bundles.split_candidates", busy_once),
     aim("megabyte", "bundles.split_candidates", between_the_megabytes),
     aim("kilobyte", "bundles.split_candidates", never_measured_in_kilobytes),

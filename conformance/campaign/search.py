@@ -194,7 +194,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             found[adapter, part.profile, rule] = Searched(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
-    for kept in (draw.draw_trials, draw.aimed_at, outcomes.model_and_answers):
+    for kept in (draw.draw_trials, draw.aimed_at, draw.controls, outcomes.model_and_answers):
         kept.cache_clear()  # No other part draws or asks the same.
     return found
 

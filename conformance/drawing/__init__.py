@@ -37,7 +37,7 @@ case come from a random seed, which shrinks to 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -56,6 +56,12 @@ class Aim(NamedTuple):
     operation: str
     """The operation of every trial."""
     strategy: st.SearchStrategy[Trial]
+    control: bool = False
+    """True if the trials do not distinguish them, but are otherwise like those that do.
+
+    Who breaks a rule under every alternative there does so for another cause, which can look like
+    an alternative elsewhere.
+    """
 
 
 def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Trial]:
@@ -67,3 +73,9 @@ def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Tria
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
     """Return an aim at a reading; its trials have one question, built by one of the makers."""
     return Aim(reading, operation, trials_from_makers(operation, *makers))
+
+
+def controls(operation: str, readings: Sequence[str], *makers: Maker) -> Iterator[Aim]:
+    """Yield an aim for each of these readings; all share trials that decide none of them."""
+    strategy = trials_from_makers(operation, *makers)
+    return (Aim(reading, operation, strategy, control=True) for reading in readings)

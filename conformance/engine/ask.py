@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.common.trial import (
 from pulsar_conformance.conformance.engine.draw import (
     SourcedTrial,
     aimed_trials,
+    control_trials,
     earlier_trials,
     group_rules,
     trials_of_rule,
@@ -202,6 +203,8 @@ class AskedTrials:
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """For each reading, trials whose answers differ between its alternatives."""
+    controls: Mapping[str, Sequence[SourcedTrial]]
+    """For each of these readings, trials whose answers do not."""
     dispatcher: Dispatcher
 
 
@@ -221,6 +224,7 @@ def draw_and_ask(
     operations = {name for rule in rules for name in rule.operations}
     readings = documented_readings(before.profile)
     by_reading = aimed_trials(readings, operations, implementation, plan)
+    controls = control_trials(by_reading, operations, implementation, plan)
     earlier = earlier_trials(plan)
     groups = group_rules(rules)
     by_rule: dict[str, Sequence[SourcedTrial]] = {}
@@ -229,14 +233,16 @@ def draw_and_ask(
             notify(RuleDrawn(implementation.name, rule.id))
             by_rule[rule.id] = list(trials_of_rule(rule, plan, implementation, earlier))
         asked = {name for rule in group for name in rule.operations}
-        aimed = (one for trials in by_reading.values() for one in trials)
+        aimed = (
+            one for kind in (by_reading, controls) for trials in kind.values() for one in trials
+        )
         dispatcher.ask(
             [
                 *(one for trials in by_rule.values() for one in trials),
                 *(one for one in aimed if one.trial.operations <= asked),
             ]
         )
-    return AskedTrials(before, groups, by_rule, by_reading, dispatcher)
+    return AskedTrials(before, groups, by_rule, by_reading, controls, dispatcher)
 
 
 def answered_trials(

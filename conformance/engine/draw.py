@@ -6,12 +6,13 @@ is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Literal
 
+from hypothesis.strategies import SearchStrategy
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.any_answer.edits import EDITED, edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
@@ -35,6 +36,9 @@ and `other` was drawn for a different rule.
 
 TRIALS_PER_AIM = 8
 """Number of trials drawn from each strategy that distinguishes the alternatives of a reading."""
+
+TRIALS_PER_CONTROL = 6
+"""Number of trials drawn from each control; the readings that it belongs to share them."""
 
 COSTLY_DIVISOR = 2
 """Divisor of a rule's number of trials where a case takes seconds.
@@ -227,13 +231,35 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 
     They do so under every combination of the other readings.
     """
-    defaults = specs.load().defaults(profile)
     return tuple(
         trial
         for aim in aimed().get(reading, ())
-        for trial in draw(aim.strategy, TRIALS_PER_AIM, f"{seed}/{reading}")
-        if bad_trial(trial, defaults) is None
+        if not aim.control
+        for trial in _valid_trials(aim.strategy, profile, TRIALS_PER_AIM, f"{seed}/{reading}")
     )
+
+
+def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
+    """Return valid trials like those of `aimed_at` that distinguish no alternatives."""
+    return tuple(
+        trial
+        for aim in aimed().get(reading, ())
+        if aim.control
+        for trial in controls(aim.strategy, profile, seed)
+    )
+
+
+@cache
+def controls(strategy: SearchStrategy[Trial], profile: str, seed: int) -> tuple[Trial, ...]:
+    """Return valid trials of a control; they are the same for every reading."""
+    return _valid_trials(strategy, profile, TRIALS_PER_CONTROL, f"{seed}/control")
+
+
+def _valid_trials(
+    strategy: SearchStrategy[Trial], profile: str, count: int, seed: str
+) -> tuple[Trial, ...]:
+    defaults = specs.load().defaults(profile)
+    return tuple(one for one in draw(strategy, count, seed) if bad_trial(one, defaults) is None)
 
 
 def aimed_trials(
@@ -258,6 +284,25 @@ def aimed_trials(
                 if trial.operations <= operations
             ]
     return found
+
+
+def control_trials(
+    readings: Iterable[str], operations: Set[str], implementation: Implementation, plan: Plan
+) -> dict[str, list[SourcedTrial]]:
+    """Return the controls of readings, which share them.
+
+    Those of other operations, and those that take the implementation seconds, are left out.
+    """
+    known: dict[int, SourcedTrial] = {}
+    asked = operations - set(implementation.hello.costly)
+    return {
+        reading: [
+            known.setdefault(id(trial), SourcedTrial("aimed", trial))
+            for trial in controls_of(reading, implementation.profile, plan.seed)
+            if trial.operations <= asked
+        ]
+        for reading in readings
+    }
 
 
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -30,6 +30,7 @@ from pulsar_conformance.conformance.engine.evaluate import (
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.readings import (
+    AnswersByReading,
     ResolvedReadings,
     before_asking,
     deciding_rules,
@@ -223,7 +224,8 @@ class Answered:
     """All trials that were asked, with their answers."""
 
     by_rule: AnsweredTrialsByRule
-    by_reading: Mapping[str, Sequence[tuple[Trial, Sequence[Json]]]]
+    by_reading: AnswersByReading
+    controls: AnswersByReading
     outcomes: OutcomesByRule | None
     """The outcomes of each rule's trials; None while they depend on open readings."""
     errors: Mapping[str, AdapterError]
@@ -260,14 +262,20 @@ def collect_answers(
             continue
         if not resolved.open and resolved.applies(rule):
             outcomes[rule.id] = outcomes_of(rule, by_rule[rule.id], judged, plan.known)
-    by_reading = {name: _answered_trials(asked, name) for name in resolved.open}
-    return Answered(by_rule, by_reading, None if resolved.open else outcomes, errors, plan.known)
+    by_reading, controls = (
+        {name: _answered_trials(asked, trials.get(name, ())) for name in resolved.open}
+        for trials in (asked.by_reading, asked.controls)
+    )
+    outcomes_known = None if resolved.open else outcomes
+    return Answered(by_rule, by_reading, controls, outcomes_known, errors, plan.known)
 
 
-def _answered_trials(asked: AskedTrials, reading: str) -> list[tuple[Trial, Sequence[Json]]]:
-    """Return the trials that distinguish a reading's alternatives, if they were answered."""
+def _answered_trials(
+    asked: AskedTrials, trials: Iterable[SourcedTrial]
+) -> list[tuple[Trial, Sequence[Json]]]:
+    """Return the trials that were answered, with their answers."""
     found: list[tuple[Trial, Sequence[Json]]] = []
-    for one in asked.by_reading.get(reading, ()):
+    for one in trials:
         with suppress(AdapterError):  # The verdicts of the rules report the error.
             found.append((one.trial, asked.dispatcher.answers(one)))
     return found

@@ -17,7 +17,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.engine.draw import aimed_at
+from pulsar_conformance.conformance.engine.draw import aimed_at, controls_of
 from pulsar_conformance.conformance.engine.evaluate import (
     Choices,
     Disagreeing,
@@ -148,21 +148,32 @@ def before_asking(implementation: Implementation) -> ResolvedReadings:
     )
 
 
+AnswersByReading = Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
+"""Answered trials, with their answers, by reading."""
+
+
 def find_readings(
-    before: ResolvedReadings, answered: Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
+    before: ResolvedReadings, answered: AnswersByReading, controls: AnswersByReading
 ) -> ResolvedReadings:
     """Return the readings, with the open ones decided as far as answers allow.
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
-    reports them.
+    reports them. If a trial of `controls` does so, the answers do not decide its reading: the fault
+    may look like an alternative.
     """
     evaluator, domains = before.evaluator, before.domains
+
+    def evidence_in(trials: AnswersByReading, name: str) -> list[Evidence]:
+        return list(as_evidence(evaluator, before.profile, trials.get(name, ())))
+
+    sound = [
+        name
+        for name in before.open
+        if all(one.allows(domains) for one in evidence_in(controls, name))
+    ]
     evidence = without_broken_rules(
-        {
-            name: list(as_evidence(evaluator, before.profile, answered.get(name, ())))
-            for name in before.open
-        },
+        {name: evidence_in(answered, name) if name in sound else [] for name in before.open},
         domains,
     )
     domains = narrow(evidence, before.domains)
@@ -235,7 +246,7 @@ def evidence_of(implementation: Implementation, reading: str, seed: int) -> list
         as_evidence(
             before_asking(implementation).evaluator,
             implementation.profile,
-            _ask_aimed(implementation, reading, seed),
+            _ask(implementation, aimed_at(reading, implementation.profile, seed)),
         )
     )
 
@@ -246,13 +257,15 @@ def resolve_readings(implementation: Implementation, seed: int) -> ResolvedReadi
     Errors: `AdapterError`.
     """
     before = before_asking(implementation)
-    return find_readings(
-        before, {name: list(_ask_aimed(implementation, name, seed)) for name in before.open}
+    profile = implementation.profile
+    answered, controls = (
+        {name: list(_ask(implementation, trials_of(name, profile, seed))) for name in before.open}
+        for trials_of in (aimed_at, controls_of)
     )
+    return find_readings(before, answered, controls)
 
 
-def _ask_aimed(
-    implementation: Implementation, reading: str, seed: int
+def _ask(
+    implementation: Implementation, trials: Sequence[Trial]
 ) -> Iterable[tuple[Trial, Sequence[Json]]]:
-    trials = aimed_at(reading, implementation.profile, seed)
     return zip(trials, implementation.answers(trials), strict=True)

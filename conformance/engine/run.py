@@ -87,7 +87,7 @@ class Run:
             asked, implementation = self.prepare(), self.implementation
             judged = JudgedImplementation.of(implementation, asked.before)
             answered = collect_answers(asked, self.plan, judged, self._notify)
-            readings = find_readings(asked.before, answered.by_reading)
+            readings = find_readings(asked.before, answered.by_reading, answered.controls)
             rules = [rule for rule in self.rules if rule.id in answered.by_rule]
             judged = JudgedImplementation.of(implementation, readings)
             judged, trials, outcomes = judge_all(rules, answered, asked, judged)

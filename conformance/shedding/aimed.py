@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing import aim, loads, names
+from pulsar_conformance.conformance.drawing import aim, controls, loads, names
 from pulsar_conformance.conformance.shedding.draw_clusters import NO_DEFAULT, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.averages import WINDOWS
@@ -20,7 +20,7 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 def _sketch(
     random: Random,
     strategy: str,
-    levels: list[float],
+    levels: Sequence[float],
     settings: Mapping[str, Any],
     each: int = 4,
     exact: bool = False,
@@ -325,7 +325,54 @@ def numbers_differ_and_percentages_do_not(random: Random) -> Json:
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
 
 
+def must_shed_by_overload(random: Random) -> Json:
+    """Return a case of an idle broker and one that is overloaded far beyond rounding."""
+    return _must_shed(random, "OverloadShedder", {OVERLOAD_THRESHOLD: 60})
+
+
+def must_shed_by_threshold(random: Random) -> Json:
+    """Return a case of an idle broker and one far above the average."""
+    return _must_shed(random, "ThresholdShedder", {SHEDDER_THRESHOLD: 10})
+
+
+def _must_shed(random: Random, strategy: str, settings: Mapping[str, Any]) -> Json:
+    levels = [random.choice((70, 80, 90)), 10]
+    return _on_cpu(levels, _sketch(random, strategy, levels, settings, each=8))
+
+
+def busy_beside_an_idle_broker(random: Random) -> Json:
+    """Return a case of eleven brokers, one idle, of which none is far above the average."""
+    return _busy_but_one(random, 50, {SHEDDER_THRESHOLD: random.choice((10, 20))})
+
+
+def hardly_differ(random: Random) -> Json:
+    """Return a case of brokers whose traffic of any kind differs by a twentieth."""
+    return _two_brokers(random, 1.05, 40, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
+
+
+def all_differ(random: Random) -> Json:
+    """Return a case of brokers of which one has twenty times the other's traffic of any kind."""
+    return _two_brokers(random, 20, 19_000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
+
+
+BY_OVERLOAD = ("overload-trigger", "overload-amount", "overload-scope")
+BY_THRESHOLD = ("threshold-trigger", "threshold-target", "threshold-released", "threshold-order")
+BY_EITHER = (
+    "grace-of",
+    "grace-edge",
+    "kilobyte",
+    "shed-measure",
+    "shed-window",
+    "broker-rates",
+    "expensive-measure",
+)
+BY_TRAFFIC = ("uniform-trigger", "uniform-difference", "uniform-multiplier")
+
 AIMED = (
+    *controls(SHED.id, (*BY_OVERLOAD, *BY_EITHER), must_shed_by_overload),
+    *controls(SHED.id, (*BY_THRESHOLD, *BY_EITHER), must_shed_by_threshold),
+    *controls(SHED.id, ("lower-boundary", "lower-boundary-amount"), busy_beside_an_idle_broker),
+    *controls(SHED.id, BY_TRAFFIC, hardly_differ, all_differ),
     aim("overload-trigger", SHED.id, at_the_overload_threshold),
     aim("overload-amount", SHED.id, far_over),
     aim("overload-scope", SHED.id, all_overloaded_alike),

@@ -70,6 +70,20 @@ def without_heap(case):
     return {**case, "brokers": kept}
 
 
+class Fixed(Speaking):
+    """Sheds by one strategy, with one threshold whatever is set."""
+
+    def __init__(self, profile, strategy, setting, value):
+        super().__init__(profile, {}, {})
+        self.hello = replace(self.hello, operations=("shed.select",), strategies=(strategy,))
+        self._threshold = {setting: value}
+
+    def exchange(self, operation, batch):
+        settings = [{**case["settings"], **self._threshold} for case in batch]
+        fixed = [{**case, "settings": one} for case, one in zip(batch, settings, strict=True)]
+        return super().exchange(operation, fixed)
+
+
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
     """Judges a connection by the rules that a reading may bear on; the run and its verdicts."""
@@ -183,11 +197,32 @@ def test_a_broken_rule_is_no_sign_of_a_reading(breaks, monkeypatch):
     monkeypatch.setattr(implementations, "connect", lambda *_: Speaking(profile, {}, {}))
     before = before_asking(implementations.Implementation("reference", profile, {}))
     answers = [kept_all({parent: 5}), *([kept_all({})] if breaks else [])]
-    found = find_readings(before, {"grace-of": answers})
+    found = find_readings(before, {"grace-of": answers}, {})
     assert found.how["grace-of"] == ("undecided" if breaks else "found")
     assert found.domains["grace-of"] == (("bundle", "topic") if breaks else ("topic",))
     assert found.excludes("grace-of", "bundle") is not breaks
     assert not found.excludes("grace-of", "topic")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("strategy", "setting", "value"),
+    [
+        ("OverloadShedder", "loadBalancerBrokerOverloadedThresholdPercentage", 85),
+        ("OverloadShedder", "loadBalancerBrokerOverloadedThresholdPercentage", 95),
+        ("ThresholdShedder", "loadBalancerBrokerThresholdShedderPercentage", 30),
+    ],
+)
+def test_a_fixed_threshold_is_no_sign_of_a_reading(strategy, setting, value, seed, monkeypatch):
+    """It keeps bundles that must go, as who spares parts, or sheds less, as who sheds only one."""
+    profile = "documented-3.0"
+    monkeypatch.setattr(
+        implementations, "connect", lambda *_: Fixed(profile, strategy, setting, value)
+    )
+    found = resolve_readings(implementations.Implementation("reference", profile, {}), seed)
+    usual = specs.load().default_readings(profile)
+    others = {name for name, how in found.how.items() if how == "found"} - {"lower-boundary"}
+    assert {name for name in others if found.chosen[name] != usual[name]} == set()
 
 
 @pytest.mark.parametrize("profile", PROFILES)
