@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 
+from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched
@@ -26,7 +28,12 @@ from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine import draw, outcomes
 from pulsar_conformance.conformance.engine.implementation import Implementation, reach
-from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
+from pulsar_conformance.conformance.engine.judge import (
+    AppliedRule,
+    JudgedImplementation,
+    JudgedModel,
+)
+from pulsar_conformance.conformance.engine.outcomes import agrees_with_model
 from pulsar_conformance.conformance.engine.plan import BadPlan, Plan
 from pulsar_conformance.conformance.engine.readings import ResolvedReadings, before_asking
 from pulsar_conformance.conformance.engine.run import Run
@@ -37,11 +44,11 @@ PART = 1000
 SECTION = 10_000
 """Number of cases in a part of a bounded world."""
 
-MAX_FAULTS = 3
-"""Maximum number of faults of a rule that a part returns."""
-
 MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
+
+MAX_FAULTS = 3
+"""Maximum number of faults of a rule that a part returns."""
 
 SEEDS_APART = 2**32
 """Distance between the seeds of consecutive parts."""
@@ -205,77 +212,62 @@ def _search_world(
     """Ask every implementation all cases; answers that differ from the model's are judged by all
     rules.
 
-    The model's own answers are judged once for all implementations that follow the same readings.
+    The model's own answers are judged once for all implementations that they hold for.
     """
     world = next(one for one in bounded_worlds() if one.name == part.world)
     trials = list(world.trials(part.start, part.stop))
-    tallies: dict[tuple[str, str, str], _Tally] = defaultdict(_Tally)
-    known: dict[tuple[object, ...], list[_Expected]] = {}
+    found: Found = {}
+    models: list[JudgedModel] = []
     for adapter, choices in readings.items():
         implementation = connected.implementation(adapter, part.profile)
         domains = {name: (value,) for name, value in choices.items()}
         judged = JudgedImplementation.of(implementation, ResolvedReadings(part.profile, domains))
         rules = [
-            AppliedRule(rule, judged)
+            rule
             for rule in plan.rules_of(part.profile)
             if rule.id in checks() and world.operation in rule.operations
             if judged.inapplicable(rule) is None
         ]
+        if not rules:
+            continue
         answers = implementation.answers(trials)
-        like = known.setdefault((implementation.neutral, *choices.items()), [])
-        if not like:
-            right = answers if implementation.is_model else map(judged.model_answers, trials)
-            like += [_Expected(*one) for one in zip(trials, right, strict=True)]
-        for expected, got in zip(like, answers, strict=True):
-            for rule in rules:
-                key = adapter, part.profile, rule.rule.id
-                tallies[key].count(expected.trial, expected.judgment(rule, got))
-    return {key: tally.result() for key, tally in tallies.items()}
+        model = next((one for one in models if one.holds_for(judged)), None)
+        if model is None:
+            alone = implementation.is_model and len(readings) == 1
+            model = JudgedModel(trials, judged, answers if alone else ())
+            models.append(model)
+        results = _judged_by_rule(trials, answers, judged, rules, model)
+        found |= {(adapter, part.profile, rule): one for rule, one in results.items()}
+    return found
 
 
-@dataclass
-class _Expected:
-    """A trial with the model's answers and their judgment by each rule."""
-
-    trial: Trial
-    answers: Sequence[Json] | None
-    words: dict[str, str] = field(default_factory=dict)
-
-    def judgment(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
-        """Return a rule's judgment of answers."""
-        if self.answers is None or not all(map(outcomes.agrees_with_model, answers, self.answers)):
-            return self._outcome_word(applied, answers)
-        if answers is not self.answers and any("unsupported" in one for one in answers):
-            return "unsupported"
-        if applied.rule.id not in self.words:
-            self.words[applied.rule.id] = self._outcome_word(applied, self.answers)
-        return self.words[applied.rule.id]
-
-    def _outcome_word(self, applied: AppliedRule, answers: Sequence[Json]) -> str:
-        word = applied.outcome(self.trial, answers).word
-        illegal = word == "violated" and not applied.judged.evaluator.legal(self.trial)
-        return "not_reached" if illegal else word
+def _judged_by_rule(
+    trials: Sequence[Trial],
+    answers: Sequence[Sequence[Json]],
+    judged: JudgedImplementation,
+    rules: Sequence[specs.Rule],
+    model: JudgedModel,
+) -> dict[str, Searched]:
+    """Return the results of each rule; answers like the model's are judged as those are."""
+    columns = [[*words] for words in model.words(judged, rules)]
+    applied = [AppliedRule(rule, judged) for rule in rules]
+    for place, (got, right) in enumerate(zip(answers, model.answers, strict=True)):
+        if right is None or not all(map(agrees_with_model, got, right)):
+            for words, one in zip(columns, applied, strict=True):
+                words[place] = one.word(trials[place], got)
+        elif any("unsupported" in one for one in got):
+            for words in columns:
+                words[place] = "unsupported"
+    return {rule.id: _tallied(trials, words) for rule, words in zip(rules, columns, strict=True)}
 
 
-@dataclass
-class _Tally:
-    """Counts of a rule's cases."""
-
-    drawn: int = 0
-    reached: int = 0
-    faults: list[Trial] = field(default_factory=list)
-
-    def count(self, trial: Trial, word: str) -> None:
-        """Count a case by its judgment."""
-        self.drawn += 1
-        if word == "violated" and len(self.faults) < MAX_FAULTS:
-            self.faults.append(trial)
-        elif word in ("allowed", "violated"):
-            self.reached += 1
-
-    def result(self) -> Searched:
-        """Return the result so far."""
-        return Searched(self.drawn, self.reached, tuple(self.faults))
+def _tallied(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
+    """Return a rule's results from its judgment of each trial."""
+    counts = Counter(words)
+    violated = (trial for trial, word in zip(trials, words, strict=True) if word == "violated")
+    faults = tuple(islice(violated, min(counts["violated"], MAX_FAULTS)))
+    reached = counts["allowed"] + counts["violated"] - len(faults)
+    return Searched(len(trials), reached, faults)
 
 
 def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:

@@ -158,7 +158,8 @@ class OneQuestion(Generic[Case, Answer]):
 
     def judges(self, trial: Trial) -> bool:
         """True if a trial is a single question of this operation."""
-        return [question.operation for question in trial.questions] == [self.operation]
+        asked = trial.questions
+        return len(asked) == 1 and asked[0].operation == self.operation
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
         """Judge the exchange."""

@@ -183,7 +183,7 @@ class RecordingReadings(Readings):
 
     def __getitem__(self, name: str) -> str:
         self._recorded.add(name)
-        return super().__getitem__(name)
+        return self.choices[name]
 
     @property
     def consulted(self) -> Choices:

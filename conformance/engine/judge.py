@@ -24,6 +24,7 @@ from pulsar_conformance.conformance.engine.evaluate import (
     Evidence,
     Fault,
     Outcome,
+    RecordingReadings,
     RuleEvaluator,
     consulted,
 )
@@ -36,6 +37,7 @@ from pulsar_conformance.conformance.engine.readings import (
     deciding_rules,
 )
 from pulsar_conformance.reference import MissingSetting, Model
+from pulsar_conformance.reference.context import Context
 
 OutcomesByRule = Mapping[str, Sequence[Outcome]]
 """For each rule, by ID, the outcomes of its trials, in their order."""
@@ -95,8 +97,9 @@ class JudgedImplementation:
     @property
     def model(self) -> Model:
         """The model under the same profile, readings and hidden settings."""
-        readings = self.evaluator.readings.choices
-        return Model(self.resolved.profile, readings, self.implementation.neutral)
+        readings = self.evaluator.readings
+        context = Context.of(self.resolved.profile, readings.choices, self.implementation.neutral)
+        return Model(self.resolved.profile, context=replace(context, readings=readings))
 
     def model_answers(self, trial: Trial) -> list[Json] | None:
         """Return the model's answers to a trial, or None if it does not answer."""
@@ -163,6 +166,12 @@ class AppliedRule:
             if any(_match(trial, answers, one) for one in possible):
                 return RELEASE_DIFFERS
         return found
+
+    def word(self, trial: Trial, answers: Sequence[Json]) -> str:
+        """Return the word of an outcome, `not_reached` for a violation by an illegal trial."""
+        word = self.outcome(trial, answers).word
+        illegal = word == "violated" and not self.judged.evaluator.legal(trial)
+        return "not_reached" if illegal else word
 
     def outcome_of(self, sourced: SourcedTrial, answers: Sequence[Json]) -> Outcome:
         """Judge the answers to a trial of any source.
@@ -317,3 +326,58 @@ def outcomes_of(
             kept.setdefault(key, (answers, outcome))
         found.append(outcome)
     return found
+
+
+class JudgedModel:
+    """The model's answers to trials and their judgments, for all implementations that they hold
+    for.
+
+    They hold for each that agrees on the readings which the model and the rules consulted.
+    """
+
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        judged: JudgedImplementation,
+        answers: Sequence[Sequence[Json]] = (),
+    ) -> None:
+        """Judge the model's answers; `answers` are these if they are known, for nobody else."""
+        self._trials = trials
+        self._neutral = judged.implementation.neutral
+        self._consulting = RecordingReadings(judged.evaluator.readings.choices)
+        self._words: dict[str, list[str]] = {}
+        self._shared = not answers
+        model = self._recorded(judged).model
+        self.answers: Sequence[Sequence[Json] | None] = answers or [
+            next(distinct_answers(model, trial, 1), None) for trial in trials
+        ]
+
+    def holds_for(self, judged: JudgedImplementation) -> bool:
+        """True if an implementation has no other alternative of a reading consulted so far."""
+        chosen = judged.evaluator.readings.choices
+        return (
+            self._shared
+            and self._neutral == judged.implementation.neutral
+            and self._consulting.consulted.items() <= chosen.items()
+        )
+
+    def words(
+        self, judged: JudgedImplementation, rules: Sequence[specs.Rule]
+    ) -> Sequence[Sequence[str]]:
+        """Return each rule's judgments of the answers, in the order of the trials.
+
+        A judgment is empty if the model has no answer.
+        """
+        recorded = self._recorded(judged)
+        missing = [AppliedRule(one, recorded) for one in rules if one.id not in self._words]
+        found: list[list[str]] = [[] for _ in missing]
+        # All rules judge one trial before the next, because few parsed trials are kept.
+        for trial, answers in zip(self._trials, self.answers, strict=True) if missing else ():
+            for words, applied in zip(found, missing, strict=True):
+                words.append("" if answers is None else applied.word(trial, answers))
+        self._words |= {one.rule.id: words for one, words in zip(missing, found, strict=True)}
+        return [self._words[one.id] for one in rules]
+
+    def _recorded(self, judged: JudgedImplementation) -> JudgedImplementation:
+        """Return the same implementation, of which the readings that are consulted are recorded."""
+        return replace(judged, evaluator=judged.evaluator.under(self._consulting))

@@ -31,6 +31,12 @@ class One(Same):
     fixed = MappingProxyType({"overload-amount": "one"})
 
 
+class Traffic(Same):
+    """Orders bundles by traffic where ThresholdShedder sheds them."""
+
+    fixed = MappingProxyType({"threshold-order": "traffic"})
+
+
 class Contrary(Same):
     """Takes ties the other way around."""
 
