@@ -6,6 +6,7 @@ depends on nothing else, so it does not matter where and when it is asked.
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections import Counter
@@ -25,8 +26,9 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.catalogue import checks
-from pulsar_conformance.conformance.common.trial import Json, Trial
+from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
 from pulsar_conformance.conformance.engine import draw, outcomes
+from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation, reach
 from pulsar_conformance.conformance.engine.judge import (
     AppliedRule,
@@ -173,12 +175,13 @@ def search_part(
         found = _search_world(plan, part, followed, connected)
     else:
         found = _search_drawn(plan, part, followed)
+        gc.collect()  # Under the thresholds of a run, each part would add 60 MB to be freed.
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 
 def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
     """Draw, ask and judge as in a run, with the part's seed."""
-    number = part.start // PART
+    number, known = part.start // PART, KnownAnswers[Outcome]()
     found: Found = {}
     for adapter, choices in readings.items():
         seeded = replace(
@@ -187,6 +190,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             examples=part.stop - part.start,
             readings=choices,
             saved=(),
+            known=known,
         )
         run = Run(seeded, adapter, part.profile)
         try:
@@ -201,8 +205,8 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             found[adapter, part.profile, rule] = Searched(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
-    for kept in (draw.draw_trials, draw.aimed_at, draw.controls, outcomes.model_and_answers):
-        kept.cache_clear()  # No other part draws or asks the same.
+    draw.forget_drawn()  # No other part draws or asks the same.
+    outcomes.model_and_answers.cache_clear()
     return found
 
 
@@ -361,7 +365,7 @@ def search(
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)
     report(done)
-    asked = replace(plan, saved=())
+    asked = replace(plan, saved=(), known=KnownAnswers())  # Every task gets a copy of the plan.
     with closing(Connected(asked)) as connected:
         work = partial(search_part, asked, readings)
         here = partial(work, connected=connected)

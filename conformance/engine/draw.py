@@ -241,12 +241,8 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials like those of `aimed_at` that distinguish no alternatives."""
-    return tuple(
-        trial
-        for aim in aimed().get(reading, ())
-        if aim.control
-        for trial in controls(aim.strategy, profile, seed)
-    )
+    aims = (aim for aim in aimed().get(reading, ()) if aim.control)
+    return tuple(trial for aim in aims for trial in controls(aim.strategy, profile, seed))
 
 
 @cache
@@ -260,6 +256,12 @@ def _valid_trials(
 ) -> tuple[Trial, ...]:
     defaults = specs.load().defaults(profile)
     return tuple(one for one in draw(strategy, count, seed) if bad_trial(one, defaults) is None)
+
+
+def forget_drawn() -> None:
+    """Free the trials that were drawn so far, where no other run draws the same."""
+    for kept in (draw_trials, with_edits, aimed_at, controls):
+        kept.cache_clear()
 
 
 def aimed_trials(
@@ -289,10 +291,7 @@ def aimed_trials(
 def control_trials(
     readings: Iterable[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return the controls of readings, which share them.
-
-    Those of other operations, and those that take the implementation seconds, are left out.
-    """
+    """Return the controls of readings, of these operations, that take no seconds each."""
     known: dict[int, SourcedTrial] = {}
     asked = operations - set(implementation.hello.costly)
     return {

@@ -31,6 +31,13 @@ class One(Same):
     fixed = MappingProxyType({"overload-amount": "one"})
 
 
+class Undeclared(Same):
+    """Declares no readings, so that its answers must show them."""
+
+    def hello(self, profile, readings):
+        return {**super().hello(profile, readings), "readings": {}}
+
+
 class Traffic(Same):
     """Orders bundles by traffic where ThresholdShedder sheds them."""
 

@@ -1,7 +1,9 @@
 """Campaigns and bounded worlds: what is covered, what is found, and how parts are merged."""
 
+import gc
 import json
 import os
+import pickle
 import tracemalloc
 from functools import partial
 from itertools import product
@@ -15,6 +17,7 @@ from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multi
 from pulsar_conformance.conformance.cases.legality import bad_trial
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import Plan
 
@@ -169,6 +172,46 @@ def test_an_interrupted_campaign_goes_on_where_it_stopped(small, tmp_path):
     assert main([*words, "--resume"]) == 0
     assert first.stat().st_mtime_ns == kept
     assert STREAM.read_bytes() == whole
+
+
+KIBIBYTES_OF_A_PART = 1500
+"""Some 800 are in caches of numbers, which are limited; cases and answers would be 5,700."""
+
+
+def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):
+    """Its cases and answers are freed, also where garbage is rarely collected."""
+    plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)
+    parts = search.parts_of(plan, [], 4 * search.PART)
+    readings = {("reference", "documented-3.0"): {}}
+    before = gc.get_threshold()
+    gc.set_threshold(*GC_THRESHOLDS)
+    tracemalloc.start()
+    try:
+        kept = []
+        for part in parts:
+            search.search_part(plan, readings, part.text)
+            kept.append(tracemalloc.get_traced_memory()[0] / 1024)
+    finally:
+        tracemalloc.stop()
+        gc.set_threshold(*before)
+    assert kept[-1] - kept[1] < 2 * KIBIBYTES_OF_A_PART
+
+
+def test_a_task_gets_no_answers_of_the_run_that_found_the_readings(tmp_path):
+    """Each task gets its own copy of the plan: with these answers, of fourteen megabytes."""
+    adapter = "python:standins.variants:Undeclared"
+    plan = Plan.make([adapter], ["documented-3.0"], rules=["USAGE-0*"], root=tmp_path)
+    readings = search.readings_of(plan)
+    assert readings
+    parts, sizes = search.parts_of(plan, [], 1), []
+
+    def asked(work, texts):
+        sizes.append(len(pickle.dumps(work)))
+        return [(text, work(text)) for text in texts]
+
+    stored = search.StoredParts(tmp_path, plan, readings, resume=False)
+    search.search(plan, parts, readings, stored, asked)
+    assert sizes[0] < 10_000
 
 
 def trial(number):
