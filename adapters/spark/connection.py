@@ -186,17 +186,12 @@ class SparkConnection(Connection):
     def bye(self) -> None:
         """Release Spark once it has started; its last user stops it."""
         if self._starting is not None:
-            self._starting.add_done_callback(_release)
+            self._starting.add_done_callback(session.release_started)
             self._starting = None
 
     def close(self) -> None:
         """Disconnect like `bye`."""
         self.bye()
-
-
-def _release(starting: Future[session.Spark]) -> None:
-    if starting.exception() is None:
-        session.release(starting.result())
 
 
 def _table(texts: Sequence[str]) -> Table:

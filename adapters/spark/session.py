@@ -220,6 +220,12 @@ def release(spark: Spark, *, idle: bool = False) -> None:
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
+def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
+    """Release the session of `acquire_soon` like `release`, if it did start."""
+    if starting.exception() is None:
+        release(starting.result(), idle=idle)
+
+
 @contextmanager
 def acquired(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.spark.session import acquired, last_cause
+from pulsar_conformance.adapters.spark.session import (
+    acquire_soon,
+    acquired,
+    last_cause,
+    release_started,
+)
 
 WAITING = 64
 """Number of jobs that are submitted to Spark at a time, each with one task.
 
 A task takes a minute or so; a job adds some 20 ms to it.
 """
+
+
+@contextmanager
+def started_soon(place: str) -> Iterator[None]:
+    """Start Spark in the background, for tasks that follow in the block. Raises AdapterError."""
+    starting = acquire_soon(place, "--spark")
+    try:
+        yield
+    finally:
+        starting.add_done_callback(partial(release_started, idle=True))
 
 
 def in_tasks(

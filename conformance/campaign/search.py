@@ -44,7 +44,13 @@ PART = 1000
 """Number of cases that a part of a campaign draws for each rule."""
 
 SECTION = 10_000
-"""Number of cases in a part of a bounded world."""
+"""Maximum number of cases in a part of a bounded world."""
+
+LAST_SECTION = 1_250
+"""Minimum number of cases in the last parts, of which each core waits for the others' last one."""
+
+REST_SHARE = 4
+"""A part has at most one in this many of the cases that are left."""
 
 MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
@@ -100,13 +106,21 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
 
 def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[Part]:
     """Return the parts of the bounded worlds; without any, of `campaign` drawn cases per rule."""
-    sizes = [(one.name, one.size, SECTION) for one in worlds] or [("", campaign, PART)]
-    return [
-        Part(profile, name, start, min(start + step, size))
-        for profile in plan.profiles
-        for name, size, step in sizes
-        for start in range(0, size, step)
+    sections = list(_sections(worlds)) or [
+        ("", start, min(start + PART, campaign)) for start in range(0, campaign, PART)
     ]
+    return [Part(profile, *one) for profile in plan.profiles for one in sections]
+
+
+def _sections(worlds: Sequence[BoundedWorld]) -> Iterator[tuple[str, int, int]]:
+    """Yield sections of worlds, which become smaller at the end: all cores end at about a time."""
+    rest = sum(one.size for one in worlds)
+    for world in worlds:
+        start = 0
+        while start < world.size:
+            step = min(SECTION, max(LAST_SECTION, rest // REST_SHARE), world.size - start)
+            yield world.name, start, start + step
+            start, rest = start + step, rest - step
 
 
 Choices = Mapping[tuple[str, str], Mapping[str, str]]

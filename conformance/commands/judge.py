@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -164,17 +164,20 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
     each = sum(one.stop - one.start for one in parts)
     for_each = "" if worlds else " for each rule"
     print(f"{counted(each, 'case')}{for_each} in {counted(len(parts), 'part')}", flush=True)
+    folder = Path(args.conformance_out, CAMPAIGN)
+    ask: search.Ask | None = None
+    starting: AbstractContextManager[None] = nullcontext()
     try:
-        readings = search.readings_of(plan)
-        folder = Path(args.conformance_out, CAMPAIGN)
-        stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
-        ask = None
         if args.conformance_spark:
-            from pulsar_conformance.adapters.spark.tasks import in_tasks
+            from pulsar_conformance.adapters.spark.tasks import in_tasks, started_soon
 
             ask = partial(in_tasks, args.conformance_spark)
-        progress = _Progress(len(parts))
-        found = search.search(plan, parts, readings, stored, ask, progress.show)
+            starting = started_soon(args.conformance_spark)
+        with starting:  # Readings are found while Spark starts.
+            readings = search.readings_of(plan)
+            stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
+            progress = _Progress(len(parts))
+            found = search.search(plan, parts, readings, stored, ask, progress.show)
     except AdapterError as error:
         raise BadPlan(str(error)) from None
     found = {**search.not_asked(plan, worlds), **found}

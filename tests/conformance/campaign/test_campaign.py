@@ -73,6 +73,21 @@ def test_sections_cover_a_world_without_overlap(small):
     assert len(set(whole)) == len(whole)
 
 
+def test_parts_cover_all_worlds_and_become_small_at_the_end(tmp_path):
+    """A core waits at the end for a part of the others: of 1,250 cases, not of 10,000."""
+    plan = Plan.make(["reference"], ["documented-3.0"], root=tmp_path)
+    every = bounded_worlds()
+    parts = search.parts_of(plan, every, 0)
+    for world in every:
+        own = [one for one in parts if one.world == world.name]
+        assert [one.start for one in own[1:]] == [one.stop for one in own[:-1]]
+        assert (own[0].start, own[-1].stop) == (0, world.size)
+    sizes = [one.stop - one.start for one in parts]
+    assert max(sizes) == search.SECTION
+    assert max(sizes[-2:]) <= search.LAST_SECTION
+    assert len(parts) < 1.1 * sum(sizes) / search.SECTION + len(every)
+
+
 def test_multisets_are_counted_as_combinations_with_repetition():
     assert len(list(multisets("abc", 4))) == sum(comb(3 + size - 1, size) for size in range(5))
 
