@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES, Candidates, exceeds
 from pulsar_conformance.conformance.common.check import Expect
 from pulsar_conformance.conformance.common.trial import Json, Trial
-from pulsar_conformance.conformance.drawing import aim, controls, loads, names
+from pulsar_conformance.conformance.drawing import aim, control_aims, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
 from pulsar_conformance.reference.candidates import (
     AUTO_SPLIT,
@@ -251,7 +251,9 @@ def of_many_topics(_random: Random) -> Json:
 
 
 AIMED = (
-    *controls(SPLIT_CANDIDATES.id, ("split-rate-window", "megabyte", "kilobyte"), of_many_topics),
+    *control_aims(
+        SPLIT_CANDIDATES.id, ("split-rate-window", "megabyte", "kilobyte"), of_many_topics
+    ),
     aim("split-rate-window", "bundles.split_candidates", busy_once),
     aim("megabyte", "bundles.split_candidates", between_the_megabytes),
     aim("kilobyte", "bundles.split_candidates", never_measured_in_kilobytes),

@@ -75,7 +75,7 @@ def aim(reading: str, operation: str, *makers: Maker) -> Aim:
     return Aim(reading, operation, trials_from_makers(operation, *makers))
 
 
-def controls(operation: str, readings: Sequence[str], *makers: Maker) -> Iterator[Aim]:
+def control_aims(operation: str, readings: Sequence[str], *makers: Maker) -> Iterator[Aim]:
     """Yield an aim for each of these readings; all share trials that decide none of them."""
     strategy = trials_from_makers(operation, *makers)
     return (Aim(reading, operation, strategy, control=True) for reading in readings)

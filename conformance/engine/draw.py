@@ -242,11 +242,11 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials like those of `aimed_at` that distinguish no alternatives."""
     aims = (aim for aim in aimed().get(reading, ()) if aim.control)
-    return tuple(trial for aim in aims for trial in controls(aim.strategy, profile, seed))
+    return tuple(trial for aim in aims for trial in _controls(aim.strategy, profile, seed))
 
 
 @cache
-def controls(strategy: SearchStrategy[Trial], profile: str, seed: int) -> tuple[Trial, ...]:
+def _controls(strategy: SearchStrategy[Trial], profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials of a control; they are the same for every reading."""
     return _valid_trials(strategy, profile, TRIALS_PER_CONTROL, f"{seed}/control")
 
@@ -260,7 +260,7 @@ def _valid_trials(
 
 def forget_drawn() -> None:
     """Free the trials that were drawn so far, where no other run draws the same."""
-    for kept in (draw_trials, with_edits, aimed_at, controls):
+    for kept in (draw_trials, with_edits, aimed_at, _controls):
         kept.cache_clear()
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.drawing import aim, controls, loads, names
+from pulsar_conformance.conformance.drawing import aim, control_aims, loads, names
 from pulsar_conformance.conformance.shedding.draw_clusters import NO_DEFAULT, WEIGHTS, Sketch
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference.averages import WINDOWS
@@ -369,10 +369,10 @@ BY_EITHER = (
 BY_TRAFFIC = ("uniform-trigger", "uniform-difference", "uniform-multiplier")
 
 AIMED = (
-    *controls(SHED.id, (*BY_OVERLOAD, *BY_EITHER), must_shed_by_overload),
-    *controls(SHED.id, (*BY_THRESHOLD, *BY_EITHER), must_shed_by_threshold),
-    *controls(SHED.id, ("lower-boundary", "lower-boundary-amount"), busy_beside_an_idle_broker),
-    *controls(SHED.id, BY_TRAFFIC, hardly_differ, all_differ),
+    *control_aims(SHED.id, (*BY_OVERLOAD, *BY_EITHER), must_shed_by_overload),
+    *control_aims(SHED.id, (*BY_THRESHOLD, *BY_EITHER), must_shed_by_threshold),
+    *control_aims(SHED.id, ("lower-boundary", "lower-boundary-amount"), busy_beside_an_idle_broker),
+    *control_aims(SHED.id, BY_TRAFFIC, hardly_differ, all_differ),
     aim("overload-trigger", SHED.id, at_the_overload_threshold),
     aim("overload-amount", SHED.id, far_over),
     aim("overload-scope", SHED.id, all_overloaded_alike),

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
 from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
     NAMES,
-    Assignment,
+    DrawnAssignment,
     next_choice,
     policy,
     set_bundles_and_loads,
@@ -86,7 +86,7 @@ def _ask_assignment(
         _write_policies(leader, case)
         known, bundle = leader.kept_load_data(), leader.bundle(case["bundle"])
         refill = partial(set_bundles_and_loads, leader.release, leader.manager, known, case)
-        leader.remember(question, Assignment(leader.manager, bundle, refill))
+        leader.remember(question, DrawnAssignment(leader.manager, bundle, refill))
     return next_choice(leader.release, leader.remembered, question, leader.names.name)
 
 

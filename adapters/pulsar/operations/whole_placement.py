@@ -60,7 +60,9 @@ def assigned(release: Release, case: Case) -> Answer:
             set_bundles_and_loads(release, manager.java, manager.load_data, case)
             children.are_brokers = True
 
-        return next_choice(release, Assignment(manager.java, bundle, refill), case, broker_name)
+        return next_choice(
+            release, DrawnAssignment(manager.java, bundle, refill), case, broker_name
+        )
 
 
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
@@ -81,7 +83,7 @@ Choices = tuple[str | None, ...]
 """The brokers that strategies chose in the calls of one assignment, in order."""
 
 
-class Assignment:
+class DrawnAssignment:
     """The assignment of one bundle by a load manager, drawn as often as necessary.
 
     The manager asks a strategy again if the chosen broker is overloaded, so what it assigns depends
@@ -136,7 +138,7 @@ class Assignment:
 
 
 def next_choice(
-    release: Release, assignment: Assignment, case: Case, name: Callable[[str], str]
+    release: Release, assignment: DrawnAssignment, case: Case, name: Callable[[str], str]
 ) -> Answer:
     """Return the next of the possible random choices, and all candidates.
 
