@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
@@ -126,9 +127,10 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
     ran = cycles.cycle_moments({"cycles": tables["cycles"].where(mine)}, plan)
     ran = ran.where("moment = cycle").select("cycle", "strategy", "settings")
-    rows = used.select("cycle", "broker", F.coalesce("used", "present").alias("used"))
+    rows = used.select("cycle", "broker", "percent", "used", "present").join(ran, "cycle")
+    rows = rows.withColumn("used", compared_usage())
     rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))
-    rows = rows.join(ran, "cycle").withColumn("limit", _limit_column())
+    rows = rows.withColumn("limit", _limit_column())
     span = rows.agg(
         F.min(F.unix_seconds("cycle")).alias("first"), F.max(F.unix_seconds("cycle")).alias("last")
     )
@@ -145,6 +147,14 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
         )
     )
     return _as_lines(points.localCheckpoint())
+
+
+def compared_usage() -> Column:
+    """Return the usage that the strategy compares: OverloadShedder counts neither weights nor
+    earlier usage.
+    """
+    plainly = F.when(F.col("strategy") == "OverloadShedder", usage.maximum(F.col("percent")))
+    return F.coalesce(plainly, "used", "present")
 
 
 def _limit_column() -> Column:

@@ -51,6 +51,15 @@ class SimulatedCycle:
     """Percentage of the busiest resource of each running broker, times its weight; empty if no
     bundle moved.
     """
+    decided: Mapping[str, float] = field(default_factory=dict)
+    """Usage of each running broker that ThresholdShedder compared, weighted and smoothed; empty
+    under another strategy.
+    """
+
+    @property
+    def compared(self) -> Mapping[str, float]:
+        """Usage of each running broker that the strategy compared in this cycle, in percent."""
+        return self.decided or self.usage
 
     @property
     def sheds(self) -> tuple[BundleMove, ...]:

@@ -85,6 +85,10 @@ class LeaderMemory:
         """Number of the cycle in which each bundle was last unloaded."""
         self.question: Json = {}
         """The last case that was asked about shedding."""
+        self.decided: dict[str, float] = {}
+        """The usage that ThresholdShedder compared in that case, weighted and smoothed; empty under
+        another strategy.
+        """
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
@@ -154,6 +158,11 @@ class LeaderMemory:
             for name, now in weighted.items():
                 before = self._mixed.get(name, now)
                 self._mixed[name] = round(before * share + now * (1 - share), 9)
+        compares = strategy == "ThresholdShedder"
+        self.decided = {
+            name: self._mixed[name] if share else self._heaviest(said)
+            for name, said in (brokers.items() if compares else ())
+        }
         self.question = case
         return case
 
@@ -171,6 +180,13 @@ class LeaderMemory:
             name: float(weighted_maximum(Broker.read(name, said), weight).percent)
             for name, said in brokers.items()
         }
+
+    def _heaviest(self, said: Json) -> float:
+        """Return the largest weighted usage in a report, as `weighted_usages` does, but inexactly
+        and fast.
+        """
+        known = ((said[one]["usage"], weight) for one, weight in self.weight.items() if one in said)
+        return max((float(used) * float(weight) for used, weight in known), default=0.0)
 
     def placing_question(
         self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]

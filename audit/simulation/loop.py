@@ -193,6 +193,7 @@ class Simulation:
             tuple(self._refused),
             self._kept,
             self.leader.weighted_usages(brokers) if moves else {},
+            self.leader.decided,
         )
 
     def _minutes_at(self, cycle: int) -> float:

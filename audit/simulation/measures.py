@@ -127,12 +127,12 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
-    """Return the brokers' average usage in percent."""
-    return round(fmean(cycle.usage.values()), 1) if cycle.usage else 0.0
+    """Return the average of the usages that the strategy compared, in percent."""
+    return round(fmean(cycle.compared.values()), 1) if cycle.usage else 0.0
 
 
 def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
-    """Return the usage above which a broker sheds, ignoring history; None if there is none."""
+    """Return the usage above which a broker sheds; None if there is none."""
     if course.strategy == "OverloadShedder":
         return overload_percentage(course)
     above = course.settings.get(SHEDDER_THRESHOLD)

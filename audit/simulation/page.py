@@ -12,6 +12,7 @@ from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
 from pulsar_conformance.audit.simulation.reporting import simulation_lines
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.worlds import BadWorld
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
 
 POINTS = 400
 """Maximum number of points of a line, at equal distances."""
@@ -45,11 +46,12 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
     first, last = course.cycles[0].usage, course.cycles[-1].usage
     return {
         "name": f"{course.world.name}: {course.variant}",
+        "about": _about_lines(course),
         "times": [_seconds(course, cycle.number) for cycle in shown],
         "average": [average_usage(cycle) for cycle in shown],
         "limit": [limit_of(course, cycle) for cycle in shown],
         "brokers": [
-            {"name": name, "used": [_round_if_known(cycle.usage.get(name)) for cycle in shown]}
+            {"name": name, "used": [_round_if_known(cycle.compared.get(name)) for cycle in shown]}
             for name in brokers
         ],
         "left_out": 0,
@@ -57,6 +59,15 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
         "bundles": _returning_bundles(course),
         "ends": [[name, _percent(first.get(name)), _percent(last.get(name))] for name in brokers],
     }
+
+
+def _about_lines(course: SimulatedCourse) -> str:
+    """Say what the lines of a chart are."""
+    if course.cycles[-1].decided:
+        share = float(str(course.settings.get(HISTORY_SHARE) or 0))
+        smoothed = f", smoothed with earlier usage ({HISTORY_SHARE} = {share:g})" if share else ""
+        return f"usage as ThresholdShedder compares it: the busiest resource by weight{smoothed}"
+    return "usage of the busiest resource"
 
 
 def _seconds(course: SimulatedCourse, cycle: int) -> float:

@@ -157,6 +157,35 @@ def test_a_page_has_a_line_for_each_broker(capsys, tmp_path):
     assert "<title>Simulation</title>" in text
 
 
+def drawn(page):
+    text = page.read_text("utf-8")
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    return data["clusters"][0]
+
+
+# 72 % count as 0.9 x 72 = 64.8 %.
+@pytest.mark.parametrize("history", [0, 0.5])
+def test_a_page_draws_the_usage_and_the_limit_that_decide(history, capsys, tmp_path):
+    page = tmp_path / "page.html"
+    weights = ("Memory", "DirectMemory", "BandwithIn", "BandwithOut", "CPU")
+    words = [f"--setting=loadBalancer{name}ResourceWeight=0.9" for name in weights]
+    words += ["--setting", f"{HISTORY}={history}", "--profile", NEWEST, "--page", str(page)]
+    threshold = "loadBalancerBrokerThresholdShedderPercentage=10"
+    words += ["--setting", threshold, "--world", "newcomer", "--cycles", "20"]
+    assert run(capsys, *words)[0] == 0
+    chart = drawn(page)
+    assert (chart["average"][0], chart["limit"][0]) == (64.8, 74.8)
+    lines = {
+        one["name"]: dict(zip(chart["times"], one["used"], strict=True)) for one in chart["brokers"]
+    }
+    limits = dict(zip(chart["times"], chart["limit"], strict=True))
+    sheds = [mark for mark in chart["marks"] if mark[3].endswith("(shed)")]
+    assert sheds
+    assert all(lines[broker][at] >= limits[at] for at, _, broker, *_ in sheds)
+    assert "the busiest resource by weight" in chart["about"]
+    assert (f"= {history}" in chart["about"]) == bool(history)
+
+
 def test_load_reports_and_a_history_can_be_simulated(capsys):
     reports = "fixtures/reports/three-brokers"
     words = ("--reports", f"{reports}/modular", "--bundle-data", f"{reports}/bundle-data")

@@ -90,6 +90,17 @@ def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(spark):
     assert end == words[-len(end) :]
 
 
+@pytest.mark.parametrize(
+    ("strategy", "used"), [("ThresholdShedder", 40.0), ("OverloadShedder", 90.0)]
+)
+def test_usage_is_drawn_as_the_strategy_compares_it(strategy, used, spark):
+    percent = "struct<cpu double, memory double, directMemory double, bandwidthIn double, "
+    schema = f"percent {percent}bandwidthOut double>, used double, present double, strategy string"
+    row = ((50.0, 0.0, 90.0, 1.0, 1.0), 40.0, 45.0, strategy)
+    drawn = spark.session.createDataFrame([row], schema).select(series.compared_usage())
+    assert drawn.collect()[0][0] == used
+
+
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
     output = tmp_path_factory.mktemp("audit") / "out"

@@ -178,6 +178,7 @@
     section.id = anchor(cluster.name);
     element("h2", cluster.name, section);
     if (cluster.left_out) element("p", `${cluster.left_out} brokers that used less are left out`, section);
+    if (cluster.about) element("p", cluster.about, section);
     legend(section);
     const place = element("div", undefined, section);
     place.className = "chart";
