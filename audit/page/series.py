@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVE
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import WRONG
-from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import abridged
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -42,11 +42,8 @@ ROWS = 1000
 EVIDENCE, FEW = 300_000, 100
 """Maximum total length of the evidence on a page, and a number of verdicts that counts as few."""
 
-TO_AND_FRO = 2
-"""Number of unloads from which on a bundle counts as moved back and forth."""
-
 BUNDLES = 50
-"""Maximum number of bundles of a cluster that are listed as moved back and forth."""
+"""Maximum number of bundles of a cluster that are listed as having returned."""
 
 WAY = 8
 """Maximum number of brokers that are listed for such a bundle."""
@@ -64,7 +61,7 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
             "name": name,
             **_usage_lines(tables, plan, name, points),
             "marks": _event_marks(tables, name, marks),
-            "bundles": _returning_bundles(tables, name),
+            "bundles": returning_bundles(tables, name),
         }
         for name in clusters
     ]
@@ -224,25 +221,43 @@ def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
     return [list(row) for row in rows.select("at", "kind", "broker", "told", "wrong").collect()]
 
 
-def _returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Return bundles unloaded repeatedly: name, number of unloads, and the first brokers in
-    order.
+def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
+    """Return bundles that came back to a broker that had had them: name, number of unloads, and
+    the first brokers in order.
+
+    An assignment counts as a stay of its own unless the same broker unloads the bundle next; an
+    unload that another log repeats does not.
     """
-    went = tables["unloads"].where(F.col("cluster") == cluster).select("at", "broker", "bundle")
-    rows = (
-        went.distinct()
-        .groupBy("bundle")
-        .agg(
-            F.count(F.lit(1)).alias("times"),
-            F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
+    mine = F.col("cluster") == cluster
+    went = tables["unloads"].where(mine).withColumn("kind", F.lit("unloaded"))
+    came = tables["actions"].where(mine & (F.col("kind") == "assigned"))
+    rows = [one.select("at", "broker", "bundle", "kind").distinct() for one in (went, came)]
+    course = Window.partitionBy("bundle").orderBy("at", F.desc("kind"))
+    here = F.struct("broker", "kind")
+    both = (
+        rows[0]
+        .unionByName(rows[1])
+        .withColumns(
+            {
+                "before": F.lag(here).over(course),
+                "after": F.lead(here).over(course),
+                "passed": F.unix_seconds("at") - F.unix_seconds(F.lag("at").over(course)),
+            }
         )
     )
-    rows = (
-        rows.where(F.col("times") >= TO_AND_FRO).orderBy(F.desc("times"), "bundle").limit(BUNDLES)
+    unload = F.col("kind") == "unloaded"
+    twice = (F.col("before") == here) & (~unload | (F.col("passed") <= causes.SKEW))
+    ends = F.coalesce(F.col("after.broker") == F.col("broker"), F.lit(False)) & ~unload
+    stays = both.where(~F.coalesce(twice, F.lit(False)) & ~ends).groupBy("bundle")
+    found = stays.agg(
+        F.count_if(unload).alias("times"),
+        (F.count(F.lit(1)) > F.countDistinct("broker")).alias("returned"),
+        F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
     )
+    found = found.where("returned").orderBy(F.desc("times"), "bundle").limit(BUNDLES)
     way = F.array_join(F.transform(F.slice("way", 1, WAY), lambda one: one["broker"]), " → ")
     more = F.when(F.size("way") > WAY, F.lit(" → …")).otherwise(F.lit(""))
-    return [list(row) for row in rows.select("bundle", "times", F.concat(way, more)).collect()]
+    return [list(row) for row in found.select("bundle", "times", F.concat(way, more)).collect()]
 
 
 def _format_time(name: str) -> Column:

@@ -19,9 +19,7 @@ POINTS = 400
 
 MAX_MARKS = 1000
 BUNDLES = 50
-TO_AND_FRO = 2
-"""Number of unloads from which on a bundle is listed."""
-
+NOWHERE = "no broker"
 STOPS = 8
 """Maximum number of brokers that are listed for a bundle."""
 
@@ -90,23 +88,31 @@ def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
     for cycle in course.cycles:
         at = _seconds(course, cycle.number)
         for move in cycle.moves:
-            text = f"{move.bundle} to {move.target or 'no broker'} ({move.why})"
+            text = f"{move.bundle} to {move.target or NOWHERE} ({move.why})"
             rows.append([at, "unload", move.source, text, False])
         rows += [[at, "split", None, f"{bundle} was split", False] for bundle in cycle.splits]
     return rows
 
 
 def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
-    """Return bundles unloaded repeatedly: name, number of unloads, and their brokers in order."""
+    """Return bundles that came back to a broker that had had them: name, number of unloads, and
+    their brokers in order.
+    """
     ways: dict[str, list[str]] = {}
     for move in course.sheds:
-        ways.setdefault(move.bundle, [str(move.source)]).append(str(move.target))
+        ways.setdefault(move.bundle, [str(move.source)]).append(move.target or NOWHERE)
     often = sorted(ways.items(), key=lambda one: (-len(one[1]), one[0]))
+    returned = [(bundle, way) for bundle, way in often if _comes_back(way)]
     return [
-        [bundle, len(way) - 1, " → ".join(way[:STOPS])]
-        for bundle, way in often[:BUNDLES]
-        if len(way) > TO_AND_FRO
+        [bundle, len(way) - 1, " → ".join(way[:STOPS]) + (" → …" if len(way) > STOPS else "")]
+        for bundle, way in returned[:BUNDLES]
     ]
+
+
+def _comes_back(way: list[str]) -> bool:
+    """True if a broker occurs more than once on the way of a bundle."""
+    brokers = [name for name in way if name != NOWHERE]
+    return len(brokers) > len(set(brokers))
 
 
 def _verdicts(course: SimulatedCourse) -> list[list[str]]:

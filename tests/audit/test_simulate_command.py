@@ -4,12 +4,16 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from pulsar_conformance.audit.commands.simulate import variants_of
+from pulsar_conformance.audit.simulation.course import BundleMove
+from pulsar_conformance.audit.simulation.page import write_simulation_page
 from pulsar_conformance.audit.simulation.reporting import league_page
 from pulsar_conformance.audit.simulation.starts import Start
+from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.conformance.commands.main import main, parser_of
 
@@ -184,6 +188,24 @@ def test_a_page_draws_the_usage_and_the_limit_that_decide(history, capsys, tmp_p
     assert all(lines[broker][at] >= limits[at] for at, _, broker, *_ in sheds)
     assert "the busiest resource by weight" in chart["about"]
     assert (f"= {history}" in chart["about"]) == bool(history)
+
+
+def test_a_page_lists_only_bundles_that_returned_to_a_broker(tmp_path):
+    variant = Variant("reference", NEWEST, "ThresholdShedder", {})
+    [course] = simulate_worlds(variant, [named_world("newcomer")], 1, {})
+    ways = {"to-and-fro": "abab", "round": "abca", "onward": "abc", "nowhere": "abNcN"}
+    moves = [
+        BundleMove(0, bundle, *(None if one == "N" else one for one in pair))
+        for bundle, way in ways.items()
+        for pair in pairwise(way)
+    ]
+    [first, *_] = course.cycles
+    page = tmp_path / "page.html"
+    write_simulation_page([replace(course, cycles=(replace(first, moves=tuple(moves)),))], page)
+    assert drawn(page)["bundles"] == [
+        ["round", 3, "a → b → c → a"],
+        ["to-and-fro", 3, "a → b → a → b"],
+    ]
 
 
 def test_load_reports_and_a_history_can_be_simulated(capsys):

@@ -4,6 +4,7 @@ import io
 import json
 import re
 from contextlib import redirect_stdout
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from standins.sparks import CORES, spark
 pytestmark = pytest.mark.spark
 
 assert spark
+START = datetime(2026, 11, 28)
 HISTORY = Path(__file__).parents[2] / "fixtures" / "history"
 GUIDE = Path(__file__).parents[2] / "reports/site/guides/audit-a-fleet.md"
 REPORT = "printed.txt"
@@ -88,6 +90,33 @@ def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(spark):
     begin, end = (part.split() for part in cut.split("…"))
     assert begin == words[: len(begin)]
     assert end == words[-len(end) :]
+
+
+# The time in seconds, u for an unload or a for an assignment, and the broker.
+WAYS = {
+    "and-back": "0u1 3a2 60u2 63a1",
+    "back-by-unloads": "0u1 60u2 90u1",
+    "kept": "0u1 3a1",
+    "onward": "0u1 3a2 60u2 63a3",
+    "in-two-logs": "0u1 2u1 3a2 4a2 60u2",
+}
+
+
+def test_only_bundles_that_came_back_to_a_broker_are_listed(spark):
+    rows = [
+        ("eu", START + timedelta(seconds=int(at)), kind, f"b{broker}", bundle)
+        for bundle, way in WAYS.items()
+        for at, kind, broker in re.findall(r"(\d+)([ua])(\d)", way)
+    ]
+    columns = "cluster string, at timestamp, kind string, broker string, bundle string"
+    every = spark.session.createDataFrame(rows, columns)
+    done = every.withColumn("kind", F.lit("assigned")).where(every.kind == "a")
+    tables = {"unloads": every.where("kind = 'u'").drop("kind"), "actions": done}
+    assert series.returning_bundles(tables, "eu") == [
+        ["back-by-unloads", 3, "b1 → b2 → b1"],
+        ["and-back", 2, "b1 → b2 → b1"],
+        ["kept", 1, "b1 → b1"],
+    ]
 
 
 @pytest.mark.parametrize(

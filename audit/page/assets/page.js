@@ -184,8 +184,8 @@
     place.className = "chart";
     const drawn = { cluster, place, plot: chart(cluster, place) };
     charts.push(drawn);
-    rows("Before and after", ["broker", "usage at first", "usage at last"], cluster.ends ?? [], section);
-    rows("Bundles that went to and fro", ["bundle", "unloads", "by"], cluster.bundles, section);
+    rows("Before and after", ["broker", "busiest resource at first", "at last"], cluster.ends ?? [], section);
+    rows("Bundles that returned to a broker", ["bundle", "unloads", "at"], cluster.bundles, section);
   };
 
   const table = (names, parent) => {
