@@ -50,6 +50,11 @@ class AuditPlan:
     beside: bool = False
     """True to judge by the documents of the release as well, and to report the differences."""
 
+    lender: str | None = None
+    """The release whose defaults count for settings to which the documents give none; None if they
+    are unknown.
+    """
+
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
         """Return a plan with the default readings of a profile, unless `readings` replaces them."""
@@ -86,7 +91,7 @@ class AuditPlan:
         if not self.beside or profile is None:
             return None
         readings = specs.load().default_readings(profile)
-        return replace(self, profile=profile, readings=readings, beside=False)
+        return replace(self, profile=profile, readings=readings, beside=False, lender=self.profile)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -98,7 +103,16 @@ class AuditPlan:
         found = known.defaults(self.profile)
         if documents is not None:
             found.renamed = known.defaults(documents).renamed
-        return found
+        return found.also(self.lent) if self.lent else found
+
+    @property
+    def lent(self) -> Mapping[str, Any]:
+        """The defaults of the lending release for settings to which the documents give none."""
+        known = specs.load()
+        if self.lender is None:
+            return {}
+        own, others = known.defaults(self.profile), known.profile(self.lender).defaults
+        return {name: value for name, value in others.items() if name not in own}
 
 
 def _documents_of_release(profile: str) -> str | None:

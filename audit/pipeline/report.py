@@ -35,6 +35,7 @@ from pulsar_conformance.audit.pipeline.tables import SESSION
 from pulsar_conformance.audit.pipeline.workers import Tell, thread_pool
 from pulsar_conformance.audit.pipeline.writing import SHARDS, Store, base_name
 from pulsar_conformance.audit.verdicts import casefiles, open_points
+from pulsar_conformance.audit.verdicts.omissions import omitted_unloads
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.specs.errors import print_note, similar_file
 from pulsar_conformance.specs.text import counted
@@ -310,6 +311,7 @@ def _build_report(
         found = summary.audit_summary(made, plan)
         faults, content = shown.result()
     found["undecided"] = _undecided(made, found)
+    found["omitted"] = omitted_unloads(made, plan)
     documents = documents_to_judge(plan)
     if documents is not None:
         found["documents"] = summary.compared_findings(made, documents)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pulsar_conformance import specs
+from pulsar_conformance.adapters.protocol import text_of
 from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, fault_count
-from pulsar_conformance.audit.verdicts.open_points import undecided_lines
-from pulsar_conformance.specs.text import WIDTH, counted, paragraph, table
+from pulsar_conformance.audit.verdicts.open_points import AT, LONGEST, open_point, undecided_lines
+from pulsar_conformance.specs.text import NO_BREAK, WIDTH, counted, cut, paragraph, table
 
 Json = dict[str, Any]
 MEGABYTE = 1_000_000
@@ -27,13 +28,15 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     broken = unloads["in_violation"]
     yield f"{counted(unloads['recorded'], 'unload')}, {broken} of them in cycles that break a rule"
     yield from _cause_lines(unloads)
+    if found["omitted"]:
+        yield from _omission_lines(found["omitted"], found["profile"])
     yield from _split_and_leader_lines(found["splits"], found["leaders"])
     yield from ("", *_rule_lines(found["rules"]))
     yield from _unjudged_lines(found)
     if found["undecided"]:
         yield from ("", *undecided_lines(found["undecided"]))
     if "documents" in found:
-        yield from ("", *_difference_lines(found["documents"], found["profile"]))
+        yield from ("", *difference_lines(found["documents"], found["profile"]))
     if "asked" in found:
         yield from ("", *_comparison_lines(found["asked"], found["profile"]))
     for fault in faults:
@@ -69,6 +72,25 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
         yield f"  {unloads['unchosen']:>8}  of these, without a cause and chosen by no strategy"
 
 
+def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
+    """Yield in how many cycles a release would have unloaded what was kept, and the first."""
+    first = omitted["first"]
+    text = f"{_omitted_cycles(omitted, profile)}; no rule of {profile} forbids that"
+    yield from paragraph(text, 2, "")
+    where = f"first in {first['cluster']} at {first['at']}: {first['bundles'][0]}"
+    if len(first["bundles"]) > 1:
+        where += f" and {counted(len(first['bundles']) - 1, 'other bundle')}"
+    yield from paragraph(f"{where} of {first['broker']}", 2, width=WIDTH - 2)
+    options = f"--broker {first['broker']}{AT}{first['at']}"
+    yield from paragraph(f"see {options.replace(AT, AT[:-1] + NO_BREAK)}", 6, "  ")
+
+
+def _omitted_cycles(omitted: Json, profile: str) -> str:
+    often = counted(omitted["cycles"], "cycle")
+    least = "at least " if omitted["more"] else ""
+    return f"{least}{often} without unloads that {profile} would have made"
+
+
 def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
     """Yield the number of splits, the number of leader changes, and the first leader changes."""
     if splits:
@@ -89,22 +111,43 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
     silent = found["cycles"] - found["cycles_judged"]
     if silent > 0:
         yield f"{counted(silent, 'shedding cycle')} judged by no rule"
-    if found["rules_without_check"]:
-        names = ", ".join(found["rules_without_check"])
+    observed = [one for one in found["rules_without_check"] if _is_observed(one)]
+    others = [one for one in found["rules_without_check"] if one not in observed]
+    if others:
+        names = ", ".join(others)
         yield from paragraph(f"rules of shedding that no history shows: {names}", 2, "")
+    if observed:
+        text = "not judged, since they describe what releases do and no document states them"
+        yield from paragraph(f"{text}: {', '.join(observed)}", 2, "")
 
 
-def _difference_lines(compared: Json, profile: str) -> Iterator[str]:
+def _is_observed(rule: str) -> bool:
+    return specs.load().rules[rule].provenance == "observed"
+
+
+def difference_lines(compared: Json, profile: str) -> Iterator[str]:
     """Yield the rules on which the release and its documents lead to different verdicts."""
-    if not compared["differences"]:
-        yield f"by {compared['profile']}: no faults other than by {profile}"
-        return
-    yield f"by {compared['profile']}, unlike by {profile}:"
+    by = f"by {compared['profile']}"
+    if compared["differences"]:
+        yield f"{by}, unlike by {profile}:"
+    else:
+        yield f"{by}: no faults other than by {profile}"
     for one in compared["differences"]:
         often = counted(one["cycles"], "cycle")
         words = f"{one['documents']}, by the release {one['release']}"
         text = f"{one['rule']}, {often}: {words}; first {one['at']}: {one['evidence']}"
         yield from paragraph(text, 4, "  ")
+    alike: dict[tuple[int, str, str], list[str]] = {}
+    for one in compared["undecided"]:
+        key = one["cycles"], one["at"], open_point(one["evidence"])
+        alike.setdefault(key, []).append(one["rule"])
+    for (cycles, at, point), rules in alike.items():
+        text = f"{', '.join(rules)} undecided in {counted(cycles, 'cycle')}; first {at}: {point}"
+        yield from paragraph(f"{by}, {cut(text, LONGEST)}", 2, "")
+    if compared["defaults"]:
+        values = [f"{name} = {text_of(value)}" for name, value in compared["defaults"].items()]
+        text = f"not recorded and without a documented default, so as in {profile}"
+        yield from paragraph(f"{text}: {', '.join(values)}", 2, "")
 
 
 def verdict(found: Json) -> str:
@@ -116,7 +159,11 @@ def verdict(found: Json) -> str:
     judged = any(counts[ALLOWED] for counts in found["rules"].values())
     if not found["cycles"] and not found["rules"]:
         return "nothing could be audited"
-    return "no rule is broken" if judged else "nothing could be judged"
+    if not judged:
+        return "nothing could be judged"
+    omitted = found["omitted"]
+    more = f"; {_omitted_cycles(omitted, found['profile'])}" if omitted else ""
+    return f"no rule is broken{more}"
 
 
 def _input_lines(counts: Json) -> Iterator[str]:

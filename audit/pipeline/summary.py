@@ -15,7 +15,7 @@ from pulsar_conformance.audit.pipeline import leaders
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.writing import ASKED, DOCUMENTED
 from pulsar_conformance.audit.tables.formatting import abridged
-from pulsar_conformance.audit.verdicts import extensible, splits, transfers
+from pulsar_conformance.audit.verdicts import extensible, missing_settings, splits, transfers
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -195,7 +195,9 @@ def _has_verdict(verdict: str) -> Column:
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules that only the documents, or only the release, find to be violated."""
+    """Return the rules that only the documents, or only the release, find to be violated, those
+    that only the documents leave undecided, and the defaults that the release lends.
+    """
     key = ["cluster", "cycle", "rule"]
 
     def findings(name: str, prefix: str) -> DataFrame:
@@ -211,23 +213,26 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     differ = both.where(wrong[0] != wrong[1]).groupBy(
         "rule", words[0].alias("release"), words[1].alias("documents")
     )
-    rows = differ.agg(
-        F.count(F.lit(1)).alias("cycles"),
-        F.min(F.struct("cycle", "cluster", abridged(evidence, LONGEST).alias("told"))).alias("in"),
-    )
-    named = rows.select(
-        "rule",
-        "release",
-        "documents",
-        "cycles",
-        format_utc("in.cycle").alias("at"),
-        "in.cluster",
-        F.col("in.told").alias("evidence"),
-    )
+    unsettled = (words[1] == UNDECIDED) & (words[0] != UNDECIDED) & ~wrong[0]
+    undecided = _first_of_each(both.where(unsettled).groupBy("rule"), written["evidence"])
+    named = _first_of_each(differ, evidence).orderBy("rule", "release")
     return {
         "profile": documents.profile,
-        "differences": [row.asDict() for row in named.orderBy("rule", "release").collect()],
+        "differences": [row.asDict() for row in named.collect()],
+        "undecided": [row.asDict() for row in undecided.orderBy("rule").collect()],
+        "defaults": missing_settings.lent_defaults(tables["cycles"], documents),
     }
+
+
+def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
+    """Return the number of cycles of each group, with the time, cluster and evidence of the
+    first.
+    """
+    first = F.struct("cycle", "cluster", abridged(evidence, LONGEST).alias("told"))
+    rows = groups.agg(F.count(F.lit(1)).alias("cycles"), F.min(first).alias("in"))
+    return rows.withColumns(
+        {"at": format_utc("in.cycle"), "cluster": F.col("in.cluster"), "evidence": F.col("in.told")}
+    ).drop("in")
 
 
 def fault_count(found: Json) -> int:

@@ -77,17 +77,9 @@ def unlike_recorded(
     `recorded` has the cause of each unload by its broker and bundle; only those by shedding can
     differ.
     """
-    trial = trial_of(saved)
-    if trial is None or trial.operation != SHED.id or bundles_of_several(saved["case"]):
+    chosen = chosen_unloads(saved, focus)
+    if chosen is None:
         return ""
-    model, _ = with_release_defaults(trial, Model(saved["profile"], saved["readings"]))
-    try:
-        answer = model.answer(*trial.questions[0])
-    except MissingSetting:
-        return ""
-    if "unload" not in answer:
-        return ""
-    chosen = {(one["broker"], one["bundle"]) for one in focus.answer(answer)["unload"]}
     shed = {one for one, cause in recorded.items() if cause == SHEDDING}
     by = f"{saved['profile']}, by this arithmetic,"
     told = [(f"{by} keeps", shed - chosen, "which was shed")]
@@ -95,6 +87,23 @@ def unlike_recorded(
     return "; ".join(
         f"{what} {_listed_bundles(pairs)}, {but}" for what, pairs, but in told if pairs
     )
+
+
+def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str]] | None:
+    """Return the broker and bundle of each unload that a case's profile chooses; None if it is
+    open.
+    """
+    trial = trial_of(saved)
+    if trial is None or trial.operation != SHED.id or bundles_of_several(saved["case"]):
+        return None
+    model, _ = with_release_defaults(trial, Model(saved["profile"], saved["readings"]))
+    try:
+        answer = model.answer(*trial.questions[0])
+    except MissingSetting:
+        return None
+    if "unload" not in answer:
+        return None
+    return {(one["broker"], one["bundle"]) for one in focus.answer(answer)["unload"]}
 
 
 def _listed_bundles(pairs: set[tuple[str, str]]) -> str:

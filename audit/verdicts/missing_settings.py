@@ -5,6 +5,7 @@ default.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.shedding import ENABLED
@@ -55,6 +56,24 @@ def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple
 def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
     """True if a rule may depend on a setting that is not recorded and has no default."""
     return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
+
+
+def lent_defaults(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
+    """Return the defaults that a release lends to the documents' rules about the strategies in
+    use, by the settings that are not recorded.
+    """
+    about: dict[str, set[str]] = {}
+    for rule in specs.load().rules_of(plan.profile):
+        strategy = strategy_of(rule.id)
+        for name in plan.lent.keys() & rule.settings if strategy else ():
+            about.setdefault(name, set()).add(str(strategy))
+    counts = [
+        F.count_if(F.col("strategy").isin(*under) & ~F.map_contains_key("settings", name))
+        for name, under in about.items()
+    ]
+    found = ran.agg(*counts).first() if counts else None
+    absent = [name for name, count in zip(about, found or (), strict=False) if count]
+    return {name: plan.lent[name] for name in sorted(absent)}
 
 
 def undecided_rules(

@@ -1,0 +1,113 @@
+"""Cycles in which a release would have unloaded bundles, nothing is recorded, and no rule judges
+that.
+
+Some rules of the documents do not hold for a release, such as THRESHOLD-01, because it keeps what
+the documents let go. The release's own arithmetic still says what it would have unloaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pulsar_conformance import specs
+from pulsar_conformance.adapters.spark.shapes import MEGABYTE
+from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, MIN_THROUGHPUT
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.summary import ALLOWED, AT_OTHER_TIMES
+from pulsar_conformance.audit.tables import cycles
+from pulsar_conformance.audit.tables.formatting import precise_utc
+from pulsar_conformance.audit.verdicts import cases
+from pulsar_conformance.audit.verdicts.arithmetic import chosen_unloads
+from pulsar_conformance.conformance.explain.focus import Focus
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+Tables = Mapping[str, DataFrame]
+
+CYCLE = ["cluster", "cycle"]
+WORKED = 50
+"""Maximum number of cycles whose arithmetic is computed; if there are more, the count is a least
+number.
+"""
+
+
+def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
+    """Return the number of cycles in which the release would have unloaded bundles of a broker that
+    unloaded none, and the first of them; None if there is none.
+
+    Only cycles without a doubt, and without a fault or an undecided rule, count.
+    """
+    if not specs.load().profile(plan.profile).released:
+        return None
+    quiet = _brokers_that_kept_all(tables, plan).groupBy(*CYCLE)
+    rows = quiet.agg(F.min("moment").alias("moment"), F.collect_set("broker").alias("brokers"))
+    rows = rows.localCheckpoint()
+    first = rows.orderBy("cycle", "cluster").limit(WORKED)
+    worked = [row for row in _with_cases(first, tables, plan) if row["bundles"]]
+    if not worked:
+        return None
+    return {"cycles": len(worked), "more": rows.count() > WORKED, "first": worked[0]}
+
+
+def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
+    """Return the brokers of which bundles were chosen at each moment of a cycle and none was
+    unloaded: `cluster`, `cycle`, `moment` (the first), `broker`.
+    """
+    judged = tables["verdicts"].where(~F.col("rule").isin(*AT_OTHER_TIMES))
+    doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
+    doubtful = doubtful.union(
+        tables["broker_usage"].where(F.col("standing").isNotNull()).select(*CYCLE)
+    )
+    doubts = ("doubt", "former", "other_strategy")
+    sure = tables["cycles"].where(" and ".join(f"{name} is null" for name in doubts))
+    sure = sure.select(*CYCLE, "settings", F.size("moments").alias("looked"))
+    sure = sure.join(doubtful.distinct(), CYCLE, "left_anti")
+    went = tables["unloads"].where("cycle is not null").select(*CYCLE, "broker").distinct()
+    chosen = (
+        tables["decisions"].where("chosen and movable").join(went, [*CYCLE, "broker"], "left_anti")
+    )
+    held = tables["broker_decisions"].where(F.coalesce("held", F.lit(0)) > 0)
+    chosen = chosen.join(held.select(*CYCLE, "broker").distinct(), [*CYCLE, "broker"], "left_anti")
+    used = tables["broker_usage"].select(
+        *CYCLE, "moment", "broker", F.col("bytes").alias("throughput")
+    )
+    chosen = chosen.join(used, [*CYCLE, "moment", "broker"]).join(sure, CYCLE)
+    each = chosen.where(_may_be_worthwhile(plan)).groupBy(*CYCLE, "broker", "looked")
+    found = each.agg(F.countDistinct("moment").alias("times"), F.min("moment").alias("moment"))
+    return found.where("times = looked").select(*CYCLE, "moment", "broker")
+
+
+def _may_be_worthwhile(plan: AuditPlan) -> Column:
+    """False if ThresholdShedder of a release keeps everything because too little would go."""
+    hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
+    if hidden is None:
+        return F.lit(True)
+    given = F.col("settings")[MIN_THROUGHPUT].try_cast("double")
+    least = F.coalesce(given, F.lit(float(str(hidden)))) * MEGABYTE["binary"]
+    points = F.col("used") - F.col("average") - F.col("threshold") + BELOW_AVERAGE
+    much = points / 100 * F.col("throughput") > least
+    return (F.col("strategy") != "ThresholdShedder") | F.coalesce(much, F.lit(True))
+
+
+def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
+    """Return each cycle with the broker and the bundles that the release would have unloaded."""
+    if first.isEmpty():
+        return []
+    moments = cycles.in_period_of(cycles.cycle_moments(tables, plan), plan)
+    found = cases.cases_of_keys(first.select(*cases.KEY), moments, tables, plan)
+    rows = found.join(first, list(cases.KEY)).select(
+        *CYCLE, precise_utc("cycle").alias("at"), "brokers", "case"
+    )
+    return [
+        {"cluster": row["cluster"], "at": row["at"], **_omitted(row["case"], row["brokers"])}
+        for row in rows.orderBy("cycle", "cluster").toLocalIterator()
+    ]
+
+
+def _omitted(case: str, brokers: list[str]) -> dict[str, Any]:
+    """Return the first of the brokers of which a case's profile chooses bundles, and those."""
+    chosen = chosen_unloads(json.loads(case), Focus()) or set()
+    broker = min((one for one, _ in chosen if one in brokers), default=None)
+    return {"broker": broker, "bundles": sorted(name for one, name in chosen if one == broker)}

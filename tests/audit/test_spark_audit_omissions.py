@@ -1,0 +1,131 @@
+"""What a release would have unloaded and nobody did is counted, although no rule forbids it."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+
+from pulsar_conformance.audit.pipeline.plan import AuditPlan
+from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
+from pulsar_conformance.audit.pipeline.report_text import difference_lines, verdict
+from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
+from standins.exported import START, report, stamp
+from standins.sparks import spark
+
+pytestmark = pytest.mark.spark
+
+assert spark
+
+IMPL = "org.apache.pulsar.broker.loadbalance.impl."
+THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+USAGES = {"b1": 80, "b2": 20, "b3": 20}
+"""80 is over the average of 40 plus the release's default of 10, by 45 points with the margin of 5;
+that is 4.2 MB/s of the 12 MB/s of the three bundles, less than the least amount of 10 MiB/s.
+"""
+
+CLUSTERS = {
+    "little": ("ThresholdShedder", 1, USAGES),
+    "much": ("ThresholdShedder", 20, USAGES),
+    "overloaded": ("OverloadShedder", 20, {**USAGES, "b1": 95}),
+}
+"""The strategy, a factor for the traffic, and the brokers' usages."""
+
+
+def history(strategy, factor, usages):
+    settings = {
+        "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}",
+        "loadBalancerHistoryResourcePercentage": 0,
+    }
+    yield 0, {"kind": "settings", "settings": settings}
+    yield 0.1, {"kind": "leader", "broker": "b1:8080"}
+    for place, (name, used) in enumerate(usages.items()):
+        parts = range(4 * place, 4 * place + (3 if name == "b1" else 1))
+        owned = [f"a/b/0x{part:x}0000000_0x{part + 1:x}0000000" for part in parts]
+        one = report("b1:8080", 0.2, owned)
+        rates = {rate: factor * value for rate, value in one.items() if rate.startswith("msg")}
+        stats = {
+            bundle: {rate: factor * value for rate, value in each.items()}
+            for bundle, each in one["lastStats"].items()
+        }
+        cpu = {"usage": used, "limit": 100}
+        told = {**one, **rates, "lastStats": stats, "cpu": cpu}
+        yield 0.2, {"kind": "load_report", "broker": f"{name}:8080", "report": told}
+    yield 1, {"kind": "cycle"}
+    yield 3, {"kind": "load_report", "broker": "b3:8080", "report": told}
+
+
+@pytest.fixture(scope="module")
+def audited(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("omissions")
+    lines = [
+        json.dumps({"cluster": cluster, "at": stamp(START + timedelta(minutes=at)), **one})
+        for cluster, how in CLUSTERS.items()
+        for at, one in history(*how)
+    ]
+    (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
+    plan, out = AuditPlan.of("released-3.0", beside=True), str(folder / "audit")
+    none, how = Counterfactual({}, None), ReportOptions(quiet=True)
+    found, report_lines = write_audit(
+        spark.session, str(folder / "history.jsonl"), out, plan, none, how
+    )
+    return found, " ".join(" ".join(report_lines).split())
+
+
+def test_cycles_in_which_the_release_would_have_unloaded_are_counted(audited):
+    found, text = audited
+    omitted = found["omitted"]
+    assert (omitted["cycles"], omitted["more"]) == (1, False)
+    assert (omitted["first"]["cluster"], omitted["first"]["broker"]) == ("much", "b1:8080")
+    assert omitted["first"]["bundles"]
+    assert (
+        "1 cycle without unloads that released-3.0 would have made; no rule of released-3.0 "
+        "forbids that first in much at 2026-11-20T10:01:00Z: a/b/0x00000000_0x10000000"
+    ) in text
+    assert "see --broker b1:8080 --at 2026-11-20T10:01:00Z" in text
+    assert found["rules"]["OVERLOAD-01"]["not done though due"] == 1
+
+
+def test_the_documents_use_the_defaults_of_the_release_which_are_named(audited):
+    found, text = audited
+    differences = {one["rule"]: one for one in found["documents"]["differences"]}
+    assert differences["THRESHOLD-01"]["documents"] == "not done though due"
+    assert differences["THRESHOLD-01"]["cycles"] == 2
+    assert found["documents"]["defaults"] == {THRESHOLD: 10, "lowerBoundarySheddingEnabled": False}
+    assert f"so as in released-3.0: {THRESHOLD} = 10, lowerBoundarySheddingEnabled" in text
+
+
+def test_documents_alone_have_no_default_of_a_release():
+    assert THRESHOLD not in AuditPlan.of("documented-3.0").defaults
+    assert AuditPlan.of("released-3.0").documents is None
+    beside = AuditPlan.of("released-3.0", beside=True).documents
+    assert beside.defaults[THRESHOLD] == 10
+
+
+def test_a_rule_that_only_releases_follow_is_named_with_the_reason(audited):
+    _, text = audited
+    assert "no document states them: THRESHOLD-11" in text
+
+
+def test_the_last_line_names_what_the_release_would_have_done():
+    counts = {"allowed": 1, "violated": 0, "not done though due": 0, "undecided": 0}
+    found = {"profile": "released-3.0", "cycles": 3, "rules": {"SHED-02": counts}, "follow": 0}
+    assert verdict({**found, "omitted": None}) == "no rule is broken"
+    told = verdict({**found, "omitted": {"cycles": 2, "more": True}})
+    assert told == (
+        "no rule is broken; at least 2 cycles without unloads that released-3.0 would have made"
+    )
+
+
+def test_rules_that_the_documents_leave_undecided_are_named_with_the_reason():
+    def undecided(rule):
+        told = f"{THRESHOLD}: {NOT_RECORDED}"
+        return {"rule": rule, "cycles": 7, "cluster": "eu", "at": "2026-11-28", "evidence": told}
+
+    rules = [undecided("THRESHOLD-01"), undecided("THRESHOLD-03")]
+    compared = {"profile": "documented-3.0", "differences": [], "undecided": rules, "defaults": {}}
+    text = " ".join(difference_lines(compared, "released-3.0"))
+    assert "no faults other than by released-3.0 by documented-3.0, THRESHOLD-01," in text
+    assert "THRESHOLD-03 undecided in 7 cycles; first 2026-11-28:" in " ".join(text.split())
+    assert NOT_RECORDED in " ".join(text.split())
