@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.protocol import text_of
-from pulsar_conformance.audit.pipeline.summary import ALLOWED, SIDES, VERDICTS, fault_count
+from pulsar_conformance.audit.pipeline.summary import (
+    ALLOWED,
+    AT_OTHER_TIMES,
+    SIDES,
+    VERDICTS,
+    fault_count,
+)
 from pulsar_conformance.audit.verdicts.open_points import AT, LONGEST, open_point, undecided_lines
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, counted, cut, paragraph, table
 
@@ -42,8 +48,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     for fault in faults:
         yield from ("", *_fault_lines(fault))
     if faults:
-        told = f"the case of each: {cases}/*.json, for pulsar-conformance explain"
-        yield from ("", *paragraph(told))
+        yield from ("", *case_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
     yield verdict(found)
 
@@ -51,6 +56,21 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
 NO_SETTINGS = (
     "no settings are recorded: the documents' defaults apply, and rules without one are not judged"
 )
+
+
+def case_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
+    """Yield where the cases of violated rules are, and which of the rules have none."""
+    without = [rule for rule in rules if rule in AT_OTHER_TIMES]
+    others = [rule for rule in rules if rule not in without]
+    if others:
+        which = f"the cases of {', '.join(others)}" if without else "the case of each"
+        text = f"{which}: {cases}/*.json, for pulsar-conformance explain"
+        yield from paragraph(text, 2, "")
+    if without:
+        yield from paragraph(f"no case: {', '.join(without)}, {NO_CASE}", 2, "")
+
+
+NO_CASE = "judged by the records of a single event; its numbers are given above"
 
 
 def _missing_setting_text(missing: Json) -> str:

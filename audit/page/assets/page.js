@@ -238,6 +238,8 @@
   };
 
   const arithmetic = (row, cell) => {
+    if (row[1] !== "undecided" && (data.without_case ?? []).includes(row[0]))
+      element("p", "no case: judged by the records of a single event", cell);
     const name = caseName(row);
     const text = (data.cases ?? {})[name];
     if (text === undefined) return;
