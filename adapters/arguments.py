@@ -124,8 +124,9 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the profile of the documents for the version that all adapters have, by their names or
-    by the jars in the folders that these give, otherwise the default.
+    """Return the profile that fits the versions of all adapters; the default if there is none.
+
+    An adapter's version is the one in its name, or that of the jars in the folder that it names.
     """
     if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE

@@ -22,7 +22,7 @@ class AdapterError(UserError):
         stderr_tail: the last lines of its standard error; may be empty.
         adapter: the name given to `connect`, such as `exec:./my-balancer`.
         code: the code of an `error` message from the implementation itself, else empty.
-        index: of the case in its `ask` whose answer is invalid, from 0; else None.
+        index: position in its `ask`, counted from 0, of the case whose answer is invalid, or None.
     """
 
     def __init__(

@@ -102,7 +102,8 @@ class Growth:
 
     @cached_property
     def split(self) -> tuple[str, ...]:
-        """The bundles to split in this run, while their namespaces have room for one more.
+        """The bundles to split in this run: candidates in order, as many as each namespace has room
+        for.
 
         [SPLIT-06]
         """

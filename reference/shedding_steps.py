@@ -40,9 +40,10 @@ def keep_all_steps(
     obstacle: str = "",
     kept_by: Callable[[str], str] | None = None,
 ) -> Iterator[Step]:
-    """Yield the steps for a broker that sheds nothing, of itself or for an obstacle to all.
+    """Yield the steps for a broker that sheds nothing, for a reason of its own or because of an
+    `obstacle` that keeps all brokers from shedding.
 
-    `kept_by` returns why a bundle may not go in any case; empty if it may.
+    `kept_by` returns why a bundle would have to stay anyway; empty if it could go.
     """
     decision = f"{obstacle}: {broker.name} keeps all" if obstacle else ""
     yield Step("decision", decision or f"{broker.name} {why}: it keeps all")

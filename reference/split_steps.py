@@ -45,7 +45,7 @@ def split_steps(
 
 
 def _size(part: HashRange, by_name: bool) -> str:
-    """Format the number of hashes, by the name alone if the last hash does not count for it."""
+    """Format a part's number of hashes; `by_name` counts a last hash separately."""
     if by_name and part.last:
         return f"{quantity(part.width - 1, 'hash')} by its name, and the last, {hex_of(part.upper)}"
     return quantity(part.width, "hash")

@@ -344,7 +344,9 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield the pair, its difference, and how often it exceeded a threshold, as steps."""
+    """Yield steps for the least and the most used broker, and for the number of cycles in which
+    their difference exceeded each threshold.
+    """
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage

@@ -242,7 +242,7 @@ def judged_version(version: str) -> JudgedVersion | None:
     if line:
         found = line[_nearest_in([*line], wanted)]
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
-    base = found or JudgedVersion(version, _profile_of_line(version))
+    base = found or JudgedVersion(version, _released_profile_for(version))
     release = release_of_profile(base.profile)
     changed, defaults = tuple(revised(version, release)), former_defaults(version, release)
     if not (found or lacks or changed or defaults):
@@ -364,11 +364,14 @@ def nearest_profile(version: str) -> str:
     for text that does not start with a version number.
     """
     judged = judged_version(version)
-    return _profile_of_line(version) if judged is None else judged.profile
+    return _released_profile_for(version) if judged is None else judged.profile
 
 
-def _profile_of_line(version: str) -> str:
-    """Return the newest `released-*` profile of a line that is not newer than a version's."""
+def _released_profile_for(version: str) -> str:
+    """Return the `released-*` profile of the newest release line up to the version's.
+
+    If all lines are newer, it is that of the oldest.
+    """
     wanted = release_line(version)
     known = {
         release_line(name.partition("-")[2]): name

@@ -100,7 +100,7 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Record the changes since the last observation in a step; return True if there are any.
+        """Record in `step` the changes since the last observation; return True if there are any.
 
         `reason` returns why a bundle was released, if known.
         """

@@ -164,7 +164,9 @@ class StoryPlayer(ABC):
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return why events of this kind release bundles, unless a more specific reason exists."""
+        """Return the default reason why events of this kind release bundles; `why_released` may
+        give a more specific one.
+        """
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above

@@ -83,7 +83,7 @@ class ClusterHost:
             if plain.knows(one.name) and one.name not in self._options["settings"]
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}
-        self._defaults = {**versions.compatible_defaults(documented), **neutral}
+        self._defaults = {**versions.unconditional_defaults(documented), **neutral}
         webapps.reuse_webapps()
         killed = self._options["folders"] if self._options["crash"] == "kill" else None
         self._cluster = LiveCluster(

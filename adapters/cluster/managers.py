@@ -45,7 +45,7 @@ class LoadManager(ABC):
         self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
-        """Wait until the thread that processes reports and requests splits has no work."""
+        """Wait until the thread that processes reports, and that requests splits, has no work."""
         for pool in self._pools():
             if not pool.isShutdown():
                 pool.submit(idle_task()).get(WAIT, _seconds())

@@ -38,7 +38,7 @@ class SeparateBroker:
             "capacity": capacity,
             "manager": manager,
         }
-        self._line = Line(words)
+        self._line = ChildProcess(words)
         self.manager = SeparateManager(self._line, manager)
         self.timers = SeparateTimers(self._line)
         self.notified = SeparateNotifications(self._line)
@@ -84,7 +84,7 @@ class SeparateBroker:
 class SeparateManager:
     """The load manager of a broker in another process."""
 
-    def __init__(self, line: Line, manager: str) -> None:
+    def __init__(self, line: ChildProcess, manager: str) -> None:
         self._line = line
         kind = LOAD_MANAGERS[manager]
         self.leader, self.parts_go = kind.leader, kind.parts_go
@@ -127,7 +127,7 @@ class SeparateManager:
 class SeparateTimers:
     """The timers of a broker in another process."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ChildProcess) -> None:
         self._line = line
 
     def set_aside(self, clock: float) -> None:
@@ -147,7 +147,7 @@ class SeparateTimers:
 class SeparateNotifications:
     """Notifications that another process's metadata store sent."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ChildProcess) -> None:
         self._line = line
 
     @property
@@ -157,8 +157,8 @@ class SeparateNotifications:
         return found
 
 
-class Line:
-    """A process and a pipe to it: one line of JSON per request and per answer."""
+class ChildProcess:
+    """A child process and the pipes to it, with one line of JSON per request and per answer."""
 
     def __init__(self, options: Options) -> None:
         words = [sys.executable, "-m", HOST, json.dumps(options)]

@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.admin_api.stories import (
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.timers import KINDS
-from pulsar_conformance.adapters.cluster.written import Writings
+from pulsar_conformance.adapters.cluster.written import WriteObserver
 from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import field, java_class
 from pulsar_conformance.reference.cluster import RATE_FIELDS
@@ -42,7 +42,7 @@ class LiveStory(StoryPlayer):
         self._defaults = defaults
         self._overrides = overrides
         self._clock = 0.0
-        self._written = Writings(cluster)
+        self._written = WriteObserver(cluster)
         self._rates: dict[str, dict[str, float]] = {}
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
@@ -141,7 +141,9 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain by their registered names, whether or not they run."""
+        """Put brokers into a domain, under the names with which they register, whether or not they
+        run.
+        """
         self.ask_granted(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )

@@ -17,8 +17,8 @@ Stamps = Mapping[str, tuple[int, int]]
 """Time of creation, and number of writes since, of each node."""
 
 
-class Writings:
-    """Brokers' local data and bundle data as last observed."""
+class WriteObserver:
+    """Detects which load reports and bundle data were written since the last observation."""
 
     def __init__(self, cluster: LiveCluster) -> None:
         self._cluster = cluster

@@ -93,7 +93,9 @@ class Loads:
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
-            self._identify(name): self._whole(report, known) if whole else _read_part(report)
+            self._identify(name): self._completed_report(report, known)
+            if whole
+            else _read_part(report)
             for name, report in brokers.items()
         }
         for identifier, local in self._read(written, self._brokers).entrySet():
@@ -134,8 +136,8 @@ class Loads:
         """Parse a bundle's samples, in order, as `NamespaceBundleStats`."""
         return self._read(samples, self._sample_count)
 
-    def _whole(self, report: Json, known: Mapping[str, Json]) -> Json:
-        """Return a broker's report with the last statistics of its bundles, and their number.
+    def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
+        """Return a broker's report, completed with statistics and the number of its bundles.
 
         Statistics that the case leaves out are the short-term average, and one topic.
         """

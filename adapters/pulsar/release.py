@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.loads import Loads, broker_id
 from pulsar_conformance.adapters.pulsar.turns import NextAnswers
-from pulsar_conformance.adapters.pulsar.versions import compatible_defaults
+from pulsar_conformance.adapters.pulsar.versions import unconditional_defaults
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -61,7 +61,7 @@ class Release:
     @cached_property
     def configurations(self) -> Configurations:
         """The builder of configurations."""
-        return Configurations({**compatible_defaults(self.defaults), **self.neutral})
+        return Configurations({**unconditional_defaults(self.defaults), **self.neutral})
 
     @cached_property
     def loads(self) -> Loads:

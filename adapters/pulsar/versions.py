@@ -64,8 +64,8 @@ def releases() -> Mapping[str, Known]:
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
-def compatible_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those documented defaults that a release accepts with any other settings."""
+def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documented defaults that a release accepts whatever its other settings are."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 

@@ -39,7 +39,8 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
 def collect_garbage(generation: int = 2) -> None:
     """Collect garbage, and so have Java free the objects that only garbage refers to.
 
-    Garbage is collected in a thread, because an interrupt of one of the thousands of finalizers
-    would be ignored. With generation 1, objects that an earlier collection spared are left out.
+    It is collected in a background thread: an interrupt that reached the main thread while one of
+    thousands of finalizers runs there would be ignored. With generation 1, objects that an earlier
+    collection spared are left out.
     """
     background(lambda: gc.collect(generation), "garbage").result()

@@ -48,7 +48,7 @@ class BadSource(UserError):
 
 @dataclass
 class Imported:
-    """All data read from sources, by time."""
+    """All data read from sources, most of it with its time."""
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)

@@ -172,7 +172,7 @@ def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
     if args.moves and args.smallest:
-        raise BadWorld("--moves: --smallest shows its own moves; leave it out")
+        raise BadWorld("--moves: leave it out, since --smallest shows its own moves")
     args.strategy = args.strategy and short_name(args.strategy)
     if args.smallest:
         return _search(args)

@@ -144,7 +144,7 @@ def used_days() -> tuple[Column, Column]:
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Return cluster and day of the days that are stray, because a clock was wrong."""
+    """Return the stray days, those dated by a wrong clock, as cluster and day."""
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _find_stray_days(days)
 

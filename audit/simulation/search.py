@@ -184,7 +184,7 @@ def story_lines(found: Restless, profile: str) -> Iterator[str]:
 
 
 def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
-    """Yield the arithmetic of the brokers that shed; nothing if the model would unload other
+    """Yield the arithmetic of the brokers that shed; nothing unless the model would unload the same
     bundles.
     """
     derived = {one["bundle"] for one in derivation.answer.get("unload", ())}

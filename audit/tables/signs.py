@@ -1,4 +1,4 @@
-"""Signs that a broker has gone although its last report is recent, and lost reports.
+"""Lost reports, and signs that a broker has gone although its last report is recent.
 
 A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
 once another broker leads in its place, or once its bundles are on another broker without having

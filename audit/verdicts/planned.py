@@ -1,7 +1,7 @@
 """Judgment of the destinations of bundles that AvgShedder sheds and places. [PLANNED-02]
 
-A plan counts while the attempt to unload the bundle runs, which no record shows. So a bundle that
-went to the least used broker went where it was planned, and any other destination is undecided.
+A plan counts while the attempt to unload the bundle runs, which no record shows. So a bundle on the
+least used broker is taken to be where it was planned, and any other destination is left undecided.
 """
 
 from __future__ import annotations

@@ -181,7 +181,8 @@ def _seconds(count: float) -> Column:
     return F.make_dt_interval(secs=F.lit(count).cast("decimal(18, 6)"))
 
 
-def _force(name: str) -> Column:
+def _in_force(name: str) -> Column:
+    """Return a setting in force."""
     return F.col(f"force.{name}")
 
 
@@ -223,7 +224,10 @@ def _uneven_load() -> Column:
 
     def holds(factor: float) -> Column:
         limits = F.struct(
-            *((_force(name) * factor).alias(name) for name in (transfer.TARGET, OVERLOAD_THRESHOLD))
+            *(
+                (_in_force(name) * factor).alias(name)
+                for name in (transfer.TARGET, OVERLOAD_THRESHOLD)
+            )
         )
         return transfer.finds_imbalance(brokers, limits)
 
@@ -248,7 +252,7 @@ def _uneven_load() -> Column:
 
 def _few_brokers() -> Column:
     """Return a violation if more brokers unload than may in a cycle. [TRANSFER-08]"""
-    brokers, most = F.size(F.collect_set("broker")), F.max(_force(transfer.MAX_BROKERS))
+    brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.NEAR * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
@@ -275,14 +279,14 @@ def _to_less_loaded() -> Column:
         F.concat(formatting.plain(source["high"]), F.lit(" % to")),
         F.concat(formatting.plain(target["low"]), F.lit(" %")),
     )
-    transfers = F.coalesce(_force(transfer.TRANSFERS), F.lit(False))
+    transfers = F.coalesce(_in_force(transfer.TRANSFERS), F.lit(False))
     return _verdict(F.coalesce(more, F.lit(False)) & transfers, lack, told)
 
 
 def _after_the_delay() -> Column:
     """Return a violation if a cycle certainly came too soon after an unload. [TRANSFER-11]"""
     passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
-    delay = _force(transfer.DELAY)
+    delay = _in_force(transfer.DELAY)
     soon = F.coalesce(passed + causes.NEAR < delay, F.lit(False))
     close = F.coalesce(passed - causes.NEAR < delay, F.lit(False))
     told = formatting.sentence(
@@ -297,14 +301,14 @@ def _after_the_delay() -> Column:
 
 def _policies_heeded() -> Column:
     """Return a violation if a group's bundle is unloaded though it must stay. [TRANSFER-14]"""
-    stays = ~F.coalesce(_force(transfer.WITH_POLICIES), F.lit(False))
+    stays = ~F.coalesce(_in_force(transfer.WITH_POLICIES), F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
     """Return a violation if an excluded namespace's bundle is unloaded. [TRANSFER-16]"""
-    names = F.split(F.coalesce(_force(transfer.EXCLUDED), F.lit("")), ",")
+    names = F.split(F.coalesce(_in_force(transfer.EXCLUDED), F.lit("")), ",")
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
     return _verdict(listed, F.lit(None).cast("string"), told)

@@ -354,8 +354,8 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
         if load is not None and EITHER in (load, latest[TOP_BUNDLES].get(broker)):
             raise BadSnapshot(
                 f"{file}: a message without content removes data of {broker}, but its topic is "
-                "unknown; print one topic after the other, and before the messages of each a line "
-                f"with its name, {BROKER_LOAD} or {TOP_BUNDLES}"
+                "unknown; print the topics one after the other, each after a line with its name, "
+                f"{BROKER_LOAD} or {TOP_BUNDLES}"
             )
     return latest
 

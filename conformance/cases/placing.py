@@ -188,7 +188,9 @@ def policies_of(place: str, data: Any, stored: bool = False) -> tuple[Policy, ..
     Errors: `BadSnapshot`.
     """
     if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: neither an isolation policy nor an object of policies by name")
+        raise BadSnapshot(
+            f"{place}: neither an isolation policy nor a JSON object that maps names to policies"
+        )
     named = {Path(place).stem: data} if "namespaces" in data else data
     each = named.items()
     return tuple(_policy(f"{place}: policy {name}", name, one, stored) for name, one in each)

@@ -187,9 +187,9 @@ def _refuse_program(file: Path, text: str) -> None:
         )
     if found := find_here_document(file, text):
         raise BadSetting(
-            f"{file}:{found.line}: {found.name} is in a here-document of a script, which is not "
-            "read; save the text of the here-document in a file of its own, as .yaml for Helm "
-            "values"
+            f"{file}:{found.line}: {found.name} is in a here-document of a script, and "
+            "here-documents are not read; save its text in a file of its own, with the extension "
+            ".yaml if it has Helm values"
         )
     if first and not re.match(rf"\s*(export\s+)?({PREFIX})?{first[1]}\s*=", lines[first[0]]):
         raise BadSetting(

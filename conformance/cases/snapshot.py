@@ -352,8 +352,8 @@ def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterato
     active = {*broker_ids(snapshot).values(), *snapshot.brokers} & {broker, host_of(broker)}
     if active or HEARTBEATS in kinds:
         raise BadSnapshot(
-            f"--place {bundle}: it belongs to {broker}, which its namespace names; no strategy "
-            f"places the bundles of {kinds[0]}"
+            f"--place {bundle}: its namespace names {broker}, so it belongs to that broker; no "
+            f"strategy places the bundles of {kinds[0]}"
         )
     yield f"{broker} is not among the brokers, so the load manager places a bundle of its namespace"
 

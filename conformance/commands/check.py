@@ -157,7 +157,7 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    The operation with the most example cases is asked, if possible one that takes little time.
+    It asks the operation with the most example cases, among the quick ones if there are any.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))

@@ -197,9 +197,9 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     from pulsar_conformance.conformance.cases.effects import KINDS, NOT_KNOWN, NOTHING, STOPPED
     from pulsar_conformance.conformance.compare.upgrade import (
         changes_with,
-        compared_instead,
         later_releases,
         new_settings,
+        note_on_version,
         release_compared,
         short_value,
         target_of,
@@ -242,7 +242,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new, every=every or bool(to)))
-    told = (compared_instead(to, new), new and caveat(new)) if to or changes else ()
+    told = (note_on_version(to, new), new and caveat(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
         known = f", of which {later[-1]} is known" if later and new not in later else ""

@@ -90,7 +90,9 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand at least an amount of the quantity named `of`, within the tolerance `SHARE`."""
+        """Demand that `answered` is at least `bound`, within the tolerance `SHARE`; `of` names the
+        quantity.
+        """
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 

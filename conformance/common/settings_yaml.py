@@ -152,7 +152,7 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
             *most, last = each
             named = f"{', '.join(most)} and {last}"
             raise BadYAML(
-                f"{file}: {kind} {named} have different settings; give a file with one of them"
+                f"{file}: {kind} {named} have different settings; leave only one in the file"
             )
 
 

@@ -87,8 +87,8 @@ def target_of(later: tuple[str, ...], to: str | None) -> str:
     return later[-1].partition("-")[0] if later else ""
 
 
-def compared_instead(to: str | None, new: str) -> str:
-    """Return a note that another version is compared than was asked for; usually empty."""
+def note_on_version(to: str | None, new: str) -> str:
+    """Return a note if a version other than the one asked for is compared, or else ""."""
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"

@@ -187,9 +187,9 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
 def with_edits(
     rule: str, profile: str, seed: int, examples: int
 ) -> tuple[tuple[Origin, Trial], ...]:
-    """Return the trials drawn for a rule, some of them edited at random, and copies of small ones.
+    """Return a rule's drawn trials, some replaced by edited ones, and edited copies of small ones.
 
-    For released classes, and for a rule of other operations than `EDITED`, none is edited.
+    None is edited for released classes, or for a rule that has none of the operations in `EDITED`.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found = _as_drawn(trials)
@@ -323,7 +323,7 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 def sample_questions(
     operation: str, profile: str, seed: int, examples: int, least: int
 ) -> list[Trial]:
-    """Return `least` distinct questions of an operation, taken at equal distances from those drawn.
+    """Return `least` distinct questions of an operation, evenly spaced among those drawn.
 
     The number of draws per rule starts at `examples` and grows until there are enough. Fewer are
     returned if larger draws bring too few new ones.

@@ -202,7 +202,9 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """A rule, and choices of readings under which answers violate it whatever the rest are."""
+    """A rule, and choices of readings under which the answers violate it, whatever the other
+    readings.
+    """
 
     rule: str
     choices: Choices

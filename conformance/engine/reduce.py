@@ -182,7 +182,9 @@ class _UnansweredSearch:
         return [one is first for one in trials]
 
     def _first_unanswered(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the first trial that gets no answer; None if all do, or no messages are left."""
+        """Return the first trial that gets no answer; None if all are answered, or if no messages
+        are left.
+        """
         asked = self._ask_together(trials)
         if asked is None or len(trials) == 1:
             return trials[0] if asked is not None else None

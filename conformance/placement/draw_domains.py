@@ -129,7 +129,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """Return a case with a broker that serves more of the group than any other domain.
+    """Return a case in which one broker alone serves more of the group than any other domain does.
 
     The other brokers of its domain serve none.
     """

@@ -229,9 +229,9 @@ def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker must shed if it may keep one bundle.
+    """Return the traffic that an overloaded broker must shed, where it may keep one bundle.
 
-    It may keep one if even all its bundles are not enough.
+    It may keep one if shedding every bundle would still not be enough.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need

@@ -103,7 +103,9 @@ def too_much_for_any(draft: StoryDraft) -> None:
 
 
 def beside_a_giant(draft: StoryDraft) -> None:
-    """Overload one broker by a single bundle and another by several, while others are idle."""
+    """Overload one broker with a single large bundle and another with several, while others are
+    idle.
+    """
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
     draft.up()
     draft.backdrop()

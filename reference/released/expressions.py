@@ -104,7 +104,7 @@ class _Translation:
             elif here == "[":
                 yield self._class()
             elif self.text.startswith("(?", self.at):
-                yield self._group()
+                yield self._group_opening()
             elif here == "{":
                 yield self._repetition()
             else:
@@ -193,8 +193,8 @@ class _Translation:
         content = "".join(members)
         return content if within else f"[{'^' if negated else ''}{content}]"
 
-    def _group(self) -> str:
-        """Return the beginning of a group that is named, or does more than to capture."""
+    def _group_opening(self) -> str:
+        """Return the opening of a group that is named, or does something other than capture."""
         named = self._taken(NAMED)
         if named:
             return f"(?P<{named[1]}>"

@@ -216,7 +216,10 @@ def _next(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the planned destination if it is a candidate, even after the attempt, or else all."""
+    """Return only the planned destination if it is a candidate, or else all candidates.
+
+    The plan counts even after the attempt to unload the bundle has ended.
+    """
     plan = placing.known.case.get("plan")
     return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)
 

@@ -23,7 +23,7 @@ class ReleasedWays:
         ways: the release's alternative for each way.
         hidden: undocumented settings, each with the value used if a case sets none.
         later: a later version whose settings are also accepted, if any.
-        addresses: the IDs of brokers that have other names in a case, by these names.
+        addresses: for each broker whose name in a case is not its ID, its ID by that name.
         copies_bundles: true if shedders iterate over a copy of the leader's bundles, which orders
             bundles with equal traffic differently.
     """
@@ -73,7 +73,7 @@ class ReleasedWays:
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
     def means(self, way: str) -> str:
-        """Return what a way's alternative says that the release does."""
+        """Return the description of what the release does, from its alternative for a way."""
         return specs.load().ways[way].alternatives[self.ways[way]].means
 
     def place(self, way: str) -> str:

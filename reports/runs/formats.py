@@ -55,7 +55,7 @@ def endpoint(report: Report) -> str:
 
 
 def badge(report: Report) -> str:
-    """Return the badge as SVG, which needs no service."""
+    """Return the badge as an SVG image, so that no badge service is needed."""
     said = message(report)
     left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
     return _rendered(

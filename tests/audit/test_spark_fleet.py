@@ -301,7 +301,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--damage", "nan"], "--damage nan: give a share from 0 to 0.5"),
         (
             ["--plant", "SHED-99"],
-            "--plant SHED-99: it cannot be violated; choose from SHED-01, SHED-02",
+            "--plant SHED-99: no violation of it can be planted; choose from SHED-01, SHED-02",
         ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],

@@ -45,7 +45,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     """
     if any(case.get("topicLoads", {}).values()):
         raise Unsupported(
-            "the case gives topics traffic, which topics of a running cluster do not have"
+            "the case sets traffic of topics (topicLoads), and topics made in a cluster have none"
         )
     for topic in case["topics"]:
         check_topic_name(topic)

@@ -75,7 +75,8 @@ def plants_of(rules: Sequence[str]) -> list[Plant]:
     for rule in rules:
         if rule not in PLANTS:
             raise BadFleet(
-                f"--plant {rule}: it cannot be violated; choose from {', '.join(PLANTS)}"
+                f"--plant {rule}: no violation of it can be planted; choose from "
+                f"{', '.join(PLANTS)}"
             )
     return [PLANTS[rule] for rule in rules]
 

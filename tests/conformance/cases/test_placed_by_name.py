@@ -52,7 +52,7 @@ def test_a_namespace_belongs_to_its_broker_in_the_releases_that_name_it_so(
     placed, namespace, version
 ):
     status, _, err = placed(f"{namespace}/{WHOLE}", "--release", version)
-    assert (status, "it belongs to b1:8080" in err) == (2, True)
+    assert (status, "its namespace names b1:8080" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

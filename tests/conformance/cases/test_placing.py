@@ -149,7 +149,7 @@ def test_a_bundle_that_overlaps_another_is_refused_with_its_owner(explained, tmp
 )
 def test_a_bundle_of_a_brokers_own_namespace_is_placed_by_no_strategy(explained, namespace):
     _, err = explained(REPORTS, bundle=f"{namespace}/0x00000000_0xffffffff", status=2)
-    assert f"it belongs to {namespace.rpartition('/')[2]}, which its" in " ".join(err.split())
+    assert f"its namespace names {namespace.rpartition('/')[2]}, so it" in " ".join(err.split())
 
 
 def test_the_sla_monitor_of_a_broker_that_is_away_is_placed(explained):

@@ -27,7 +27,7 @@ def test_settings_in_a_here_document_are_refused_with_their_line(read, name, beg
     with pytest.raises(BadSetting) as refused:
         read(text, name)
     assert f"{name}:8: {SHEDDING} is in a here-document" in str(refused.value)
-    assert "save the text of the here-document in a file of its own" in str(refused.value)
+    assert "save its text in a file of its own" in str(refused.value)
 
 
 def test_a_here_document_without_assignments_around_it_is_refused_by_name(read):

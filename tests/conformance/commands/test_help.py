@@ -88,7 +88,10 @@ def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsy
             ["simulate", "--release", "3.0.7"],
             "not an argument of simulate; did you mean --profile?",
         ),
-        (["simulate", "--moves", "--smallest"], "--moves: --smallest shows its own moves"),
+        (
+            ["simulate", "--moves", "--smallest"],
+            "--moves: leave it out, since --smallest shows its own moves",
+        ),
         (["rule", "OVERLOAD-02", "more"], "more is not an argument of rule; see "),
     ],
     ids=" ".join,
