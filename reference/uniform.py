@@ -344,9 +344,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps for the least and the most used broker, and for the number of cycles in which
-    their difference exceeded each threshold.
-    """
+    """Yield the least and most used broker, their difference, and how often it was too large."""
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage

@@ -125,7 +125,7 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
     ran = cycles.cycle_moments({"cycles": tables["cycles"].where(mine)}, plan)
     ran = ran.where("moment = cycle").select("cycle", "strategy", "settings")
     rows = used.select("cycle", "broker", "percent", "used", "present").join(ran, "cycle")
-    rows = rows.withColumn("used", compared_usage())
+    rows = rows.withColumn("used", shedding_usage())
     rows = rows.withColumn("average", F.avg("used").over(Window.partitionBy("cycle")))
     rows = rows.withColumn("limit", _limit_column())
     span = rows.agg(
@@ -146,7 +146,7 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
     return _as_lines(points.localCheckpoint())
 
 
-def compared_usage() -> Column:
+def shedding_usage() -> Column:
     """Return the usage that the strategy compares: OverloadShedder counts neither weights nor
     earlier usage.
     """

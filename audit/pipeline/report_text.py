@@ -48,7 +48,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     for fault in faults:
         yield from ("", *_fault_lines(fault))
     if faults:
-        yield from ("", *case_lines(dict.fromkeys(one["rule"] for one in faults), cases))
+        yield from ("", *case_file_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
     yield verdict(found)
 
@@ -58,7 +58,7 @@ NO_SETTINGS = (
 )
 
 
-def case_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
+def case_file_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
     """Yield where the cases of violated rules are, and which of the rules have none."""
     without = [rule for rule in rules if rule in AT_OTHER_TIMES]
     others = [rule for rule in rules if rule not in without]

@@ -126,7 +126,7 @@ def test_usage_is_drawn_as_the_strategy_compares_it(strategy, used, spark):
     percent = "struct<cpu double, memory double, directMemory double, bandwidthIn double, "
     schema = f"percent {percent}bandwidthOut double>, used double, present double, strategy string"
     row = ((50.0, 0.0, 90.0, 1.0, 1.0), 40.0, 45.0, strategy)
-    drawn = spark.session.createDataFrame([row], schema).select(series.compared_usage())
+    drawn = spark.session.createDataFrame([row], schema).select(series.shedding_usage())
     assert drawn.collect()[0][0] == used
 
 

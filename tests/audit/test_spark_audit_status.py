@@ -14,7 +14,7 @@ from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import check_profile_has_rules
-from pulsar_conformance.audit.pipeline.report_text import case_lines
+from pulsar_conformance.audit.pipeline.report_text import case_file_lines
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.commands.main import main
 from pyspark.errors import AnalysisException
@@ -80,12 +80,12 @@ def test_documents_without_rules_of_shedding_are_told():
 
 
 def test_the_report_says_which_violated_rules_have_no_case():
-    assert list(case_lines(["SHED-04", "THRESHOLD-02"], "out/cases")) == [
+    assert list(case_file_lines(["SHED-04", "THRESHOLD-02"], "out/cases")) == [
         "the case of each: out/cases/*.json, for pulsar-conformance explain"
     ]
-    assert " ".join(case_lines(["SHED-04", "SPLIT-05"], "out/cases")) == (
+    assert " ".join(case_file_lines(["SHED-04", "SPLIT-05"], "out/cases")) == (
         "the cases of SHED-04: out/cases/*.json, for pulsar-conformance explain "
         "no case: SPLIT-05, judged by the records of a single event; its numbers are   given above"
     )
-    [line, *_] = case_lines(["CHANNEL-01"], "out/cases")
+    [line, *_] = case_file_lines(["CHANNEL-01"], "out/cases")
     assert line.startswith("no case: CHANNEL-01")

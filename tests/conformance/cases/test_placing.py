@@ -58,7 +58,7 @@ def test_a_namespace_without_a_policy_gets_brokers_that_are_primary_in_none():
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ([], "neither an isolation policy nor an object"),
+        ([], "neither an isolation policy nor a JSON object"),
         ({"eu": {"namespaces": "acme/.*"}}, "policy eu: namespaces is not a list"),
         ({"eu": policy(["a/b"], [r"\p{IsGreek}+"])}, r"\p{IsGreek}+ cannot be evaluated here"),
         ({"eu": policy(["a/b"], ["b{,2}"])}, "b{,2} is no regular expression of Java"),

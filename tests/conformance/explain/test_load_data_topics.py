@@ -181,7 +181,7 @@ def test_a_message_of_an_unknown_topic_is_not_guessed(consumed):
         [*loads, *top, *loads, *top, removal("b1")],
     ):
         status, _, err = consumed(*lines)
-        assert (status, "but its topic is unknown; print one topic" in err) == (2, True)
+        assert (status, "but its topic is unknown; print the topics" in err) == (2, True)
     line = "[persistent://pulsar/system/loadbalancer-top-bundles-load-data] Subscribing"
     status, out, err = consumed(*loads, line, removal("b1"), *top)
     assert (status, "b1 90 %" in out, "left out" in err) == (0, True, False)
