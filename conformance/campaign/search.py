@@ -61,8 +61,12 @@ MAX_FAULTS = 3
 SEEDS_APART = 2**32
 """Distance between the seeds of consecutive parts."""
 
-EXAMPLES = 20
-"""Number of cases drawn for each rule to find open readings before a search."""
+EXAMPLES = 5
+"""Number of cases drawn for each rule to find open readings before a search.
+
+Aimed trials decide most of them: 20 cases show the same readings of the samples, in 6.4 s of CPU
+time instead of 2.8.
+"""
 
 Found = dict[tuple[str, str, str], Searched]
 """Results by adapter, profile and rule."""
