@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.cluster.managers import (
     SimpleManager,
 )
 from pulsar_conformance.adapters.cluster.timers import Timers
-from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 STATS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 USAGE = "org.apache.pulsar.policies.data.loadbalancer.ResourceUsage"
@@ -94,12 +94,13 @@ class LiveBroker:
         stats = field(self.service.getBrokerService(), "pulsarStats")
         stats = stats.get(self.service.getBrokerService())
         traffic = field(stats, "bundleStats").get(stats)
-        traffic.clear()
         for bundle, rates in table.items():
             one = java_class(STATS)()
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)
+        # At no time is the table empty, since a broker may report at any time.
+        traffic.keySet().retainAll(java_list(table))
         self.manager.update_traffic(stats)
 
     def stop(self) -> None:

@@ -1,8 +1,10 @@
 """Loops recorded from clusters of 4.2.4 in real time, and the same worlds simulated.
 
-`standins/recorded_loop.py` recorded them. The leader shed by its own timer; only the loads of
-bundles, the first owners, the times of cycles, and the brokers that joined and stopped are taken
-from the recording. One other decision would change the state that all later ones depend on.
+`standins/recorded_loop.py` recorded them; for `uniform`, `standins/hurried_loop.py` skipped the
+waits between cycles. The leader shed by its own timer; only the loads of bundles, the first owners,
+the times of cycles, and the brokers that joined and stopped are taken from the recording. One other
+decision would change the state that all later ones depend on. `test_cluster_loops.py` records them
+anew.
 """
 
 import json
@@ -21,12 +23,17 @@ from pulsar_conformance.conformance.commands.main import main
 FOLDER = Path("fixtures/histories")
 GRACE = "loadBalancerSheddingGracePeriodMinutes"
 RELEASE, DOCUMENTS = "released-4.2", "documented-4.2"
-LOOPS = {"OverloadShedder": (23, 36), "ThresholdShedder": (22, 10)}
+NAMES = {
+    "OverloadShedder": "overload",
+    "ThresholdShedder": "threshold",
+    "UniformLoadShedder": "uniform",
+}
+LOOPS = {"OverloadShedder": (23, 36), "ThresholdShedder": (22, 10), "UniformLoadShedder": (20, 15)}
 """Number of cycles and of unloads in each recorded loop, by strategy."""
 
 
 def loop_file(strategy):
-    return FOLDER / f"cluster-4.2.4-{strategy.removesuffix('Shedder').lower()}.json.gz"
+    return FOLDER / f"cluster-4.2.4-{NAMES[strategy]}.json.gz"
 
 
 def course(strategy, profile=RELEASE, adapter="reference", settings=None):
@@ -59,6 +66,8 @@ def test_a_real_loop_and_its_release_s_classes_unload_alike(strategy):
         ("ThresholdShedder", DOCUMENTS, {}, 0),
         ("ThresholdShedder", RELEASE, {"loadBalancerHistoryResourcePercentage": 0.8}, 6),
         ("ThresholdShedder", RELEASE, {"loadBalancerBrokerThresholdShedderPercentage": 10}, 3),
+        ("UniformLoadShedder", RELEASE, {"maxUnloadPercentage": 0.2}, 0),
+        ("UniformLoadShedder", RELEASE, {"loadBalancerMsgRateDifferenceShedderThreshold": 80}, 13),
     ],
 )
 def test_other_settings_or_documents_differ_from_the_real_loop(strategy, profile, settings, first):

@@ -6,8 +6,9 @@ cycles are merged into the history.
 
 `overload`: one of four brokers is always over 85 %, so that OverloadShedder sheds in every cycle.
 `threshold`: ThresholdShedder remembers earlier usage; three brokers join, and three stop.
+`uniform`: the same with UniformLoadShedder.
 
-python recorded_loop.py VERSION JARS TEMPORARY HISTORY overload|threshold [CYCLES]
+python recorded_loop.py VERSION JARS TEMPORARY HISTORY overload|threshold|uniform [CYCLES]
 """
 
 import json
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import jpype
 from pulsar_conformance.adapters.admin_api import requests
+from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 from pulsar_conformance.adapters.cluster.metadata import ranges_between
 from pulsar_conformance.adapters.cluster.timers import _task_class
@@ -38,7 +40,8 @@ SETTINGS = {
     "loadBalancerAutoBundleSplitEnabled": False,
     "loadBalancerDistributeBundlesEvenlyEnabled": False,
     "loadBalancerReportUpdateMinIntervalMillis": 5000,
-    "loadBalancerReportUpdateMaxIntervalMinutes": 1,
+    # Only changes are reported: a leader that sheds while it reads a report can see a partial sum.
+    "loadBalancerReportUpdateMaxIntervalMinutes": 1000,
     "loadBalancerReportUpdateThresholdPercentage": 1,
     "loadBalancerHostUsageCheckIntervalMinutes": 1000,
 }
@@ -72,19 +75,35 @@ LOOPS = {
         joins={3: "broker-4", 9: "broker-5", 15: "broker-6"},
         stops={6: "broker-2", 12: "broker-3", 18: "broker-4"},
     ),
+    "uniform": Loop(
+        ((31, 19, 17, 13, 11, 2), (23, 12, 6, 3, 15), (7, 5, 21)),
+        {
+            STRATEGY: f"{PACKAGE}UniformLoadShedder",
+            "loadBalancerMsgRateDifferenceShedderThreshold": 50,
+            "maxUnloadPercentage": 0.4,
+        },
+        joins={3: "broker-4", 9: "broker-5", 15: "broker-6"},
+        stops={6: "broker-2", 12: "broker-3", 18: "broker-4"},
+    ),
 }
 SOON = 4.0
 """Seconds before a cycle in which this program does nothing."""
 
+PATIENCE = 120.0
+"""Seconds within which the leader has all reports."""
+
 AFTER = 1.0
 """Seconds after a cycle until clients return."""
-
-STOPPED = 12.0
-"""Seconds after a broker has stopped until clients return: the others have reported by then."""
 
 
 class Looping(Troubled):
     """The cluster, its clients, its recorder, and the leader's cycles."""
+
+    every = "4"
+    """Seconds between two observations of the recorder."""
+
+    stopped_for = 12.0
+    """Seconds after a broker has stopped until clients return: the others have reported by then."""
 
     def __init__(self, host: ClusterHost, history: str, loop: Loop) -> None:
         super().__init__(host, history)
@@ -93,7 +112,9 @@ class Looping(Troubled):
         self.topics: dict[str, str] = {}
         self.megabytes: dict[str, int] = {}
         self.cycles: list[datetime] = []
-        self._due: datetime | None = None
+        self.carries: dict[str, float] = {}
+        """Bytes per second of each broker."""
+        self.due: datetime | None = None
 
     def up(self, name: str) -> None:
         """Start a broker."""
@@ -138,6 +159,7 @@ class Looping(Troubled):
         for bundle in lost:
             self.ask(requests.look_up(self.topics[bundle]))
         owners = self.owners()
+        self.carries = {}
         for name, broker in self.cluster.brokers.items():
             table = {}
             for bundle, megabytes in self.megabytes.items() if self.carried else ():
@@ -145,25 +167,56 @@ class Looping(Troubled):
                     carried = float(megabytes * MB)
                     rates = {"msgRateIn": carried / 10_000, "msgThroughputIn": carried}
                     table[bundle] = {"topics": 1, "producerCount": 1, "consumerCount": 1, **rates}
-            total = sum(one["msgThroughputIn"] for one in table.values())
+            total = self.carries[name] = sum(one["msgThroughputIn"] for one in table.values())
             broker.set_load(min(total, CAPACITY), table)
+
+    def settle(self) -> None:
+        """Let clients and brokers work until the leader has all reports.
+
+        A bundle counts at the broker that the leader chose for it until that broker reports it,
+        even if it has another owner. No history shows that, so it must not be so at its start.
+        """
+        end = time.monotonic() + PATIENCE
+        self.serve()
+        while not self.is_settled():
+            if time.monotonic() > end:
+                raise Unsettled("the leader lacks a report")
+            time.sleep(0.2)
+
+    def is_settled(self) -> bool:
+        """True if the leader knows what each broker carries, and has reserved nothing."""
+        data = self.cluster.brokers[self.cluster.leader()].manager._load_data()
+        names = {broker.ports.broker: name for name, broker in self.cluster.brokers.items()}
+        known = {str(one): said for one, said in data.getBrokerData().items()}
+        if known.keys() != names.keys():
+            return False
+        carried = {
+            names[one]: float(said.getLocalData().getMsgThroughputIn())
+            for one, said in known.items()
+        }
+        reserved = any(len(said.getPreallocatedBundleData()) for said in known.values())
+        averaged = {str(one) for one in data.getBundleData().keySet()}
+        return not reserved and carried == self.carries and averaged >= self.megabytes.keys()
+
+    def pending_cycles(self) -> list:
+        """The leader's next cycle in its timer; none while one runs."""
+        queue = list(self.cluster.brokers[self.cluster.leader()].timers._pool.getQueue().toArray())
+        return [one for one in queue if _task_class(one) == "LoadSheddingTask"]
 
     def look_at_timer(self) -> float:
         """Seconds until the leader's next cycle, 0 while one runs; a cycle that began is noted."""
-        leader = self.cluster.brokers[self.cluster.leader()]
-        queue = list(leader.timers._pool.getQueue().toArray())
-        tasks = [one for one in queue if _task_class(one) == "LoadSheddingTask"]
+        tasks = self.pending_cycles()
         if not tasks:
             return 0.0
         milliseconds = jpype.JClass("java.util.concurrent.TimeUnit").MILLISECONDS
         millis = int(tasks[0].getDelay(milliseconds))
         due = datetime.now(UTC) + timedelta(milliseconds=millis)
-        if self._due is not None and due - self._due > timedelta(seconds=5):
-            self.cycles.append(self._due)
-            self.tell(cycle=len(self.cycles) - 1, began=self._due.isoformat())
-            self._due = due
+        if self.due is not None and due - self.due > timedelta(seconds=5):
+            self.cycles.append(self.due)
+            self.tell(cycle=len(self.cycles) - 1, began=self.due.isoformat())
+            self.due = due
             time.sleep(AFTER)
-        self._due = due
+        self.due = due
         return millis / 1000
 
     def wait_for_cycle(self) -> None:
@@ -181,7 +234,11 @@ class Looping(Troubled):
         """Start `collect`."""
         url = f"http://{self.cluster.brokers['broker-1'].ports.broker}"
         words = [sys.executable, "-c", PROGRAM, "collect", url, "--output", self.history]
-        return subprocess.Popen([*words, "--every", "4"])
+        return subprocess.Popen([*words, "--every", self.every])
+
+    def in_history(self, at: datetime) -> datetime:
+        """The time in the history at a time of the clock."""
+        return at
 
 
 def play(story: Looping, cycles: int) -> None:
@@ -191,13 +248,12 @@ def play(story: Looping, cycles: int) -> None:
     story.create()
     for number in range(2, len(loop.megabytes) + 1):
         story.up(f"broker-{number}")
-    story.serve()
-    story.give()
     story.carried = 1
+    story.settle()
+    story.give()
+    story.settle()
     story.wait_for_cycle()
-    time.sleep(10)
-    story.serve()
-    time.sleep(10)
+    story.settle()
     collect = story.record()
     time.sleep(10)
     story.cycles.clear()
@@ -208,19 +264,22 @@ def play(story: Looping, cycles: int) -> None:
             story.up(loop.joins[cycle])
         if cycle in loop.stops:
             story.stop(loop.stops[cycle])
-            time.sleep(STOPPED)
+            time.sleep(story.stopped_for)
         story.wait_for_cycle()
     time.sleep(20)
     collect.send_signal(signal.SIGTERM)
     collect.wait(60)
-    merge_cycles(Path(story.history), story.cycles)
+    merge_cycles(story)
 
 
-def merge_cycles(history: Path, cycles: list[datetime]) -> None:
+def merge_cycles(story: Looping) -> None:
     """Write the history as one file, with a record of each cycle."""
+    history = Path(story.history)
     lines = [json.loads(one) for file in sorted(history.glob("*.jsonl")) for one in file.open()]
     cluster = lines[0]["cluster"]
-    lines += [{"cluster": cluster, "at": stamp(at), "kind": "cycle"} for at in cycles]
+    lines += [{"cluster": cluster, "at": stamp(at), "kind": "cycle"} for at in story.cycles]
+    for line in lines:
+        line["at"] = stamp(story.in_history(datetime.fromisoformat(line["at"])))
     lines.sort(key=lambda one: one["at"])
     text = "".join(f"{json.dumps(one)}\n" for one in lines)
     history.with_suffix(".jsonl").write_text(text, "utf-8")
@@ -232,13 +291,18 @@ def stamp(time: datetime) -> str:
 
 
 def main(
-    version: str, jars: str, temporary: str, history: str, name: str, cycles: str = "21"
+    version: str,
+    jars: str,
+    temporary: str,
+    history: str,
+    name: str,
+    cycles: str = "21",
+    kind: type[Looping] = Looping,
 ) -> None:
     """Record one loop."""
     told = {"version": version, "folders": [jars], "folder": temporary, "settings": {}}
     sys.argv[1] = json.dumps({**told, "manager": "modular", "brokers": 8, "crash": "close"})
-    story = Looping(ClusterHost("documented-4.2", {}), history, LOOPS[name])
-    play(story, int(cycles))
+    play(kind(ClusterHost("documented-4.2", {}), history, LOOPS[name]), int(cycles))
 
 
 if __name__ == "__main__":
