@@ -18,6 +18,9 @@ from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.conformance.commands.main import main, parser_of
 
 STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
+STRATEGIES_OF_BOTH = ("Threshold", "Overload", "UniformLoad", "Avg", "Transfer")
+"""Shedders of 3.0.7 and of 4.2.4."""
+
 HISTORY = "loadBalancerHistoryResourcePercentage"
 NEWEST = "released-3.0"
 
@@ -331,6 +334,13 @@ def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):
     assert len({one["world"] for one in records}) == 8
     words = vars(parser_of("simulate").parse_args(shlex.split(command)[2:]))
     assert len(words["compare"]) + 1 == len({one["variant"] for one in records})
+    simulated = {(one["variant"], one["world"]) for one in records}
+    assert len(simulated) == len(records) == 8 * len(("3.0.7", "4.2.4")) * len(STRATEGIES_OF_BOTH)
+    assert {variant for variant, _ in simulated} == {
+        f"pulsar:{version} strategy={name}Shedder"
+        for version in ("3.0.7", "4.2.4")
+        for name in STRATEGIES_OF_BOTH
+    }
 
 
 def test_simulations_can_be_published(capsys, tmp_path):
