@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from pulsar_conformance.specs.judged import (
     ways_of_version,
 )
 from pulsar_conformance.specs.loading import load
+from pulsar_conformance.specs.model import MODULAR
 
 DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 """The documented shedding strategies."""
@@ -28,23 +29,31 @@ SHEDDERS = "shedders"
 
 
 def differences_from(
-    version: str, release: str, settings: Mapping[str, Any], *, lacks: bool
+    version: str,
+    release: str,
+    settings: Mapping[str, Any],
+    parts: Collection[str],
+    *,
+    lacks: bool,
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Return the differences of a version from a known release: clauses, and those clauses that are
-    about the ways of another profile, by the way.
+    """Return the differences of a version from a known release, as far as they concern the parts of
+    a broker that are in force: clauses, and those clauses that are about the ways of another
+    profile, by the way.
 
     None is about what the version lacks; without `lacks`, none says that another strategy runs
-    instead of one that it lacks.
+    instead of one that it lacks. Without the modular load manager, none is about a default.
     """
-    judged = _judged_beside(version, release, lacks=lacks)
+    judged = _judged_beside(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
     profile, theirs = load().ways_of(profile_name), ways_of_version(release)
     ways = {
         name: way_clause(name, taken)
         for name, taken in ways_of_version(version).items()
         if taken == profile[name] != theirs[name] and taken != "unspoken"
-        if concerns_version(name, version)
+        if concerns_version(name, version) and load().ways[name].concerns(parts)
     }
+    if MODULAR not in parts:
+        return _clauses_of_parts(judged, parts), ways
     strategies = _documented_strategies(version)
     if SHEDDERS in ways and strategies != _documented_strategies(release_of_profile(profile_name)):
         ways[SHEDDERS] = f"{load().ways[SHEDDERS].question} {' and '.join(strategies)}."
@@ -57,20 +66,31 @@ def differences_from(
     return [*told, *(judged.differences(settings) if judged else ())], ways
 
 
-def _judged_beside(version: str, release: str, *, lacks: bool) -> JudgedVersion | None:
-    """Return what is known of a version, without the ways that a release has as well."""
+def _judged_beside(
+    version: str, release: str, parts: Collection[str], *, lacks: bool
+) -> JudgedVersion | None:
+    """Return what is known of a version, without the ways that a release has as well, or that
+    concern none of these parts.
+    """
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
         return None
-    ways = {name: taken for name, taken in judged.ways.items() if taken != theirs[name]}
+    own = {name: taken for name, taken in judged.ways.items() if taken != theirs[name]}
+    ways = {name: taken for name, taken in own.items() if load().ways[name].concerns(parts)}
     return replace(judged, ways=ways, lacks=judged.lacks if lacks else ())
 
 
-def unlike_strategy(version: str, strategy: str) -> list[str]:
-    """Return the clauses on a version's differences that are about one strategy alone."""
-    judged, named = judged_version(version), strategy.rpartition(".")[2]
-    pairs = judged.revised if judged else ()
-    return [text for one, has in pairs if one.strategy == named and (text := one.clause(has))]
+def _clauses_of_parts(judged: JudgedVersion | None, parts: Collection[str]) -> list[str]:
+    """Return clauses on a version's ways, and on its revisions that concern any of these parts."""
+    if judged is None:
+        return []
+    told = [
+        way_clause(name, taken)
+        for name, taken in judged.ways.items()
+        if concerns_version(name, judged.asked)
+    ]
+    told += (one.clause(has) for one, has in judged.revised if one.strategy in ("", *parts))
+    return [one for one in told if one]
 
 
 def _documented_strategies(version: str) -> list[str]:

@@ -13,6 +13,7 @@ from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.model import (
     AREAS,
     JSON,
+    MODULAR,
     Alternative,
     Clause,
     Document,
@@ -157,6 +158,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
             },
             entry.get("since", ""),
             entry.get("without_case", ""),
+            tuple(entry.get("parts", (MODULAR,))),
         )
         for name, entry in data.items()
     }

@@ -1,6 +1,6 @@
 """The specifications as immutable values."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -172,6 +172,11 @@ class Taken:
     place: str = ""
 
 
+BROKER, MODULAR = "broker", "modular"
+PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
+"""Parts of a broker: what it does whichever load manager runs, the modular one, and its tasks."""
+
+
 @dataclass(frozen=True)
 class Way:
     """A point on which releases differ from the documents; the first alternative is documented.
@@ -179,6 +184,7 @@ class Way:
     Attributes:
         since: the version that introduced the point; empty if it always existed.
         without_case: the reason why no case can show the alternatives; empty if one can.
+        parts: load managers, their tasks and strategies, of which one has to be in force.
     """
 
     id: str
@@ -186,6 +192,11 @@ class Way:
     alternatives: Mapping[str, Taken]
     since: str = ""
     without_case: str = ""
+    parts: tuple[str, ...] = (MODULAR,)
+
+    def concerns(self, parts: Collection[str]) -> bool:
+        """True if the point matters to a broker in which these parts are in force."""
+        return any(one in parts for one in self.parts)
 
 
 @dataclass(frozen=True)

@@ -304,20 +304,19 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """Yield how the version that reads the file differs from the release it is compared with.
 
     A strategy that it lacks is named among the settings without effect, if that matters. Other
-    differences between profiles are counted, if they are not about settings. Differences of the
-    modular load manager are left out if another one runs.
+    differences between profiles are counted, if they are not about settings. Differences of what is
+    not in force are left out.
     """
-    from pulsar_conformance.conformance.cases.effects import MODULAR
-    from pulsar_conformance.conformance.compare.upgrade import OF_SETTINGS, release_compared
-    from pulsar_conformance.specs.differences import differences_from, unlike_strategy
-
-    runs, release = found.running(), release_compared(found)
-    lacks, modular = not runs.culprit, runs.manager == MODULAR
-    told, ways = (
-        differences_from(found.version, release, found.values, lacks=lacks)
-        if modular
-        else (unlike_strategy(found.version, runs.shedding), {})
+    from pulsar_conformance.conformance.compare.upgrade import (
+        OF_SETTINGS,
+        parts_in_force,
+        release_compared,
     )
+    from pulsar_conformance.specs.differences import differences_from
+
+    release, lacks = release_compared(found), not found.running().culprit
+    parts = parts_in_force(found)
+    told, ways = differences_from(found.version, release, found.values, parts, lacks=lacks)
     shown = [text for name, text in ways.items() if every or name in OF_SETTINGS]
     told += shown
     if rest := len(ways) - len(shown):

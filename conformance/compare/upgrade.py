@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import KINDS, MODULAR, STOPPED
+from pulsar_conformance.conformance.cases.effects import (
+    BALANCING,
+    EXTENSIBLE,
+    KINDS,
+    MODULAR,
+    SHEDDING,
+    SPLITTING,
+    STOPPED,
+)
+from pulsar_conformance.conformance.cases.effects import PACKAGE as BALANCERS
 from pulsar_conformance.conformance.cases.settings import SettingsRead
+from pulsar_conformance.specs import model
 from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
@@ -92,6 +101,28 @@ def note_on_version(to: str | None, new: str) -> str:
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
+
+
+def parts_in_force(found: SettingsRead) -> frozenset[str]:
+    """Return the load manager that runs, its tasks and Pulsar's strategies, and `BROKER`, which is
+    always in force; each is one of the `parts` of ways.
+    """
+    runs, values = found.running(), found.values
+    balances = values.get(BALANCING) is not False
+    parts = {model.BROKER, runs.manager}
+    if runs.manager == MODULAR:
+        parts |= {model.PLACING, _own(runs.placement)}
+    if runs.manager == MODULAR and balances and values.get(SPLITTING) is not False:
+        parts.add(model.SPLITTING)
+    if balances and values.get(SHEDDING) is not False:
+        parts |= {_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
+        parts |= {model.SHEDDING} if runs.manager == MODULAR else set()
+    return frozenset(parts)
+
+
+def _own(name: str) -> str:
+    """Return the name of a class of Pulsar's without its package, or another name as it is."""
+    return name.rpartition(".")[2] if name.startswith(BALANCERS) else name
 
 
 def changes_with(
@@ -236,36 +267,33 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
 
 def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool) -> Iterator[str]:
     """Yield the decisions that change, as far as they concern what runs in both versions."""
-    runs, will = now.running(), upgraded.running()
+    will = upgraded.running()
     if will.manager == STOPPED:
         return
-    same = {runs.shedding, runs.placement} & {will.shedding, will.placement}
-    running = {one.rpartition(".")[2] for one in same}
+    parts = parts_in_force(now) & parts_in_force(upgraded)
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
-    if runs.manager == will.manager == MODULAR:
-        own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
-        ways = dict(_changes_of_ways(now.version, upgraded.version, running))
-        shown = [text for name, text in ways.items() if every or name in own]
-        yield from shown
-        if rest := len(ways) - len(shown):
-            yield f"{counted(rest, 'other change')} of decisions (--all lists them)"
+    own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
+    ways = dict(_changes_of_ways(now.version, upgraded.version, parts))
+    shown = [text for name, text in ways.items() if every or name in own]
+    yield from shown
+    if rest := len(ways) - len(shown):
+        yield f"{counted(rest, 'other change')} of decisions (--all lists them)"
     for one in revisions():
         before, after = (one.clause(one.is_in(each.version)) for each in (now, upgraded))
-        if before != after and (not one.strategy or one.strategy in running):
+        if before != after and (not one.strategy or one.strategy in parts):
             yield f"{after}; until then, {before}" if after else f"no longer: {before}"
 
 
-def _changes_of_ways(old: str, new: str, running: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the ways in which two versions differ, each with its text, but not those that are about
-    strategies of which none is running.
+def _changes_of_ways(old: str, new: str, parts: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the ways in which two versions differ and that concern any of the parts of a broker,
+    each with its text.
     """
     before, after = ways_of_version(old), ways_of_version(new)
     for name, way in load().ways.items():
         means = [way.alternatives[taken[name]].means for taken in (before, after)]
         differ = before[name] != after[name] and "unspoken" not in (before[name], after[name])
-        about = {one for one in re.findall(r"\w+", way.question) if one.endswith("Shedder")}
         known = name != SHEDDERS and all(concerns_version(name, one) for one in (old, new))
-        if known and differ and not (about and about.isdisjoint(running)):
+        if known and differ and way.concerns(parts):
             yield name, f"{way.question} {means[1]} Until then: {means[0]}"
 
 

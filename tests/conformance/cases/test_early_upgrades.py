@@ -14,6 +14,7 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.judged import nearest_profile, ways_of_version
 
 STRATEGY = "loadBalancerLoadSheddingStrategy"
+IMPL = "org.apache.pulsar.broker.loadbalance.impl"
 PLAIN = {"loadBalancerSheddingIntervalMinutes": 5}
 OWN = "org.example.Cluster$OwnLoadManager"
 HALVES = ("t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff")
@@ -183,7 +184,11 @@ def test_versions_2_6_and_2_7_shed_and_split_as_their_sources_do(told, version):
     assert ways["unsupported-algorithm"] == "refused"
     _, out = told(PLAIN, "--release", version, "--all")
     assert "By range, since there is no other" not in out
-    assert "Nothing, since there is no lower boundary" in out
+    boundary = "Nothing, since there is no lower boundary"
+    assert boundary not in out  # OverloadShedder runs by default, and has none in any version.
+    threshold = {"loadBalancerLoadSheddingStrategy": f"{IMPL}.ThresholdShedder"}
+    _, out = told(threshold, "--release", version, "--all")
+    assert boundary in out
 
 
 @pytest.mark.parametrize("version", ["2.4.2", "2.5.2"])

@@ -13,6 +13,7 @@ from pulsar_conformance.specs.judged import (
     way_clause,
     ways_of_version,
 )
+from pulsar_conformance.specs.loading import load
 
 OLD = ("2.4.2", "2.7.0", "2.8.1", "2.8.2", "2.9.1", "2.10.0", "2.10.5", "2.11.0")
 VERSIONS = (*OLD, "3.0.0", "3.0.5", "3.1.0", "3.2.3", "3.3.0")
@@ -36,8 +37,11 @@ def lacked(version):
     }
 
 
+PARTS = {one for way in load().ways.values() for one in way.parts}
+
+
 def told(version):
-    clauses, ways = differences_from(version, nearest_release(version), {}, lacks=True)
+    clauses, ways = differences_from(version, nearest_release(version), {}, PARTS, lacks=True)
     judged = judged_version(version)
     return [*clauses, *ways.values(), *(judged.differences({}) if judged else ())]
 
