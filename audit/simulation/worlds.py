@@ -237,12 +237,10 @@ def rates_carrying(throughput: float) -> Rates:
 def scaled_rates(rates: Rates, factor: float) -> Rates:
     """Return rates times a factor, rounded so that their sums are exact."""
     messages_in, messages_out, bytes_in, bytes_out = rates
-    return (
-        round(messages_in * factor * 8) / 8,
-        round(messages_out * factor * 8) / 8,
-        float(round(bytes_in * factor)),
-        float(round(bytes_out * factor)),
-    )
+    messages, carried = round(messages_in * factor * 8) / 8, float(round(bytes_in * factor))
+    if messages_in == messages_out and bytes_in == bytes_out:
+        return messages, messages, carried, carried
+    return messages, round(messages_out * factor * 8) / 8, carried, float(round(bytes_out * factor))
 
 
 def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
