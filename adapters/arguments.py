@@ -160,11 +160,11 @@ def limits_of(given: float | None) -> Limits:
     return Limits() if given is None else Limits.within(given)
 
 
-def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and all its readings, with those given as arguments in place of its own.
+def given_readings(args: argparse.Namespace) -> dict[str, str]:
+    """Return the readings given as arguments.
 
-    Raises UnknownName for a profile, reading or value that does not exist, and BadReading for a
-    reading without a value.
+    Raises UnknownName for a profile, reading or value that does not exist, or a value that the
+    profile does not permit, and BadReading for a reading without a value.
     """
     given = {}
     for text in args.reading:
@@ -173,6 +173,16 @@ def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]
             raise BadReading(f"--reading {text}: write NAME=VALUE, as in overload-amount=margin")
         given[name] = value
     specs = load()
-    readings = dict(specs.default_readings(args.profile))
+    specs.profile(args.profile)
     specs.check_readings(given)
-    return args.profile, {**readings, **given}
+    specs.check_open(args.profile, given)
+    return given
+
+
+def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
+    """Return the profile and all its readings, with those given as arguments in place of its own.
+
+    Errors: as `given_readings`.
+    """
+    given = given_readings(args)
+    return args.profile, {**load().default_readings(args.profile), **given}

@@ -168,6 +168,7 @@ def _check_case(
     """Raise an error for a case that cannot be asked."""
     _check_operation(operation)
     chosen = Readings.of(profile, readings)
+    specs.load().check_open(profile, readings or {})
     problem = bad_case(operation, case, specs.load().defaults(profile), chosen)
     if problem is not None:
         raise IllegalCase(f"{operation}: {problem}")

@@ -234,12 +234,41 @@ class Specs:
         ]
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 
+    def why_closed(self, profile: str, reading: str, value: str) -> str | None:
+        """Return why a profile does not permit a value of a reading, or None if it does."""
+        if value in self.open_values(profile, reading):
+            return None
+        found = next(one for one in self.readings[reading].alternatives if one.value == value)
+        if found.observed is not None:
+            return "no document allows it; releases follow it"
+        if any(reading in one.settled for one in self.lineage(profile)):
+            return f"the documents of {profile} settle the point"
+        return f"no document of {profile} allows it"
+
+    def unused_readings(
+        self, profile: str, declared: Mapping[str, str], given: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Yield each declared reading by which a profile does not judge, with the reason.
+
+        `given` are the readings that a run has instead of declared ones.
+        """
+        for name, value in declared.items():
+            instead = given.get(name, value)
+            if instead != value:
+                counts = f"it is judged by {name}={instead}, as given"
+                yield f"{name}={value}, which is not used: {counts}"
+            elif name not in given and (why := self.why_closed(profile, name, value)):
+                first, *others = self.open_values(profile, name)
+                decided = f"its answers decide between {' and '.join((first, *others))}"
+                counts = decided if others else f"it is judged by {name}={first}"
+                yield f"{name}={value}, which is not used: {why}; {counts}"
+
     def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
         """Raise UnknownName for a value that the profile does not leave open."""
         for name, value in readings.items():
-            known = self.open_values(profile, name)
-            if value not in known:
-                raise UnknownName(value, f"value of {name} that {profile} leaves open", known)
+            if why := self.why_closed(profile, name, value):
+                kind = f"value of {name} that {profile} leaves open ({why})"
+                raise UnknownName(value, kind, self.open_values(profile, name))
 
     def check_readings(self, readings: Mapping[str, str]) -> None:
         """Raise UnknownName for a reading or a value that does not exist."""

@@ -141,6 +141,13 @@ class Alternative:
     open: bool = False
     """True if it allows everything that any other alternative allows."""
 
+    @property
+    def meaning(self) -> str:
+        """Text of `means`, with a remark if no document allows it."""
+        if self.observed is None:
+            return self.means
+        return f"{self.means} No document allows it; releases follow it."
+
 
 @dataclass(frozen=True)
 class Reading:

@@ -104,13 +104,15 @@ def judging_plan(
     """Return a plan for a profile or, by default, for the release that the reports name and its
     documents.
 
-    Errors: `AuditError` for a profile without rules about unloads.
+    Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
+    reading that it does not permit.
     """
     ran = None if profile else profile_of_history(spark, path)
     if ran is not None and not rules_of(AuditPlan.of(ran)):
         ran = None
     plan = AuditPlan.of(profile or ran or DEFAULT_PROFILE, readings, beside=ran is not None, **more)
     check_profile_has_rules(plan)
+    specs.load().check_open(plan.profile, readings)
     return plan
 
 

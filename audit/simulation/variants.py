@@ -252,7 +252,10 @@ def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]
 def simulate_worlds(
     variant: Variant, worlds: Sequence[SimulatedWorld], cycles: int, readings: Mapping[str, str]
 ) -> Iterator[SimulatedCourse]:
-    """Yield the simulation of each world with a variant. Errors: `BadWorld`, `AdapterError`."""
+    """Yield the simulation of each world with a variant. Errors: `BadWorld`, `AdapterError`,
+    `specs.UnknownName` for a reading that the profile does not permit.
+    """
+    specs.load().check_open(variant.profile, readings)
     with connect(variant.adapter, variant.profile, readings) as connection:
         yield from map(make_simulator(variant, connection, cycles), worlds)
 

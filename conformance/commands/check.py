@@ -10,8 +10,8 @@ from pulsar_conformance.adapters.arguments import (
     UNUSABLE,
     add_adapter,
     add_judged_by,
+    given_readings,
     limits_of,
-    profile_and_readings,
 )
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -64,10 +64,14 @@ class Checkup:
 def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Checkup:
-    """Test whether an implementation follows the protocol, check by check."""
+    """Test whether an implementation follows the protocol, check by check.
+
+    `readings` are those that it has to follow instead of the profile's own.
+    """
     found = Checkup()
     try:
-        connection = connect(name, profile, readings, limits)
+        every = {**load().default_readings(profile), **readings}
+        connection = connect(name, profile, every, limits)
     except AdapterError as error:
         title = "says hello in protocol 1" if error.phase == "hello" else "starts"
         if error.phase == "hello":
@@ -80,7 +84,7 @@ def check_adapter(
         label = f"{hello.name} {hello.version}".strip()
         found.good(f"says hello in protocol 1: {label}, batches of {hello.batch}")
         _check_operations(found, connection)
-        _check_declared_readings(found, connection)
+        _check_declared_readings(found, connection, profile, readings)
         operations = _known_operations(connection)
         for operation in operations:
             found.attempt(
@@ -129,13 +133,20 @@ def _check_operations(found: Checkup, connection: Connection) -> None:
         found.good(f"names operations that exist: {', '.join(asked)}")
 
 
-def _check_declared_readings(found: Checkup, connection: Connection) -> None:
-    """Check the declared readings, and note undocumented strategies."""
+def _check_declared_readings(
+    found: Checkup, connection: Connection, profile: str, given: Mapping[str, str]
+) -> None:
+    """Check the declared readings, and note those that a run would not use, and undocumented
+    strategies.
+    """
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
     except UnknownName as error:
         found.bad(f"declares readings that exist: {error}")
+    else:
+        for unused in load().unused_readings(profile, hello.readings, given):
+            found.note(f"by {profile}, declares {unused}")
     sheds = [name for name in hello.operations if name.startswith("shed.")]
     if hello.strategies == () and sheds:
         missing = 'but names no strategy, such as "OverloadShedder", in strategies'
@@ -210,8 +221,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line per check; return 0 if all passed, else 2."""
-    profile, readings = profile_and_readings(args)
-    found = check_adapter(args.adapter, profile, readings, limits_of(args.time_limit))
+    given = given_readings(args)
+    found = check_adapter(args.adapter, args.profile, given, limits_of(args.time_limit))
     print("\n".join(found.lines))
     print(f"{args.adapter} {'follows the protocol' if found.ok else 'cannot be used as it is'}")
     return 0 if found.ok else UNUSABLE

@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.conformance.engine.report import model_derivation
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import counted
 
 MAX_RULES_LISTED = 3
@@ -35,13 +36,15 @@ def run(args: argparse.Namespace) -> int:
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
-        readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
+        readings, limits = chosen_readings(args.reading, args.profile), limits_of(args.time_limit)
         for adapter in args.adapters:
             asked.append(Implementation(adapter, args.profile, readings, limits))
         pair = Pair(
             *(JudgedImplementation.of(one, resolve_readings(one, args.seed)) for one in asked)
         )
         operations = _operations(pair, args.operation)
+        for note in dict.fromkeys(note for one in asked for note in one.notes()):
+            print_note(note)
         _print_readings(pair)
         found = [_print_differences(pair, operation, args) for operation in operations]
     finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_profile
-from pulsar_conformance.specs import JSON, Rule, Setting, Source, Specs, UnknownName
+from pulsar_conformance.specs import JSON, Alternative, Rule, Setting, Source, Specs, UnknownName
 from pulsar_conformance.specs.broker import broker_settings
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import columns, counted, paragraph, written_value
@@ -149,7 +149,7 @@ def _readings_arguments(parser: argparse.ArgumentParser) -> None:
 def _readings(args: argparse.Namespace) -> Iterator[str]:
     """Yield each reading with its alternatives."""
     known = specs.load()
-    own = known.default_readings(args.profile)
+    known.profile(args.profile)
     for name in args.name or known.readings:
         if name not in known.readings:
             raise UnknownName(name, "reading", known.readings)
@@ -157,13 +157,21 @@ def _readings(args: argparse.Namespace) -> Iterator[str]:
         yield from paragraph(reading.question, 2, f"{name}: ")
         yield from columns(
             [
-                (f"  {'*' if one.value == own[name] else ' '} {one.value}", one.means)
+                (f"  {_mark(known, args.profile, name, one)} {one.value}", one.meaning)
                 for one in reading.alternatives
             ]
         )
     yield from paragraph(
         f"* the alternative of {args.profile}; --reading NAME=VALUE chooses another"
     )
+    yield from paragraph(f"- not allowed by {args.profile}")
+
+
+def _mark(known: Specs, profile: str, reading: str, one: Alternative) -> str:
+    """Return the mark of an alternative: the profile's own, not allowed by it, or allowed."""
+    if one.value == known.default_readings(profile)[reading]:
+        return "*"
+    return "-" if known.why_closed(profile, reading, one.value) else " "
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:

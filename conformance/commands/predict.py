@@ -22,6 +22,7 @@ from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.conformance.engine.readings import resolve_readings
 from pulsar_conformance.reference import Model
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import paragraph
 
 
@@ -58,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         profile = specs.load().profile(args.profile)
         given = None if args.cases is None else read_questions(args.cases)
-        readings, limits = chosen_readings(args.reading), limits_of(args.time_limit)
+        readings, limits = chosen_readings(args.reading, args.profile), limits_of(args.time_limit)
         implementation = Implementation(args.adapter, args.profile, readings, limits)
+        for note in implementation.notes():
+            print_note(note)
         followed = resolve_readings(implementation, args.seed)
         predictor = Predictor(JudgedImplementation.of(implementation, followed))
         operations = _operations(implementation, args.operation)

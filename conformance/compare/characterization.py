@@ -6,6 +6,7 @@ Rules are not judged; declared readings are verified.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from pulsar_conformance.conformance.engine.readings import (
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.reports.table import LACKING
+from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import table
 
 
@@ -143,12 +145,13 @@ def print_characterization(plan: Plan) -> int:
     for adapter in plan.adapters:
         for profile in plan.profiles:
             implementation = Implementation(adapter, profile, plan.readings, plan.limits)
-            try:
+            with closing(implementation):
                 findings = characterize(implementation, plan.seed)
-            finally:
-                implementation.close()
+                notes = implementation.notes()
             findings = [_explained(one, profile, plan.root) for one in findings]
             _print(f"{implementation.name}, asked for {profile}", findings)
+            for note in notes:
+                print_note(note)
             failed = failed or any(finding.fails for finding in findings)
     return int(failed)
 

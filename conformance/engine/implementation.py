@@ -233,8 +233,10 @@ class Implementation:
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return the connection's remarks, for users, about how the implementation was asked."""
-        return self._connection.remarks() if self._connection is not None else []
+        """Return remarks for users: on how it was asked, and on declared readings not used."""
+        remarks = self._connection.remarks() if self._connection is not None else []
+        unused = specs.load().unused_readings(self.profile, self.declared, self.pinned)
+        return [*remarks, *(f"{self.name}, {self.profile}, declares {one}" for one in unused)]
 
     def close(self) -> None:
         """Close the connection."""
@@ -376,12 +378,8 @@ class Implementation:
             specs.load().check_readings(self.declared)
         except specs.UnknownName as error:
             self.close()
-            raise AdapterError(
-                "hello",
-                str(error),
-                "pulsar-conformance readings lists them all",
-                adapter=self.adapter,
-            ) from None
+            hint = "pulsar-conformance readings lists them all"
+            raise AdapterError("hello", str(error), hint, adapter=self.adapter) from None
 
 
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
@@ -389,11 +387,13 @@ def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
 
     Its list of known deviations can pin readings, too. Since that list is found by the
     implementation's name, a second connection is needed if it pins any. It does not override
-    readings that the implementation declares. Errors: `AdapterError`.
+    readings that the implementation declares and the profile permits. Errors: `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
     listed = plan.listed_readings(profile, *found.names)
-    pinned = {name: value for name, value in listed.items() if name not in found.declared}
+    closed = specs.load().why_closed
+    followed = {name for name, value in found.declared.items() if not closed(profile, name, value)}
+    pinned = {name: value for name, value in listed.items() if name not in followed}
     if pinned.items() <= plan.readings.items():
         return found
     found.close()

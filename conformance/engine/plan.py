@@ -97,9 +97,7 @@ class Plan:
                 specs.load().profile(profile)
             for adapter in adapters:
                 check_name(adapter)
-            chosen = chosen_readings(readings)
-            for profile in profiles:
-                specs.load().check_open(profile, chosen)
+            chosen = chosen_readings(readings, *profiles)
             listed = _load_deviations(deviations) if deviations else ()
             earlier = () if replay else tuple(saved.saved_before(root))
             trial = _load_replayed(replay, profiles) if replay else None
@@ -197,8 +195,11 @@ class Plan:
         return {**listed, **self.readings}
 
 
-def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
-    """Parse readings given as `NAME=VALUE`. Errors: `BadPlan`, `specs.UnknownName`."""
+def chosen_readings(readings: Sequence[str], *profiles: str) -> dict[str, str]:
+    """Parse readings given as `NAME=VALUE`, which the profiles have to permit.
+
+    Errors: `BadPlan`, `specs.UnknownName`.
+    """
     chosen: dict[str, str] = {}
     for text in readings:
         name, equals, value = text.partition("=")
@@ -208,6 +209,8 @@ def chosen_readings(readings: Sequence[str]) -> dict[str, str]:
             raise BadPlan(f"--reading {text}: {name} is {chosen[name]} already")
         chosen[name] = value
     specs.load().check_readings(chosen)
+    for profile in profiles:
+        specs.load().check_open(profile, chosen)
     return chosen
 
 

@@ -89,6 +89,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     """
     profile = options.profile or provided.profile or DEFAULT_PROFILE
     own = provided.readings if profile == provided.profile else {}
+    specs.load().check_open(profile, _other_readings(options.readings, own))
     changed = with_settings(provided.trial, options.settings)
     asked_version = "" if options.profile else provided.version
     version = asked_version or version_of_released(profile)
@@ -99,6 +100,11 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     if options.profile is None:
         asked = asked.with_ways(provided.ways)
     return changed, trial, asked, version
+
+
+def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the given readings that are not those of the case or the example itself."""
+    return {name: value for name, value in given.items() if own.get(name) != value}
 
 
 def _swept_lines(text: str, provided: ProvidedQuestions, options: ExplainOptions) -> Iterator[str]:
@@ -224,10 +230,14 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)
     profile = options.profile or _profile_of(example, trial)
+    specs.load().check_open(profile, _other_readings(options.readings, example.readings))
     model = Model(profile, {**example.readings, **options.readings})
     derived = derived_from(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
+    for name, value in example.readings.items():
+        if why := specs.load().why_closed(profile, name, value):
+            yield from paragraph(f"It holds under {name}={value}: {why}.", 2)
     yield from paragraph(f"About {example.document} § {example.section}.", 2)
     for rule in example.rules:
         yield from paragraph(f"{rule}: {specs.load().rules[rule].statement}", 2)

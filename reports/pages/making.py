@@ -123,7 +123,7 @@ class Shown:
             (
                 one.reading,
                 one.alternative.value,
-                one.alternative.means,
+                one.alternative.meaning,
                 self._other_answers(one),
             )
             for one in self.worked.outcomes()

@@ -27,7 +27,7 @@ def known() -> str:
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
     readings = {
-        name: {"question": one.question, "values": {v.value: v.means for v in one.alternatives}}
+        name: {"question": one.question, "values": {v.value: v.meaning for v in one.alternatives}}
         for name, one in specs.readings.items()
     }
     own = {name: specs.default_readings(name) for name in profiles}

@@ -50,7 +50,7 @@ MISTAKES = {
                 "positions": [],
             },
         },
-        ("--reading", "split-key=supported"),
+        ("--judge-by", "documented-2.4", "--reading", "split-key=supported"),
         "bundles.split needs supportedNamespaceBundleSplitAlgorithms",
     ),
     "an unknown setting": (
