@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,15 +10,12 @@ import pytest
 from pulsar_conformance.audit.commands.simulate import variants_of
 from pulsar_conformance.audit.simulation.course import BundleMove
 from pulsar_conformance.audit.simulation.page import write_simulation_page
-from pulsar_conformance.audit.simulation.reporting import league_page
 from pulsar_conformance.audit.simulation.starts import Start
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.conformance.commands.main import main, parser_of
 
-STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
-STRATEGIES_OF_BOTH = ("Threshold", "Overload", "UniformLoad", "Avg", "Transfer")
-"""Shedders of 3.0.7 and of 4.2.4."""
+GUIDES = Path(__file__).parents[2] / "reports/site/guides"
 
 HISTORY = "loadBalancerHistoryResourcePercentage"
 NEWEST = "released-3.0"
@@ -62,7 +58,7 @@ def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(cap
 
 
 def test_the_world_of_a_public_issue_gives_the_table_shown(capsys, tmp_path):
-    guide = (STRATEGIES.parent / "site/guides/what-if.md").read_text("utf-8")
+    guide = (GUIDES / "what-if.md").read_text("utf-8")
     [(world, line, shown)] = re.findall(
         r"```yaml few-messages.yaml\n(.*?)```.*?```sh\n(.*?)```.*?```text\n(.*?)```",
         guide,
@@ -324,23 +320,6 @@ def test_a_constant_world_with_recorded_loads_is_not_constant():
     assert world.is_constant
     bundle = replace(world.bundles[0], recorded=(world.bundles[0].rates,))
     assert not replace(world, bundles=(bundle,)).is_constant
-
-
-def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):
-    page = (STRATEGIES / "README.md").read_text("utf-8")
-    [command] = [line.strip() for line in page.splitlines() if line.startswith("    pulsar-")]
-    records = json.loads((STRATEGIES / "simulations.json").read_text("utf-8"))
-    assert league_page(records, command) == page
-    assert len({one["world"] for one in records}) == 8
-    words = vars(parser_of("simulate").parse_args(shlex.split(command)[2:]))
-    assert len(words["compare"]) + 1 == len({one["variant"] for one in records})
-    simulated = {(one["variant"], one["world"]) for one in records}
-    assert len(simulated) == len(records) == 8 * len(("3.0.7", "4.2.4")) * len(STRATEGIES_OF_BOTH)
-    assert {variant for variant, _ in simulated} == {
-        f"pulsar:{version} strategy={name}Shedder"
-        for version in ("3.0.7", "4.2.4")
-        for name in STRATEGIES_OF_BOTH
-    }
 
 
 def test_simulations_can_be_published(capsys, tmp_path):

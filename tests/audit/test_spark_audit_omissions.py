@@ -1,4 +1,4 @@
-"""What a release would have unloaded and nobody did is counted, although no rule forbids it."""
+"""Unloads that a release would have made and nobody did are counted, though no rule forbids it."""
 
 import json
 from datetime import timedelta
