@@ -12,14 +12,14 @@ from pulsar_conformance.conformance.cases.setting_types import (
     ALGORITHM,
     FLOW_LIMITS,
     STARTS_NOT,
-    UNLESS_ADDED,
     bad_algorithm,
     bad_interval,
     bad_table_view,
-    no_class,
-    overflow,
+    elects_none,
 )
 from pulsar_conformance.reference.splitting import BY_RATES
+from pulsar_conformance.specs import model
+from pulsar_conformance.specs.balancers import CLASSES, NO_ROLE, PACKAGE, UNLESS_ADDED, no_class
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
@@ -54,49 +54,7 @@ NOTHING = "NoopLoadManager"
 
 EXTENSIBLE_CLASS = "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl"
 
-PACKAGE = "org.apache.pulsar.broker.loadbalance."
-"""The package of Pulsar's own classes; a class of another package is a plug-in."""
-
 TRANSFER_CLASS = f"{PACKAGE}extensions.scheduler.{TRANSFER}"
-
-CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "loadManagerClassName": (
-        "bad-manager",
-        (
-            "impl.ModularLoadManagerImpl",
-            "impl.SimpleLoadManagerImpl",
-            "extensions.ExtensibleLoadManagerImpl",
-            NOTHING,
-        ),
-    ),
-    "loadBalancerLoadSheddingStrategy": (
-        "bad-shedder",
-        (
-            "impl.OverloadShedder",
-            "impl.ThresholdShedder",
-            "impl.UniformLoadShedder",
-            "impl.AvgShedder",
-            "extensions.scheduler.TransferShedder",
-        ),
-    ),
-    "loadBalancerLoadPlacementStrategy": (
-        "bad-placer",
-        (
-            "impl.LeastLongTermMessageRate",
-            "impl.LeastResourceUsageWithWeight",
-            "impl.RoundRobinBrokerSelector",
-            "impl.AvgShedder",
-        ),
-    ),
-}
-"""For each setting that names a class: the way of releases with a bad name; Pulsar's classes."""
-
-NO_ROLE: Mapping[str, str] = {
-    "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
-    "extensions.ExtensibleLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
-    "impl.DeviationShedder": "is abstract",
-}
-"""Classes of Pulsar that no setting can name, each with the reason."""
 
 ROLES: Mapping[str, str] = {
     MANAGER: "load manager",
@@ -125,8 +83,6 @@ INSTEAD = {
     "refused": f"the broker {STARTS_NOT}",
 }
 """Consequences of a bad class name, by alternative of the ways in `specs/ways.yaml`."""
-
-LIMIT_WAY = "bandwidth-limit"
 
 
 @dataclass(frozen=True)
@@ -302,6 +258,8 @@ def without_effect(
                 yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, values, runs, version):
             yield name, wrong
+        elif elects_none(name, value, runs.manager):
+            continue  # The interval is read before what switches its task off.
         elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
             if why:
@@ -373,21 +331,39 @@ def _why_off(
     return ""
 
 
+def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
+    """Return the load manager that runs, its tasks and Pulsar's strategies, and `BROKER`, which is
+    always in force; each is one of the `parts` of ways.
+    """
+    balances = values.get(BALANCING) is not False
+    parts = {model.BROKER, runs.manager}
+    if runs.manager == MODULAR:
+        parts |= {model.PLACING, _own(runs.placement)}
+    if runs.manager == MODULAR and balances and values.get(SPLITTING) is not False:
+        parts.add(model.SPLITTING)
+    if balances and values.get(SHEDDING) is not False:
+        parts |= {_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
+        parts |= {model.SHEDDING} if runs.manager == MODULAR else set()
+    return frozenset(parts)
+
+
+def _own(name: str) -> str:
+    """Return the name of a class of Pulsar's without its package, or another name as it is."""
+    return name if _is_plug_in(name) else _short(name)
+
+
 def _is_plug_in(name: str) -> bool:
     """True if a class is not Pulsar's own, so what it reads is not known."""
     return "." in name and not name.startswith(PACKAGE)
 
 
 def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) -> str:
-    """Return what is wrong with a setting's value, with the consequence in a version; empty if
-    nothing is. Without a version, consequences are not known.
+    """Return why a setting's value keeps a broker from starting, or another class runs instead of
+    it, in a version; empty if it does not. Without a version, consequences are not known.
     """
     value = values[name]
     if name == runs.culprit:
         return str(runs)
-    if over := overflow(name, value):
-        modular = runs.manager not in ("simple", EXTENSIBLE)
-        return over if modular and _taken(LIMIT_WAY, version) == "int" else ""
     manager, balances = _manager(values, runs), values.get(BALANCING) is not False
     if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
         wrong = bad_interval(name, value, manager) or bad_table_view(name, str(value), manager)

@@ -231,7 +231,8 @@ def made(
     judged = judged_version(versions[0]) if versions and not args.profile else None
     spelled = {**asked.spelled, **later.spelled}
     changed = (read or NOTHING_READ).changed({**given, **later.values}, spelled)
-    running = replace(changed, version=judging).running()
+    as_judged = replace(changed, version=judging)
+    running = as_judged.running()
     strategy = running.shedding.rpartition(".")[2]
     if judged and operation == SHED.id and (why := judged.why_unlike(strategy)):
         raise BadSnapshot(
@@ -257,7 +258,7 @@ def made(
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += unexplained
     notes += () if args.release else other_image_notes(tags, versions)
-    notes += [*source.notes, *map(str, (*asked.unused, *later.unused)), *value_notes(changed)]
+    notes += [*source.notes, *map(str, (*asked.unused, *later.unused)), *value_notes(as_judged)]
     notes += unowned_notes(snapshot, args.place)
     notes += _notes(
         snapshot, versions, profile, changed if read else None, differs=bool(differences)

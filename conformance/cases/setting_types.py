@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -15,11 +15,12 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
-from pulsar_conformance.reference.splitting import POSITIONS, RANGE
-from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
+from pulsar_conformance.reference.splitting import RANGE
+from pulsar_conformance.specs.balancers import no_class
 from pulsar_conformance.specs.broker import broker_data, broker_settings, renamed
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import algorithms_in, schedules_cycles_once
+from pulsar_conformance.specs.judged import algorithms_in
+from pulsar_conformance.specs.odd_values import what_it_does
 from pulsar_conformance.specs.setting_names import spellings, why_unknown
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -58,34 +59,18 @@ LONGS = frozenset(
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 
-LEAST_MOVED, TOO_MUCH = "loadBalancerBundleUnloadMinThroughputThreshold", 1_000_000
-"""A setting in MB/s, and a value that is taken for one in bytes per second."""
-
 STARTS_NOT = "does not start"
 """End of each reason why a broker does not start."""
 
 NO_START = f"so bin/pulsar broker {STARTS_NOT}"
 
-UNLESS_ADDED = "unless a jar on the class path holds it"
-"""Condition of what follows from a class that Pulsar lacks; a plug-in's package may be Pulsar's."""
-
 UNKNOWN_EFFECT = "Pulsar reads it as a number, and what it decides by that is not known"
 
 TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
-NO_LEADER = "so an elected leader retries for ever (ExtensibleLoadManagerImpl.playLeader)"
-NO_PAUSE = "cycles of shedding follow each other without a pause (LoadSheddingTask.start)"
-NOT_SCHEDULED = "a new leader cannot schedule its task (PulsarService); what follows is not known"
-
-QUOTA_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 
 BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
 """Limits by which flow_or_qps_equally_divide also cuts a bundle that is split by hand."""
-
-OVERFLOWING = 2048
-"""The first limit in MiB/s that overflows, where it does."""
-OVERFLOW = "from 2048 MiB/s on, the limit overflows an int, and up to 4095 every bundle exceeds it"
-
 
 GIVEN = "--setting"
 """Place of settings from the command line, which may give class names without the package."""
@@ -214,13 +199,6 @@ def out_of_range(name: str, value: Any) -> str:
     return f"between {limits[0]} and {limits[1]}"
 
 
-def _wrong_unit(name: str, value: Any) -> str:
-    """Return the consequence of a value that is given in another unit than Pulsar's, or nothing."""
-    if name != LEAST_MOVED or value in (None, "") or not value >= TOO_MUCH:
-        return ""
-    return "it is in MB/s, and no broker carries as much, so none sheds"
-
-
 TABLE_VIEW = "loadManagerServiceUnitStateTableViewClassName"
 TABLE_VIEWS = {
     name: f"org.apache.pulsar.broker.loadbalance.extensions.channel.{name}"
@@ -236,13 +214,6 @@ def bad_table_view(name: str, value: str, manager: str) -> str:
     if value.startswith("org.apache.pulsar."):
         return f"{no_class(value, TABLE_VIEWS)}, {NO_START}"
     return ""
-
-
-def no_class(value: str, known: Mapping[str, str]) -> str:
-    """Return that Pulsar has no such class; `known` are those that it has, by their short names."""
-    near = get_close_matches(value.rpartition(".")[2], known, n=1)
-    said = f" (the most similar name is {known[near[0]]})" if near else ""
-    return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"
 
 
 def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
@@ -266,8 +237,6 @@ def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
         if name == ALGORITHM:
             return f"{SUPPORTED} does not list {default}, {NO_START}"
         return "" if ALGORITHM in values else f"it does not list {RANGE}, the default, {NO_START}"
-    if name == ALGORITHM and default == POSITIONS:
-        return f"{POSITIONS} needs positions, which no automatic split has, so these fail"
     return ""
 
 
@@ -280,43 +249,31 @@ def _items(text: str) -> list[str]:
 
 
 def bad_interval(name: str, value: Any, manager: str) -> str:
-    """Return the consequence of an interval that a load manager cannot schedule, so that a broker
-    does not start or lead; empty if it can.
-    """
-    if not isinstance(value, int) or value > 0:
-        return ""
+    """Return why a broker does not start with an interval; empty if it does."""
+    wrong = _never_scheduled(name, value, manager, "starts")
+    return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}" if wrong else ""
+
+
+def elects_none(name: str, value: Any, manager: str) -> bool:
+    """True if no broker becomes the leader of a load manager with an interval."""
+    return _never_scheduled(name, value, manager, "leads")
+
+
+def _never_scheduled(name: str, value: Any, manager: str, task: str) -> bool:
+    """True if a load manager cannot schedule a task at an interval, which has to be above 0."""
     users = broker_data()["periods"].get(name, {})
-    if manager in users.get("starts", ()):
-        return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}"
-    return f"{value}: {TOO_SHORT}, {NO_LEADER}" if manager in users.get("leads", ()) else ""
+    return isinstance(value, int) and value <= 0 and manager in users.get(task, ())
 
 
-def odd_value(name: str, value: Any, version: str, *, extensible: bool) -> str:
+def odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
     """Return why a value with which a broker starts is hardly meant, such as one outside the
-    documented range; usually empty. Without `extensible`, another load manager runs.
+    documented range, or one that switches something off; usually empty. `parts` are in force.
     """
     outside = out_of_range(name, value)
     said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
-    said.append("" if is_finite(value) else UNKNOWN_EFFECT)
-    said.append(_wrong_unit(name, value))
-    said.append("" if extensible else _odd_interval(name, value, version))
-    return "; ".join(filter(None, said))
-
-
-def _odd_interval(name: str, value: Any, version: str) -> str:
-    """Return the consequence of an interval that is not above 0, with which a broker starts, for
-    the modular and the simple load manager; empty if there is none.
-    """
-    if name not in (SHEDDING_INTERVAL, QUOTA_INTERVAL) or value > 0:
-        return ""
-    once = name == QUOTA_INTERVAL or schedules_cycles_once(version)
-    return NOT_SCHEDULED if once else NO_PAUSE
-
-
-def overflow(name: str, value: Any) -> str:
-    """Return the consequence of a limit that overflows where it is an int; otherwise empty."""
-    over = name == BANDWIDTH and isinstance(value, int) and value >= OVERFLOWING
-    return f"{value}: {OVERFLOW}" if over else ""
+    said += [] if is_finite(value) else [UNKNOWN_EFFECT]
+    said += what_it_does(name, value, version, parts)
+    return "; ".join(said)
 
 
 def _no_algorithm(name: str, version: str) -> str:

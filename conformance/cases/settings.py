@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.effects import (
-    CLASSES,
     EXTENSIBLE,
     EXTENSIBLE_CLASS,
     MANAGER,
     MODULAR,
-    NO_ROLE,
-    PACKAGE,
     PLACEMENT,
     STOPPED,
     STRATEGY,
     TRANSFER,
     Running,
     manager_by_settings,
+    parts_in_force,
     what_runs,
     with_full_names,
     without_effect,
@@ -39,11 +36,11 @@ from pulsar_conformance.conformance.cases.setting_types import (
     is_empty_by_default,
     is_finite,
     merged,
-    no_class,
     setting_value,
     type_of,
 )
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
+from pulsar_conformance.specs.balancers import CLASSES, misspelt_class, similar_class
 from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
@@ -53,12 +50,6 @@ from pulsar_conformance.specs.broker import (
 from pulsar_conformance.specs.judged import schedules_cycles_once
 from pulsar_conformance.specs.setting_names import why_not_dynamic, why_unknown
 from pulsar_conformance.specs.text import counted
-
-OWN_CLASSES = {
-    name: {one.rpartition(".")[2]: PACKAGE + one for one in classes}
-    for name, (_, classes) in CLASSES.items()
-}
-"""Pulsar's classes that a setting can name, by their short names."""
 
 BOOLEANS = ("", "true", "false")
 
@@ -187,6 +178,10 @@ class SettingsRead:
         """Return what runs with these settings."""
         return what_runs(self.named(), self.version)
 
+    def parts(self) -> frozenset[str]:
+        """Return the parts of a broker that are in force with these settings."""
+        return parts_in_force(self.values, self.running())
+
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
         """Return the setting of the strategy that runs, if these settings name another; empty if
         not, or if the command line names one.
@@ -200,6 +195,14 @@ class SettingsRead:
     def without_effect(self) -> list[Unused]:
         """Return the unused settings, and those that other settings disable."""
         return [*self.unused, *self.disabled()]
+
+    def refused(self) -> list[Unused]:
+        """Return the settings that can be read, and with which the broker does not start."""
+        return [one for one in self.without_effect() if one.why.endswith(STARTS_NOT)]
+
+    def idle(self) -> list[Unused]:
+        """Return the settings without effect with which the broker starts."""
+        return [one for one in self.without_effect() if not one.why.endswith(STARTS_NOT)]
 
     def stopping(self) -> Mapping[str, str]:
         """Return the settings with which the broker does not start, each with the reason; not the
@@ -259,27 +262,11 @@ class SettingsRead:
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
-        found = self.without_effect()
-        if found:
-            yield f"{counted(len(found), 'setting')} without effect:"
-            yield from (f"  {one}" for one in found)
-
-
-def similar_class(name: str, value: str) -> str:
-    """Return the most similar of Pulsar's classes to one of its packages that is missing; empty
-    if there is none, and for other settings.
-    """
-    known = OWN_CLASSES.get(name, {})
-    exists = any(value in classes.values() for classes in OWN_CLASSES.values())
-    if exists or not value.startswith(PACKAGE) or value.removeprefix(PACKAGE) in NO_ROLE:
-        return ""
-    near = get_close_matches(value.rpartition(".")[2], known, n=1)
-    return known[near[0]] if near else ""
-
-
-def misspelt_class(name: str, value: str) -> str:
-    """Return that Pulsar has no such class, with the most similar one."""
-    return no_class(value, OWN_CLASSES[name])
+        stop = "with which a broker does not start"
+        for title, some in ((stop, self.refused()), ("without effect", self.idle())):
+            if some:
+                yield f"{counted(len(some), 'setting')} {title}:"
+                yield from (f"  {one}" for one in some)
 
 
 def read_entries(

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     BadSetting,
     Entry,
     Unused,
-    out_of_range,
+    odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead, read_entries
 from pulsar_conformance.conformance.common.settings_properties import (
@@ -362,12 +362,13 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
 def value_notes(
     read: SettingsRead, beside: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Yield remarks on values that a broker takes for others or that are outside their range;
+    """Yield remarks on values that a broker takes for others or that are hardly meant;
     `beside` is what to add about some settings.
     """
     yield from map(str, read.misread)
+    off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()
     for name, value in read.values.items():
-        if outside := out_of_range(name, value):
+        why = odd_value(name, value, "" if name in off else read.version, parts)
+        if why:
             place = GIVEN if read.places[name] == GIVEN else f"{read.places[name]}:"
-            named, more = read.spelled.get(name, name), beside.get(name, "")
-            yield f"{place} {named}={value}: Pulsar accepts it, but it should be {outside}{more}"
+            yield f"{place} {read.spelled.get(name, name)}={value}: {why}{beside.get(name, '')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted, paragraph
 
 OF_FILES = ("release", "to", "all", "dynamic", "json", "markdown")
+
+Section = tuple[str, list[str]]
+"""The title of a section, and its rows."""
 
 GLOB = frozenset("*?[")
 """Characters of patterns; other words with a dot are files, since no setting's name has a dot."""
@@ -124,15 +127,23 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 def _odd(found: SettingsRead) -> dict[str, str]:
     """Return why the values of settings in force are hardly meant, by name."""
-    from pulsar_conformance.conformance.cases.effects import EXTENSIBLE
     from pulsar_conformance.conformance.cases.setting_types import odd_value
 
-    extensible = found.running().manager == EXTENSIBLE
-    why = {
-        name: odd_value(name, value, found.version, extensible=extensible)
-        for name, (value, _) in _in_force(found).items()
-    }
+    parts, in_force = found.parts(), _in_force(found)
+    why = {name: odd_value(name, one, found.version, parts) for name, (one, _) in in_force.items()}
     return {name: one for name, one in why.items() if one}
+
+
+def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Iterator[Section]:
+    for title, fails in (("out of range", False), ("in force, but it fails", True)):
+        rows = [
+            f"{found.spelled.get(name, name)} = {short_value(found.values[name])} "
+            f"({found.places[name]}): {why}"
+            for name, why in _odd(found).items()
+            if isinstance(found.values[name], str) is fails
+        ]
+        if rows:
+            yield title, rows
 
 
 def _indifferent(found: SettingsRead) -> list[Unused]:
@@ -175,9 +186,6 @@ def _used_instead(found: SettingsRead) -> Mapping[str, Mapping[str, str]]:
 NOTHING_WITHOUT_EFFECT = "every setting that differs from its default has an effect"
 WHAT_IT_READS = "which settings of load managers and strategies it reads is not known"
 
-Section = tuple[str, list[str]]
-"""The title of a section, and its rows."""
-
 
 def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool) -> Iterator[str]:
     """Yield the sections as text or as Markdown lists."""
@@ -216,29 +224,20 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     yield from _own_differences(found, every)
-    unknown = [f"{one.name} ({one.place}): {one.why}" for one in found.unknown()]
-    if unknown:
-        yield "not known", unknown
-    stops = found.stopping()
+    stops, without = found.stopping(), found.idle()
     unread = any(one.name in stops for one in found.unreadable)
-    unreadable = [f"{one.name} ({one.place}): {one.why}" for one in found.unreadable]
-    if unreadable:
-        yield "cannot be read" + (", so the broker does not start" if unread else ""), unreadable
-    misread = [f"{one.name} ({one.place}): {one.why}" for one in found.misread]
-    if misread:
-        yield "taken for another value", misread
-    odd = [
-        f"{found.spelled.get(name, name)} = {short_value(found.values[name])} "
-        f"({found.places[name]}): {why}"
-        for name, why in _odd(found).items()
-    ]
-    if odd:
-        yield "out of range", odd
-    without = [f"{one.name} ({one.place}): {one.why}" for one in found.without_effect()]
+    listed = {
+        "not known": found.unknown(),
+        "cannot be read" + (", so the broker does not start" if unread else ""): found.unreadable,
+        "taken for another value": found.misread,
+        "the broker does not start with": found.refused(),
+    }
+    yield from ((title, _rows(some)) for title, some in listed.items() if some)
+    yield from _odd_sections(found, short_value)
     if plugged := (name := found.running().manager) not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
         yield f"{name} is no class of Pulsar's: {WHAT_IT_READS}", []
     if without or not (stops or plugged):
-        yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), without
+        yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), _rows(without)
     later = later_releases(found, to)
     new = target_of(later, to)
     changes = list(changes_with(found, later, new, every=every or bool(to)))
@@ -272,7 +271,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     once = " once the broker starts" if stops else ""
     once += " with the most similar class" if stops and found.corrected() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
-    if idle := [f"{one.name} ({one.place}): {one.why}" for one in _indifferent(found)]:
+    if idle := _rows(_indifferent(found)):
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
     instead = _used_instead(found)
@@ -287,6 +286,10 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:
         yield f"not listed: {counted(found.others, 'setting')} of other parts of the broker", []
+
+
+def _rows(some: Iterable[Unused]) -> list[str]:
+    return [f"{one.name} ({one.place}): {one.why}" for one in some]
 
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
@@ -307,15 +310,11 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     differences between profiles are counted, if they are not about settings. Differences of what is
     not in force are left out.
     """
-    from pulsar_conformance.conformance.compare.upgrade import (
-        OF_SETTINGS,
-        parts_in_force,
-        release_compared,
-    )
+    from pulsar_conformance.conformance.compare.upgrade import OF_SETTINGS, release_compared
     from pulsar_conformance.specs.differences import differences_from
 
     release, lacks = release_compared(found), not found.running().culprit
-    parts = parts_in_force(found)
+    parts = found.parts()
     told, ways = differences_from(found.version, release, found.values, parts, lacks=lacks)
     shown = [text for name, text in ways.items() if every or name in OF_SETTINGS]
     told += shown
@@ -333,11 +332,11 @@ def _remark(found: SettingsRead, name: str) -> str:
         BOTH,
         EXTENSIBLE,
         MODULAR,
-        PACKAGE,
     )
     from pulsar_conformance.conformance.cases.setting_types import ALGORITHM
     from pulsar_conformance.conformance.compare.upgrade import short_value
     from pulsar_conformance.reference.released.splitting import FLOW, ONE_CUT
+    from pulsar_conformance.specs.balancers import PACKAGE
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
@@ -374,7 +373,8 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         "cannotBeRead": found.unreadable,
         "takenForAnotherValue": found.misread,
         "outOfRange": [Unused(found.places[name], name, why) for name, why in odd.items()],
-        "withoutEffect": found.without_effect(),
+        "doesNotStartWith": found.refused(),
+        "withoutEffect": found.idle(),
         "withoutDifference": _indifferent(found),
     }
     notes = [*_release_notes(found, assumed=assumed)]

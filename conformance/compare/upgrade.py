@@ -6,18 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import (
-    BALANCING,
-    EXTENSIBLE,
-    KINDS,
-    MODULAR,
-    SHEDDING,
-    SPLITTING,
-    STOPPED,
-)
-from pulsar_conformance.conformance.cases.effects import PACKAGE as BALANCERS
+from pulsar_conformance.conformance.cases.effects import KINDS, MODULAR, STOPPED
 from pulsar_conformance.conformance.cases.settings import SettingsRead
-from pulsar_conformance.specs import model
 from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
@@ -101,28 +91,6 @@ def note_on_version(to: str | None, new: str) -> str:
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
-
-
-def parts_in_force(found: SettingsRead) -> frozenset[str]:
-    """Return the load manager that runs, its tasks and Pulsar's strategies, and `BROKER`, which is
-    always in force; each is one of the `parts` of ways.
-    """
-    runs, values = found.running(), found.values
-    balances = values.get(BALANCING) is not False
-    parts = {model.BROKER, runs.manager}
-    if runs.manager == MODULAR:
-        parts |= {model.PLACING, _own(runs.placement)}
-    if runs.manager == MODULAR and balances and values.get(SPLITTING) is not False:
-        parts.add(model.SPLITTING)
-    if balances and values.get(SHEDDING) is not False:
-        parts |= {_own(runs.shedding)} if runs.manager in (MODULAR, EXTENSIBLE) else set()
-        parts |= {model.SHEDDING} if runs.manager == MODULAR else set()
-    return frozenset(parts)
-
-
-def _own(name: str) -> str:
-    """Return the name of a class of Pulsar's without its package, or another name as it is."""
-    return name.rpartition(".")[2] if name.startswith(BALANCERS) else name
 
 
 def changes_with(
@@ -270,7 +238,7 @@ def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool
     will = upgraded.running()
     if will.manager == STOPPED:
         return
-    parts = parts_in_force(now) & parts_in_force(upgraded)
+    parts = now.parts() & upgraded.parts()
     both = [one for one in map(judged_version, (now.version, upgraded.version)) if one]
     own = {*OF_SETTINGS, *(name for one in both for name in one.ways)}
     ways = dict(_changes_of_ways(now.version, upgraded.version, parts))

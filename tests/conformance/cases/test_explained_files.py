@@ -1,8 +1,8 @@
 """The explanation of a file with settings: failing upgrades, misspelt names, and its form."""
 
 import pytest
-from pulsar_conformance.conformance.cases.setting_types import UNLESS_ADDED
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.balancers import UNLESS_ADDED
 
 IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 MANAGER, STRATEGY = "loadManagerClassName", "loadBalancerLoadSheddingStrategy"

@@ -3,7 +3,6 @@
 import pytest
 from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.compare.upgrade import parts_in_force
 from pulsar_conformance.specs.loading import load
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
@@ -73,7 +72,7 @@ def test_every_part_of_a_way_is_in_force_with_some_settings(written):
     """Otherwise, a name could be misspelt, and the change would never be told."""
     average = dict.fromkeys((STRATEGY, PLACER), f"{PACKAGE}impl.AvgShedder")
     files = (THRESHOLD, OVERLOAD, UNIFORM, average, EXTENSIBLE, SIMPLE)
-    known = {part for one in files for part in parts_in_force(read_settings(written(one), "4.2.4"))}
+    known = {part for one in files for part in read_settings(written(one), "4.2.4").parts()}
     for name, way in load().ways.items():
         assert known.issuperset(way.parts), name
 

@@ -161,12 +161,3 @@ def test_a_plug_in_and_the_classes_of_pulsar_are_no_mistakes(tmp_path):
     for name in ("com.acme.Shedder", f"{IMPL}AvgShedder", f"{IMPL}UniformLoadShedder"):
         file.write_text(f"{SHEDDER}={name}\n")
         assert read_settings(file, "4.2.4").without_effect() == []
-
-
-@pytest.mark.parametrize(("limit", "overflows"), [(2047, False), (2048, True)])
-def test_a_limit_of_bandwidth_that_overflows_is_named(tmp_path, limit, overflows):
-    file = tmp_path / "broker.conf"
-    file.write_text(f"loadBalancerNamespaceBundleMaxBandwidthMbytes={limit}\n")
-    found = read_settings(file, "3.0.7").without_effect()
-    assert bool(found) == overflows
-    assert not found or "every bundle exceeds it" in found[0].why

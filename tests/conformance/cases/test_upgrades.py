@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from pulsar_conformance.conformance.cases.setting_types import UNLESS_ADDED
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.balancers import UNLESS_ADDED
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 SHEDDING, PLACEMENT = "loadBalancerLoadSheddingStrategy", "loadBalancerLoadPlacementStrategy"

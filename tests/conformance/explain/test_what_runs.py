@@ -181,7 +181,7 @@ def test_a_broker_does_not_start_with_split_algorithms_that_it_refuses(
 ):
     """PulsarBrokerStarter checks both settings: 2.6.1 from line 156, 4.2.4 from line 182."""
     out, _ = said("settings", conf(*lines), "--release", release, status=1)
-    told = " ".join(out.partition("without effect")[2].partition("in force")[0].split())
+    told = " ".join(out.partition("does not start with")[2].partition("in force")[0].split())
     assert told.startswith(f"{name} (")
     assert why in told
     assert "so bin/pulsar broker does not start" in told

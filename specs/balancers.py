@@ -1,0 +1,79 @@
+"""Pulsar's classes of load managers, shedding and placement strategies."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+PACKAGE = "org.apache.pulsar.broker.loadbalance."
+"""The package of Pulsar's own classes; a class of another package is a plug-in."""
+
+UNLESS_ADDED = "unless a jar on the class path holds it"
+"""Condition of what follows from a class that Pulsar lacks; a plug-in's package may be Pulsar's."""
+
+CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "loadManagerClassName": (
+        "bad-manager",
+        (
+            "impl.ModularLoadManagerImpl",
+            "impl.SimpleLoadManagerImpl",
+            "extensions.ExtensibleLoadManagerImpl",
+            "NoopLoadManager",
+        ),
+    ),
+    "loadBalancerLoadSheddingStrategy": (
+        "bad-shedder",
+        (
+            "impl.OverloadShedder",
+            "impl.ThresholdShedder",
+            "impl.UniformLoadShedder",
+            "impl.AvgShedder",
+            "extensions.scheduler.TransferShedder",
+        ),
+    ),
+    "loadBalancerLoadPlacementStrategy": (
+        "bad-placer",
+        (
+            "impl.LeastLongTermMessageRate",
+            "impl.LeastResourceUsageWithWeight",
+            "impl.RoundRobinBrokerSelector",
+            "impl.AvgShedder",
+        ),
+    ),
+}
+"""For each setting that names a class: the way of releases with a bad name; Pulsar's classes."""
+
+NO_ROLE: Mapping[str, str] = {
+    "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
+    "extensions.ExtensibleLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
+    "impl.DeviationShedder": "is abstract",
+}
+"""Classes of Pulsar that no setting can name, each with the reason."""
+
+OWN_CLASSES = {
+    name: {one.rpartition(".")[2]: PACKAGE + one for one in classes}
+    for name, (_, classes) in CLASSES.items()
+}
+"""Pulsar's classes that a setting can name, by their short names."""
+
+
+def similar_class(name: str, value: str) -> str:
+    """Return the most similar of Pulsar's classes to one of its packages that is missing; empty
+    if there is none, and for other settings.
+    """
+    known = OWN_CLASSES.get(name, {})
+    exists = any(value in classes.values() for classes in OWN_CLASSES.values())
+    if exists or not value.startswith(PACKAGE) or value.removeprefix(PACKAGE) in NO_ROLE:
+        return ""
+    near = get_close_matches(value.rpartition(".")[2], known, n=1)
+    return known[near[0]] if near else ""
+
+
+def misspelt_class(name: str, value: str) -> str:
+    """Return that Pulsar has no such class, with the most similar one."""
+    return no_class(value, OWN_CLASSES[name])
+
+
+def no_class(value: str, known: Mapping[str, str]) -> str:
+    """Return that Pulsar has no such class; `known` are those that it has, by their short names."""
+    near = get_close_matches(value.rpartition(".")[2], known, n=1)
+    said = f" (the most similar name is {known[near[0]]})" if near else ""
+    return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

@@ -1,0 +1,69 @@
+"""Values with which a broker starts and that are hardly meant, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pulsar_conformance.specs.broker import Value
+from pulsar_conformance.specs.judged import ways_of_version
+from pulsar_conformance.specs.lines import read_sheet
+from pulsar_conformance.specs.schemas import check_shape
+from pulsar_conformance.specs.versions import precedes
+
+
+@dataclass(frozen=True)
+class OddValues:
+    """Values of a setting that are hardly meant, and what they do where one of `parts` is in force;
+    without any, wherever the setting is.
+    """
+
+    does: str
+    below: float | None = None
+    above: float | None = None
+    at: Value | None = None
+    parts: tuple[str, ...] = ()
+    ways: Mapping[str, str] = field(default_factory=dict)
+    since: tuple[str, ...] = ()
+    until: tuple[str, ...] = ()
+
+    def include(self, value: Value) -> bool:
+        """True if a value is one of these."""
+        if self.at is not None or isinstance(value, str | bool):
+            return value == self.at
+        over = self.above is None or value > self.above
+        return over and (self.below is None or value < self.below)
+
+    def hold(self, version: str, parts: Collection[str]) -> bool:
+        """True if they are hardly meant in a version and with what is in force."""
+        early = bool(self.since) and precedes(version, self.since)
+        late = bool(self.until) and not precedes(version, self.until)
+        taken = ways_of_version(version) if self.ways else {}
+        other = any(taken[name] != way for name, way in self.ways.items())
+        off = bool(self.parts) and set(self.parts).isdisjoint(parts)
+        return not (early or late or other or off)
+
+
+@cache
+def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
+    """Return the values that are hardly meant, by setting. Errors: `SpecError`."""
+    sheet = read_sheet(Path(__file__).parent, "odd_values.yaml")
+    check_shape(sheet, "odd-values")
+    return {name: tuple(map(_odd_values, rows)) for name, rows in sheet.data.items()}
+
+
+def what_it_does(name: str, value: Value, version: str, parts: Collection[str]) -> Iterator[str]:
+    """Yield what a value does that is hardly meant; nothing without a version."""
+    for one in odd_values().get(name, ()) if version else ():
+        if one.include(value) and one.hold(version, parts):
+            yield one.does
+
+
+def _odd_values(row: Mapping[str, Any]) -> OddValues:
+    given: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in row.items()
+    }
+    return OddValues(**given)
