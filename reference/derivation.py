@@ -58,7 +58,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     cycles, each has only the steps that the cycle before does not have.
     """
     before: tuple[Step, ...] = ()
-    for _, alike in groupby(_blocks(steps), key=_likeness):
+    for _, alike in groupby(blocks(steps), key=_likeness):
         first, *others = alike
         yield from _since(before, first)
         before = first
@@ -74,8 +74,8 @@ def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
     yield heading
     known: set[tuple[Step, ...]] = set()
     if before and all(CYCLE.fullmatch(one.label) for one in (before[0], heading)):
-        known = set(_blocks(before[1:]))
-    each = list(_blocks(steps))
+        known = set(blocks(before[1:]))
+    each = list(blocks(steps))
     new = [one for one in each if one not in known]
     for one in new:
         yield from one
@@ -83,7 +83,7 @@ def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
         yield Step("the rest" if new else "everything", "as in the cycle before").within()
 
 
-def _blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
+def blocks(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
     """Yield each step together with the indented steps that follow it."""
     block: list[Step] = []
     for step in steps:

@@ -164,7 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print a worked example as a case file, to be changed and explained again",
     )
     parser.add_argument(
-        "--all", action="store_true", help="list every bundle that stays, even if there are many"
+        "--all", action="store_true", help="list everything, such as every bundle that stays"
     )
 
 
@@ -302,7 +302,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
         question = found.trial.questions[0]
         answer = model.answer(*question)
         if "bundles" in answer:
-            yield from broker_lines(question.case, answer, found.owned)
+            yield from broker_lines(question.case, answer, found.owned, args.all)
     return answered
 
 

@@ -64,7 +64,7 @@ class ExplainOptions:
     settings: Mapping[str, Any]
     focus: Focus = field(default_factory=Focus)
     every: bool = False
-    """True to list every bundle that stays, even if there are many."""
+    """True to list every bundle that stays, and everything else of which there are many."""
     unknown: tuple[str, ...] = ()
     """Brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
@@ -285,7 +285,10 @@ def _derivations(
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
         found = tuple(map(paper.as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
         found = tuple(_with_ports(one, options.ports) for one in found)
-        kept = found if options.every or focus else tuple(shortened(found))
+        every = options.every or bool(focus)
+        kept = found
+        if not every:
+            kept = tuple(paper.without_floods(tuple(shortened(found)), case, each[0].answer))
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]
@@ -295,10 +298,10 @@ def _derivations(
             shown = with_numbered_changes(focus.answer(answer))
             if len(each) == 1 and operation in DRAWING and shown.get("broker"):
                 shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
-            yield from ("", f"answer{times}", *paper.format_answer(shown))
+            yield from ("", f"answer{times}", *paper.format_answer(shown, every=every))
             if shown.get("unload") != answer.get("unload"):
                 yield from paragraph(f"the whole decision: {paper.decision(answer)}", 4, "  ")
-            yield from spread_lines(operation, case, answer)
+            yield from spread_lines(operation, case, answer, every)
 
 
 def _with_ports(step: Step, ports: Sequence[str]) -> Step:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from pulsar_conformance.reference import Derivation, Step
+from pulsar_conformance.reference.derivation import blocks
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
 LABEL = 16
@@ -18,6 +21,14 @@ SHORT = 24
 
 MAX_UNLOADS_LISTED = 3
 """Maximum number of unloads on one line."""
+
+MAX_ALIKE = 24
+"""Maximum number of similar steps in a row, or of elements of an answer, that are all shown."""
+
+SHOWN = 8
+"""Number of similar steps in a row, or of elements of an answer, that are shown if not all are."""
+
+REST = "--all lists each"
 
 IN_TURN = "in turn since the leader's start"
 """Part of the decision of a strategy that counts the bundles that it placed."""
@@ -58,14 +69,71 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
         yield from format_entry(step.label.strip(), step.text, depth, widths[depth])
 
 
-def format_answer(value: Mapping[str, Any], indent: int = 2) -> Iterator[str]:
-    """Yield the fields of an answer, one per line."""
+def without_floods(steps: Sequence[Step], case: Any, answer: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield steps, with only some of many in a row that say the same of different subjects.
+
+    Of such a run, the steps about what the answer names and the first ones are yielded, and the
+    number of the others.
+    """
+    yield from _shortened_runs(steps, frozenset(_texts(case)), frozenset(_texts(answer)))
+
+
+def _shortened_runs(
+    steps: Sequence[Step], subjects: AbstractSet[str], named: AbstractSet[str]
+) -> Iterator[Step]:
+    runs = groupby(blocks(steps), key=lambda block: _subject_or_label(block[0], subjects))
+    for _, run in runs:
+        found = list(run)
+        shown = found
+        if len(found) > MAX_ALIKE:
+            answered = [one for one in found if one[0].label.strip() in named]
+            kept = answered if len(answered) <= MAX_ALIKE else answered[:SHOWN]
+            first = [one for one in found if one not in answered][: max(0, SHOWN - len(kept))]
+            shown = [one for one in found if one in kept or one in first]
+        for heading, *below in shown:
+            yield heading
+            yield from _shortened_runs(below, subjects, named)
+        if len(shown) < len(found):
+            indent = " " * _depth(found[0][0])
+            yield Step(f"{indent}{len(found) - len(shown)} more", REST)
+
+
+def _subject_or_label(step: Step, subjects: AbstractSet[str]) -> str:
+    """Return the label of a step; an empty text if it is a subject, such as a broker's name."""
+    label = step.label.strip()
+    return "" if label.partition(" to ")[0] in subjects else label
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a JSON value, including names of fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value:
+            yield from _texts(one)
+        for one in value.values() if isinstance(value, Mapping) else ():
+            yield from _texts(one)
+
+
+def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True) -> Iterator[str]:
+    """Yield the fields of an answer, one per line; of a long list only its beginning if not
+    `every` element is wanted.
+    """
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
-        first, *rest = _value_lines(item)
+        more = 0 if every or not isinstance(item, Mapping | list) else len(item) - MAX_ALIKE
+        first, *rest = _value_lines(_beginning(item) if more > 0 else item)
+        if more > 0:
+            rest.append(f"and {len(item) - SHOWN} more ({REST})")
         yield from format_entry(name, first, indent, width)
         for line in rest:
             yield from format_entry("", line, indent, width)
+
+
+def _beginning(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list[Any]:
+    if isinstance(value, list):
+        return value[:SHOWN]
+    return dict([*value.items()][:SHOWN])
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.conformance.common.trial import Question, Trial
+from pulsar_conformance.conformance.explain.paper import MAX_ALIKE, REST, SHOWN
 from pulsar_conformance.conformance.explain.running import comparable_answers
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference import Model
@@ -27,21 +28,28 @@ LEAST_SHARE = 0.001
 
 
 def spread_lines(
-    operation: str, case: Mapping[str, Any], answer: Mapping[str, Any]
+    operation: str, case: Mapping[str, Any], answer: Mapping[str, Any], every: bool = False
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of so uneven a spread."""
+    """Yield the number of topics in each bundle, and the probability of so uneven a spread.
+
+    Of many bundles, those with the most topics are listed, unless `every` one is wanted.
+    """
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
     yield from ("", "topics in each bundle")
-    yield from _counts(answer["bundles"], _shares(case), "in one bundle")
+    yield from _counts(answer["bundles"], _shares(case), "in one bundle", every)
 
 
 def broker_lines(
-    case: Mapping[str, Any], answer: Mapping[str, Any], owned: Mapping[str, Sequence[str]]
+    case: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    owned: Mapping[str, Sequence[str]],
+    every: bool = False,
 ) -> Iterator[str]:
     """Yield the number of topics on each broker, and the probability of so uneven a spread.
 
-    `owned` has the ranges of the bundles that each broker owns.
+    `owned` has the ranges of the bundles that each broker owns. Of many brokers, those with the
+    most topics are listed, unless `every` one is wanted.
     """
     owners = {bundle: broker for broker, bundles in owned.items() for bundle in bundles}
     shares: dict[str, float] = dict.fromkeys(owned, 0.0)
@@ -50,10 +58,13 @@ def broker_lines(
         shares[broker] = shares.get(broker, 0) + share
     used = dict.fromkeys(sorted(answer["bundles"]))
     yield from ("", "owners of these bundles")
-    yield from columns([(f"  {bundle}", owners.get(bundle, NO_BROKER)) for bundle in used])
+    rows = [(f"  {bundle}", owners.get(bundle, NO_BROKER)) for bundle in used]
+    if len(rows) > MAX_ALIKE and not every:
+        rows[SHOWN:] = [(f"  {len(rows) - SHOWN} more", REST)]
+    yield from columns(rows)
     yield from ("", "topics on each broker")
     placed = [owners.get(bundle, NO_BROKER) for bundle in answer["bundles"]]
-    yield from _counts(placed, shares, "on one broker")
+    yield from _counts(placed, shares, "on one broker", every)
 
 
 NO_BROKER = "no broker"
@@ -66,9 +77,22 @@ def _shares(case: Mapping[str, Any]) -> dict[str, float]:
     return {f"0x{low:08x}_0x{high:08x}": (high - low) / HASHES for low, high in pairwise(edges)}
 
 
-def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> Iterator[str]:
+def _counts(
+    placed: Sequence[str], shares: Mapping[str, float], where: str, every: bool
+) -> Iterator[str]:
     found = Counter(placed)
-    yield from columns([(f"  {name}", counted(found[name], "topic")) for name in shares])
+    listed = list(shares)
+    if len(listed) > MAX_ALIKE and not every:
+        fullest = {*sorted(filter(found.__getitem__, listed), key=lambda one: -found[one])[:SHOWN]}
+        listed = [name for name in shares if name in fullest]
+    rest = [found[name] for name in shares if name not in listed]
+    rows = [(f"  {name}", counted(found[name], "topic")) for name in listed]
+    if rest:
+        some = [number for number in rest if number]
+        rows += [(f"  {len(some)} more", _topics_each(some))] if some else []
+        rows += [(f"  {rest.count(0)} more", "no topics")] if 0 in rest else []
+        rows[-1] = (rows[-1][0], f"{rows[-1][1]} ({REST})")
+    yield from columns(rows)
     unowned = shares.get(NO_BROKER, 0.0)
     del found[NO_BROKER]
     if found and len(placed) <= MAX_TOPICS:
@@ -83,6 +107,12 @@ def _counts(placed: Sequence[str], shares: Mapping[str, float], where: str) -> I
             f"or more {where} would be {_rounded_share(share)}.",
             2,
         )
+
+
+def _topics_each(numbers: Sequence[int]) -> str:
+    """Format the least and the greatest of some numbers of topics."""
+    least, most = min(numbers), max(numbers)
+    return f"{counted(most, 'topic')} each" if least == most else f"{least} to {most} topics each"
 
 
 def _rounded_share(share: float) -> str:
