@@ -15,6 +15,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     bad_algorithm,
     bad_interval,
     bad_table_view,
+    bad_tombstone,
     elects_none,
 )
 from pulsar_conformance.reference.splitting import BY_RATES
@@ -367,6 +368,7 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
     manager, balances = _manager(values, runs), values.get(BALANCING) is not False
     if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
         wrong = bad_interval(name, value, manager) or bad_table_view(name, str(value), manager)
+        wrong = wrong or bad_tombstone(name, values, manager)
         return wrong or bad_algorithm(name, values, version)
     return ""
 

@@ -68,6 +68,11 @@ UNKNOWN_EFFECT = "Pulsar reads it as a number, and what it decides by that is no
 
 TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 
+TOMBSTONE = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
+IN_FLIGHT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
+CHANNEL_DEFAULTS: Json = {TOMBSTONE: 3600, IN_FLIGHT: 30_000}
+"""Periods of the channel of the extensible load manager; 3.0 has the second one as a constant."""
+
 BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
 """Limits by which flow_or_qps_equally_divide also cuts a bundle that is split by hand."""
@@ -252,6 +257,20 @@ def bad_interval(name: str, value: Any, manager: str) -> str:
     """Return why a broker does not start with an interval; empty if it does."""
     wrong = _never_scheduled(name, value, manager, "starts")
     return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}" if wrong else ""
+
+
+def bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
+    """Return why the channel of the extensible load manager cannot be made with its two periods, so
+    that a broker does not start; empty if it can. The fault is the first of the two that is set.
+    """
+    faulty = next((one for one in (TOMBSTONE, IN_FLIGHT) if one in values), "")
+    if manager != "extensible" or name != faulty:
+        return ""
+    delay, waiting = ({**CHANNEL_DEFAULTS, **values}[one] for one in (TOMBSTONE, IN_FLIGHT))
+    if delay * 1000 >= waiting:
+        return ""
+    less = f"{TOMBSTONE}, {delay} s, is less than {IN_FLIGHT}, {waiting} ms"
+    return f"{less} (ServiceUnitStateChannelImpl), so the broker {STARTS_NOT}"
 
 
 def elects_none(name: str, value: Any, manager: str) -> bool:

@@ -4,6 +4,10 @@ import json
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.specs.broker import broker_data, broker_settings, every_release
+from pulsar_conformance.specs.judged import default_in_version, has_setting
+from pulsar_conformance.specs.loading import load
+from pulsar_conformance.specs.odd_values import odd_values, what_it_does
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 EXTENSIBLE = f"loadManagerClassName={PACKAGE}extensions.ExtensibleLoadManagerImpl"
@@ -87,3 +91,117 @@ def test_nor_is_what_keeps_a_broker_from_starting(told):
     assert (status, found["withoutEffect"]) == (1, [])
     assert [one["name"] for one in found["doesNotStartWith"]] == [name]
     assert "without effect" not in text
+
+
+OVERLOADED = "loadBalancerBrokerOverloadedThresholdPercentage"
+POINTS = "loadBalancerBrokerThresholdShedderPercentage"
+GRACE = "loadBalancerSheddingGracePeriodMinutes"
+REPORTED = "loadBalancerReportUpdateMaxIntervalMinutes"
+SESSIONS = "loadBalancerNamespaceBundleMaxSessions"
+SHEDDER = "loadBalancerLoadSheddingStrategy"
+OVERLOAD, UNIFORM, AVERAGE = (
+    f"{SHEDDER}={PACKAGE}impl.{one}Shedder" for one in ("Overload", "UniformLoad", "Avg")
+)
+AVERAGE_BOTH = (AVERAGE, f"loadBalancerLoadPlacementStrategy={PACKAGE}impl.AvgShedder")
+RATE, TIMES = (
+    "loadBalancerMsgRateDifferenceShedderThreshold",
+    "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold",
+)
+
+
+# The code of 3.0.0, 4.0.7 and 4.2.4; specs/odd_values.yaml says where the reason is not plain.
+@pytest.mark.parametrize(
+    ("release", "line", "others", "says"),
+    [
+        ("4.2.4", f"{POINTS}=-5", (), "even brokers below the average usage are over the limit"),
+        ("4.2.4", f"{POINTS}=150", (), "so ThresholdShedder sheds nothing"),
+        ("4.2.4", f"{GRACE}=-30", (), "it counts as 0"),
+        ("4.2.4", f"{GRACE}=-30", (SIMPLE,), "what follows is not known"),
+        ("4.2.4", f"{REPORTED}=0", (), "a broker reports at each check"),
+        ("4.2.4", f"{REPORTED}=0", (EXTENSIBLE,), "a broker reports at each check"),
+        ("3.0.7", f"{OVERLOADED}=150", (), "so placement takes no broker for overloaded"),
+        ("3.0.7", f"{OVERLOADED}=150", (OVERLOAD,), "so OverloadShedder sheds nothing"),
+        ("3.0.7", f"{OVERLOADED}=150", (EXTENSIBLE,), "so no broker counts as overloaded"),
+        ("3.0.7", f"{OVERLOADED}=-1", (), "placement takes every broker in use for overloaded"),
+        ("2.9.1", f"{SESSIONS}=-1", (), "it does not switch the limit off"),
+        ("4.2.4", "loadBalancerNamespaceBundleMaxTopics=-1", (), "it does not switch the limit"),
+        ("4.2.4", "maxUnloadPercentage=20", (UNIFORM,), "it is a share"),
+        ("4.2.4", "maxUnloadBundleNumPerShedding=0", (UNIFORM,), "only -1 means no limit"),
+        ("4.2.4", f"{TIMES}=0.5", (UNIFORM,), "brokers never count as even"),
+        ("4.2.4", "loadBalancerAvgShedderLowThreshold=140", AVERAGE_BOTH, "sheds nothing"),
+        ("4.2.4", "loadBalancerBrokerLoadTargetStd=25", (EXTENSIBLE,), "shares of 1"),
+        ("4.2.4", "loadBalancerBrokerMaxTopics=0", (EXTENSIBLE,), "no bundle finds an owner"),
+        ("4.2.4", "loadBalancerOverrideBrokerNicSpeedGbps=10000", (), "it is in Gbit/s"),
+    ],
+)
+def test_a_value_that_is_hardly_meant_is_out_of_range(told, release, line, others, says):
+    status, found, text = told(release, line, *others)
+    assert status == 1
+    assert f"out of range {line.replace('=', ' = ')} " in text
+    assert says in text
+    assert line.partition("=")[0] in found["inForce"]
+
+
+@pytest.mark.parametrize(
+    ("release", "lines"),
+    [
+        ("4.2.4", (f"{GRACE}=0", f"{POINTS}=0", f"{OVERLOADED}=100")),
+        ("3.0.7", (f"{SESSIONS}=-1", f"{POINTS}=50", f"{REPORTED}=1")),
+        ("4.2.4", (UNIFORM, f"{RATE}=150", f"{TIMES}=0", "minUnloadMessage=0")),
+        ("4.2.4", (UNIFORM, f"{RATE}=-1", "maxUnloadBundleNumPerShedding=-1")),
+        ("4.2.4", ("loadBalancerReportUpdateThresholdPercentage=300",)),
+        ("4.2.4", ("loadBalancerMaxNumberOfBundlesInBundleLoadReport=-1",)),
+        ("4.2.4", ("loadBalancerOverrideBrokerNicSpeedGbps=100",)),
+    ],
+)
+def test_a_value_with_a_meaning_is_not(told, release, lines):
+    status, found, _ = told(release, *lines)
+    assert (status, found["outOfRange"]) == (0, [])
+
+
+def test_what_is_not_in_force_is_not_out_of_range(told):
+    _, found, _ = told("4.2.4", f"{POINTS}=150", OVERLOAD)
+    assert (found["outOfRange"], [one["name"] for one in found["withoutEffect"]]) == ([], [POINTS])
+
+
+def test_whether_a_value_is_odd_has_been_decided_for_every_number():
+    documented = {name for name, one in load().settings.items() if one.range}
+    documented |= {one.name for one in broker_settings().values() if one.replaces in documented}
+    numbers = {one.name for one in broker_settings().values() if one.type in ("integer", "number")}
+    assert numbers - {*odd_values(), *broker_data()["periods"], *documented} == set()
+    assert odd_values().keys() <= broker_settings().keys()
+
+
+def test_no_default_is_odd_whatever_is_in_force():
+    parts = {one for way in load().ways.values() for one in way.parts}
+    for release in every_release():
+        for name, setting in broker_settings().items():
+            if has_setting(setting, release):
+                default = default_in_version(setting, release)
+                assert [*what_it_does(name, default, release, parts)] == [], (release, name)
+
+
+def test_every_part_and_way_of_a_row_is_one_that_exists():
+    known = {one for way in load().ways.values() for one in way.parts} | {"extensible"}
+    for name, rows in odd_values().items():
+        for row in rows:
+            assert known.issuperset(row.parts), name
+            assert all(one in load().ways[way].alternatives for way, one in row.ways.items()), name
+
+
+# ServiceUnitStateChannelImpl refuses a delay that is shorter than the time that it waits.
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (("loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds=20",), True),
+        (("loadBalancerInFlightServiceUnitStateWaitingTimeInMillis=3600001",), True),
+        (("loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds=30",), False),
+    ],
+)
+def test_two_periods_that_the_channel_refuses_keep_a_broker_from_starting(told, lines, named):
+    status, found, _ = told("4.2.4", *lines, EXTENSIBLE)
+    assert [one["name"] for one in found["doesNotStartWith"]] == [
+        line.partition("=")[0] for line in lines if named
+    ]
+    assert status == named
+    assert told("4.2.4", *lines)[1]["doesNotStartWith"] == []

@@ -213,7 +213,8 @@ OFF = "loadBalancerEnabled=false"
         ("loadBalancerSheddingIntervalMinutes", (EXTENSIBLE,), NO_LEADER),
         ("loadBalancerSheddingIntervalMinutes", (), "follow each other without a pause"),
         ("loadBalancerResourceQuotaUpdateIntervalMinutes", (), "what follows is not known"),
-        ("loadBalancerReportUpdateMaxIntervalMinutes", (), ""),
+        ("loadBalancerReportUpdateMaxIntervalMinutes", (), "a broker reports at each check"),
+        ("loadBalancerSheddingGracePeriodMinutes", (), ""),
     ],
 )
 @pytest.mark.parametrize("release", ["3.0.7", "4.2.4"])
