@@ -101,6 +101,10 @@ LOG_HINT = "it is a log; use pulsar-conformance explain --log"
 WRONG_FILES: tuple[tuple[str, str], ...] = (
     (r"\s*\Z", "it is empty; save it again"),
     (r"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed; decompress it first"),
+    (
+        r"(?:#[^\n]*\n|\s*\n)*- id: [a-z0-9-]+\n",
+        "it has worked examples; give the ID of one, or the file and a line, as in FILE:12",
+    ),
     (r"PK\x03\x04", "it is an archive; unpack it, and give what is in it"),
     (r"\s*<", "it is a web page; check the URL and the token by which it was saved"),
     (r"HTTP/", "it begins with the header of a reply; save it without (curl without -i)"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -105,9 +104,6 @@ GROUPS_UNKNOWN = (
     "would not spread further (LoadManagerShared.shouldAntiAffinityNamespaceUnload)"
 )
 
-EXAMPLE = re.compile("[a-z0-9-]{2,100}")
-"""IDs of worked examples."""
-
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
@@ -122,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CASE.json|FOLDER|ID",
         help="a saved case, questions in the format of ask (- for standard input), a folder of "
         "load reports as for the case command, what pulsar-client consume prints of the topics "
-        "with load data, or a worked example",
+        "with load data, or a worked example by its ID or place (FILE.yaml:LINE)",
     )
     parser.add_argument("--example", metavar="ID", help="a worked example instead of a file")
     parser.add_argument(
@@ -181,6 +177,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     """Yield the explanation; return false if the model answers no question of the user's."""
+    if args.case is not None and args.case.startswith("fixtures/"):
+        args.case = str(fixtures.shipped(args.case))
     given = (args.case, args.example, args.log, args.metrics, args.url)
     if sum(one is not None for one in given) != 1:
         raise BadCase(
@@ -383,18 +381,18 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
 
 
 def _is_example(name: str | None) -> bool:
-    """True if a name is a worked example's ID and not a file."""
-    if name is None or EXAMPLE.fullmatch(name) is None or Path(name).exists():
-        return False
-    return name in _examples()
-
-
-def _examples() -> Mapping[str, fixtures.Example]:
-    return {example.id: example for example in fixtures.examples()}
+    """True if a name is a worked example's ID or place, and not a file."""
+    with suppress(OSError):  # The text may be too long for a file name.
+        return (
+            name is not None
+            and fixtures.example_named(name) is not None
+            and not Path(name).exists()
+        )
+    return False
 
 
 def _example(name: str) -> fixtures.Example:
-    found = _examples()
-    if name not in found:
-        raise specs.UnknownName(name, "worked example", found)
-    return found[name]
+    found = fixtures.example_named(name)
+    if found is None:
+        raise specs.UnknownName(name, "worked example", [one.id for one in fixtures.examples()])
+    return found

@@ -96,6 +96,14 @@ class Verdict:
         """True if only a worked example's answer differs, and no check rejects what was given."""
         return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
 
+    @property
+    def explain_words(self) -> tuple[str, ...]:
+        """The command and options that explain the failing worked example; empty without one."""
+        if self.failure is None or not self.by_example:
+            return ()
+        example = self.failure.size.removeprefix(OF_EXAMPLE)
+        return ("explain", example, "--judge-by", self.profile)
+
     def headline(self, name: str) -> str:
         """Return who broke the rule; or who failed on or refused a case, or answered a worked
         example differently, and that this counts against the rule.

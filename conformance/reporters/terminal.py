@@ -349,12 +349,14 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
     lines += _block(rule.statement, 2)
     lines += [f"  {line}" for line in specs.load().sources_of(rule, verdict.profile)]
     if verdict.failure is not None:
-        lines += _case(verdict.failure)
+        lines += _case(verdict.failure, verdict)
     return printable("\n".join(lines))
 
 
-def _case(failure: Failure) -> Iterator[str]:
+def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
     yield from _entry("smallest case", f"{failure.case_file}   ({failure.size})")
+    if words := verdict.explain_words:
+        yield f"  {'explained by':<{LABEL}} {shlex.join((*command_of_this_process(), *words))}"
     for line in _shortened(failure.derivation):
         yield from _wrapped(f"    {line}")
     if failure.settings:

@@ -1,6 +1,7 @@
 """A failure prints commands that can be pasted, and JSON instead of Python."""
 
 import json
+import re
 import shlex
 import sys
 from collections import OrderedDict
@@ -59,6 +60,40 @@ def test_an_example_answered_otherwise_is_told_in_json_and_can_be_run_again(exam
     assert given["--reading"] == "overload-trigger=reaches"
     assert given["--rules"] == example.rules[-1]
     assert main(["run", *words, "--examples", "1", "--out", "out"]) == 0
+
+
+@pytest.mark.parametrize("example", [WIDEST, TOGETHER], ids=lambda one: one.id)
+def test_an_example_answered_otherwise_names_commands_that_explain_it_anywhere(
+    example, tmp_path, monkeypatch, capsys
+):
+    failure = failure_of(example, [{"unload": []} for _ in example.questions])
+    rule = specs.load().rules[example.rules[-1]]
+    verdict = Verdict(rule.id, "mine", PROFILE, "must", "fail", failure=failure)
+    [command] = re.findall(r"^  explained by +(.*)$", format_failure(rule, verdict, "mine 1"), re.M)
+    *_, explain, name, by, profile = shlex.split(command)
+    assert (explain, name, by, profile) == ("explain", example.id, "--judge-by", PROFILE)
+    monkeypatch.chdir(tmp_path)
+    shown = set()
+    for one in (name, failure.case_file, f"/suite/{failure.case_file}"):
+        assert main(["explain", one, by, profile]) == 0
+        shown.add(capsys.readouterr().out)
+    assert len(shown) == 1
+
+
+def test_every_example_is_found_by_its_place():
+    for example in fixtures.examples():
+        assert fixtures.example_named(example.id) is example
+        assert fixtures.example_named(f"fixtures/{example.file}:{example.line}") is example
+        assert fixtures.example_named(f"fixtures/{example.file}:{example.line + 1}") is example
+
+
+def test_a_file_of_examples_and_a_bundled_case(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "fixtures/examples/split.yaml"]) == 2
+    assert "it has worked examples; give the ID of one" in capsys.readouterr().err
+    assert main(["explain", "fixtures/examples/split.yaml:1"]) == 2
+    [case] = (Path(fixtures.__file__).parent / "cases/bundles.split").glob("64267d313c69.json")
+    assert main(["explain", f"fixtures/cases/bundles.split/{case.name}"]) == 0
 
 
 def test_an_example_answered_otherwise_is_not_said_to_violate_its_rule():
