@@ -33,10 +33,12 @@ from pulsar_conformance.conformance.cases.effects import (
     EXTENSIBLE_CLASS,
     MANAGER,
     TRANSFER,
+    parts_in_force,
+    what_runs,
     with_full_names,
     without_effect,
 )
-from pulsar_conformance.conformance.cases.setting_types import NotParsed, swept_values
+from pulsar_conformance.conformance.cases.setting_types import NotParsed, odd_value, swept_values
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain.focus import Focus
@@ -130,6 +132,11 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
             yield f"{name}: {why}"
         elif name in {*given, *variant.settings}:
             yield f"{name} has no effect with {variant.strategy}: {why}"
+    values, version = _settings_that_run(variant, world), _version(variant)
+    parts = parts_in_force(values, what_runs(values, version))
+    for name in sorted({*given, *variant.settings} & values.keys()):
+        if why := odd_value(name, values[name], version, parts):
+            yield f"{name} = {values[name]}: {why}"
 
 
 def _idle_settings(
@@ -139,13 +146,23 @@ def _idle_settings(
     that others disable, each with the reason; `defaults` as in `without_effect`.
     """
     yield from variant.lacking.items()
+    values = _settings_that_run(variant, world)
+    for name, why in without_effect(values, _version(variant), defaults=defaults):
+        if name not in variant.lacking:
+            yield name, why
+
+
+def _version(variant: Variant) -> str:
+    """Return the release line that a variant follows; empty if it follows documents."""
+    return (variant.released or "").partition("-")[2]
+
+
+def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, Any]:
+    """Return the settings of a world and a variant, with the full names of classes."""
     values = {**world.settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
     if variant.strategy == TRANSFER:
         values[MANAGER] = EXTENSIBLE_CLASS
-    version = (variant.released or "").partition("-")[2]
-    for name, why in without_effect(with_full_names(values), version, defaults=defaults):
-        if name not in variant.lacking:
-            yield name, why
+    return with_full_names(values)
 
 
 def strategy_set(settings: Mapping[str, Any]) -> str:

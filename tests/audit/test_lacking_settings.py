@@ -73,3 +73,17 @@ def test_a_fleet_names_settings_that_its_brokers_lack(capsys, tmp_path):
     assert main(["fleet", *output, "--setting", "loadManagerMigrationEnabled=true"]) == 2
     err = " ".join(capsys.readouterr().err.split())
     assert "--setting loadManagerMigrationEnabled: Pulsar 3.0.7 has no such setting" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "does"),
+    [
+        (f"{THRESHOLD}=150", f"{THRESHOLD} = 150: no usage"),
+        ("loadBalancerNamespaceBundleMaxBandwidthMbytes=2048", "overflows an int"),
+    ],
+)
+def test_a_number_that_is_hardly_meant_is_simulated_with_a_note(simulate, given, does):
+    _, err = simulate("--profile", "released-4.2", "--setting", given)
+    assert does in err
+    _, err = simulate("--profile", "released-4.2", "--setting", f"{THRESHOLD}=20")
+    assert "20: " not in err
