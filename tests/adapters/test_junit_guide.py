@@ -121,6 +121,14 @@ def test_no_amount_is_asked_where_the_guide_says_so():
         assert found_by(*uniform, amount) == []
 
 
+def test_only_examples_of_thresholdshedder_have_earlier_cycles():
+    for strategy in AMOUNTS:
+        found = [
+            one for one in asked(strategy, "documented-4.2", READINGS[strategy]) if has_history(one)
+        ]
+        assert bool(found) == (strategy == "ThresholdShedder")
+
+
 def test_the_guide_counts_the_examples_of_its_test():
     [with_readings, without] = re.findall(
         r"there are (\d+) with the three readings above, and (\d+) without", GUIDE
