@@ -352,16 +352,17 @@ def average_preface(cycle: Cycle) -> Iterator[Step]:
     yield Step("pair", f"{busy} and {idle}: {apart} points apart")
     for name, both in AVERAGE_HITS.items():
         most, needed = (plain(cycle.settings.number(one)) for one in both)
-        hits = quantity(pair.hits(both[0]), "cycle")
-        over = f"over the {name} threshold of {most}"
-        yield Step("hits", f"{over} in {hits} in a row, {needed} needed")
+        over, hits = f"over the {name} threshold of {most}", pair.hits(both[0])
+        enough = f"{over} in {quantity(hits, 'cycle')} in a row, {needed} needed"
+        yield Step("hits", enough if hits else f"none: the difference is not {over}")
 
 
 def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
     from pulsar_conformance.reference.shedding_steps import keep_all_steps
 
     if not pair.triggers or broker.name != pair.ends[1]:
-        few = "is in no pair with enough hits"
+        hits = any(pair.hits(one) for one, _ in AVERAGE_HITS.values())
+        few = f"is in no pair {'with enough hits' if hits else 'over a threshold'}"
         why = "is not the most used broker" if pair.triggers else few
         yield from keep_all_steps(pair.cycle, broker, why)
         return

@@ -330,6 +330,9 @@ class RecordingSettings(specs.Defaults):
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
     """Yield the settings that the model looks up, as `name=value (SOURCE)`.
 
+    Of the case, they are also those that only the derivation has: the answer of a model for which a
+    difference does not count does not depend on how often it would have to.
+
     The source is the case, or the defaults of the profile. A default has the name by which the
     documents of the profile call the setting, and a deprecated name of the case also has it.
     """
@@ -341,8 +344,10 @@ def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -
         if operation not in model.operations or "settings" not in case:
             continue
         settings = RecordingSettings(case["settings"])
+        recorded = {**case, "settings": settings}
         try:
-            model.with_defaults(defaults).answer(operation, {**case, "settings": settings})
+            model.with_defaults(defaults).answer(operation, recorded)
+            tuple(model.derive(operation, recorded).steps)
         except MissingSetting:
             continue
         given |= settings.looked_up

@@ -1,6 +1,10 @@
 """The figures that decide are printed, whatever the decision."""
 
+import json
+
 import pytest
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.report import settings_in_force
 
 BUNDLES = ["a/b/0x00000000_0x80000000", "a/b/0x80000000_0xffffffff"]
 AVERAGE = {"msgRateIn": 100, "msgThroughputIn": 20e6, "numSamples": 10}
@@ -145,3 +149,38 @@ def test_a_bundle_without_traffic_stays_for_that_reason(explain):
     assert f"{bundles[0]} = 9000 msg/s, more than is left" in told
     assert f"goes {bundles[1]} = 1000 msg/s" in told
     assert f"{bundles[2]} = 0 msg/s, it carries nothing" in told
+
+
+def test_a_difference_at_a_threshold_is_told_and_so_is_what_would_have_counted(explain):
+    """25 points are not over a low threshold of 25, however few cycles in a row are enough."""
+    case = {
+        "strategy": "AvgShedder",
+        "settings": {
+            "loadBalancerAvgShedderLowThreshold": 25,
+            "loadBalancerAvgShedderHitCountLowThreshold": 0,
+        },
+        "cycles": [
+            {
+                "minutes": 0,
+                "brokers": {
+                    name: {"cpu": {"usage": usage, "limit": 100}, "bundles": []}
+                    for name, usage in (("b1", 75), ("b2", 50))
+                },
+                "bundles": {},
+                "recentlyUnloaded": {},
+            }
+        ],
+    }
+    _, out, _ = explain(
+        json.dumps({"ask": "shed.cycles", "case": case}), "--judge-by", "documented-4.2"
+    )
+    assert "hits      none: the difference is not over the low threshold of 25" in out
+    assert "in no pair over a threshold" in out
+    assert "in 0 cycles in a row" not in out
+    in_force = list(settings_in_force("documented-4.2", {}, Trial.of("shed.cycles", case)))
+    assert "loadBalancerAvgShedderHitCountLowThreshold=0 (case)" in in_force
+    case["settings"]["loadBalancerAvgShedderLowThreshold"] = 24
+    _, out, _ = explain(
+        json.dumps({"ask": "shed.cycles", "case": case}), "--judge-by", "documented-4.2"
+    )
+    assert "over the low threshold of 24 in 1 cycle in a row, 0 needed" in out
