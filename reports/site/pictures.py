@@ -14,6 +14,7 @@ from typing import Any
 
 from pulsar_conformance.reference import Step
 from pulsar_conformance.reports.pages.making import Shown
+from pulsar_conformance.reports.site.candidates import placement
 from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
 from pulsar_conformance.reports.site.groups import domains
 
@@ -24,6 +25,7 @@ RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MAX_ROWS = 12
 CUT = 38
 """Maximum length of an event's text; the table has the full text."""
+PLACING = ("place.select", "place.broker")
 LIMITS = ("threshold", "limit")
 
 
@@ -39,6 +41,11 @@ class MeasuredBroker:
 
 def pictures(shown: Shown) -> Iterator[str]:
     """Yield an example's pictures: usually one, none if a table shows everything."""
+    yield from dict.fromkeys(_pictures(shown))
+
+
+def _pictures(shown: Shown) -> Iterator[str]:
+    """Yield the picture of each question; those of equal questions are equal."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
@@ -46,6 +53,9 @@ def pictures(shown: Shown) -> Iterator[str]:
             yield _time_line([(row[0], row[1]) for row in shown.course.rows])
         elif operation == "place.anti_affinity":
             yield domains(case, derived.answer)
+        elif operation in PLACING:
+            if drawn := placement(derived.steps, case["brokers"]):
+                yield drawn
         elif (drawn := _usage_bars(derived.steps)) or (drawn := _ranges(case, derived.answer)):
             yield drawn
 
