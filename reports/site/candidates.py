@@ -37,7 +37,7 @@ class DrawnCandidate:
         return "over" if self.left_out else "other"
 
 
-def placement(steps: Sequence[Step], brokers: Collection[str]) -> str:
+def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
     """Draw the candidates; empty if the derivation compares no usage."""
     decision = next((one.text for one in steps if one.label == "decision"), "")
     chosen = {*re.split(r" or |, |: ", decision)}.intersection(brokers)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsar_conformance.reference import Step
 from pulsar_conformance.reports.pages.making import Shown
-from pulsar_conformance.reports.site.candidates import placement
+from pulsar_conformance.reports.site.candidates import candidate_chart
 from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
 from pulsar_conformance.reports.site.groups import domains
 
@@ -54,7 +54,7 @@ def _pictures(shown: Shown) -> Iterator[str]:
         elif operation == "place.anti_affinity":
             yield domains(case, derived.answer)
         elif operation in PLACING:
-            if drawn := placement(derived.steps, case["brokers"]):
+            if drawn := candidate_chart(derived.steps, case["brokers"]):
                 yield drawn
         elif (drawn := _usage_bars(derived.steps)) or (drawn := _ranges(case, derived.answer)):
             yield drawn
