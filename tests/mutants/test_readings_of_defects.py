@@ -31,7 +31,6 @@ ALIKE = {
     "settings of the question before": {"lower-boundary"},
     "placed by the short term": {"placement-score"},
     "where most of the group are": {"domain-counts"},
-    "all four limits at once": {"megabyte"},
 }
 """Defects that answer as another alternative would, even where no alternatives differ."""
 
