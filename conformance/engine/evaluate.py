@@ -234,6 +234,14 @@ class Evidence:
             if not Evidence(self.evaluator, [rule], self.trial, self.answers).allows(domains):
                 yield rule.id
 
+    def violated(self) -> Iterator[str]:
+        """Yield the rules that the answers violate under the readings in force and their own."""
+        for rule in self.rules:
+            readings = Readings({**self.evaluator.readings.choices, **rule.reading})
+            judge = self.evaluator.under(readings).judge
+            if judge(rule.id, self.trial, self.answers).violated:
+                yield rule.id
+
     def judged_without(self, rules: Collection[str]) -> Evidence:
         """Return the same answers, judged without some rules."""
         left = [one for one in self.rules if one.id not in rules]

@@ -7,7 +7,7 @@ all rules allow the answers. Readings that are already known help to decide the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -159,22 +159,25 @@ def find_readings(
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
-    reports them. If a trial of `controls` does so, the answers do not decide its reading: the fault
-    may look like an alternative.
+    reports them. A reading is not decided either by a rule that is violated in its `controls`,
+    trials in which nothing depends on the reading: the same fault may look like an alternative.
     """
     evaluator, domains = before.evaluator, before.domains
 
     def evidence_in(trials: AnswersByReading, name: str) -> list[Evidence]:
         return list(as_evidence(evaluator, before.profile, trials.get(name, ())))
 
-    sound = [
-        name
+    suspects = {
+        name: {
+            rule
+            for one in evidence_in(controls, name)
+            if not one.allows(domains)
+            for rule in one.violated()
+        }
         for name in before.open
-        if all(one.allows(domains) for one in evidence_in(controls, name))
-    ]
-    evidence = without_broken_rules(
-        {name: evidence_in(answered, name) if name in sound else [] for name in before.open},
-        domains,
+    }
+    evidence = _evidence_that_decides(
+        {name: evidence_in(answered, name) for name in before.open}, suspects, domains
     )
     domains = narrow(evidence, before.domains)
     how = dict(before.how)
@@ -188,6 +191,30 @@ def find_readings(
             how[name] = "mixed"
             disagreeing[name] = disagreeing_trials(name, evidence[name], possible)
     return ResolvedReadings(before.profile, domains, how, disagreeing)
+
+
+def _evidence_that_decides(
+    evidence: Mapping[str, Sequence[Evidence]],
+    suspects: Mapping[str, Collection[str]],
+    domains: Domains,
+) -> dict[str, list[Evidence]]:
+    """Return the evidence that can decide each reading.
+
+    `suspects` has the rules that are violated in each reading's controls. If other alternatives of
+    the reading would remain without these rules, nothing decides it.
+    """
+    left = without_broken_rules(evidence, domains)
+    if not any(suspects.values()):
+        return left
+    sound = {name: [one for one in each if one.allows(domains)] for name, each in evidence.items()}
+    rest = {
+        name: [one.judged_without(suspects[name]) for one in each] for name, each in left.items()
+    }
+    by_all, by_rest = narrow(sound, domains), narrow(rest, domains)
+    return {
+        name: [] if suspects[name] and by_all[name] != by_rest[name] else each
+        for name, each in left.items()
+    }
 
 
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:

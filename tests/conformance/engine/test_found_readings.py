@@ -173,13 +173,13 @@ def test_a_trigger_is_found_of_those_who_do_not_count_heap_memory(value, judged)
     assert (run.readings.chosen[name], run.readings.how[name]) == (value, "found")
 
 
-def kept_all(recently_unloaded):
+def kept_all(recently_unloaded, strategy="OverloadShedder"):
     """A broker at 95 % that keeps both of its bundles, parts of one before."""
     loads = {"msgRateIn": 900, "msgThroughputIn": 9e6, "numSamples": 10, "maxSamples": 10}
     parts = ("shop/eu/0x00000000_0x40000000", "shop/eu/0x40000000_0x80000000")
     busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 1800, "msgThroughputIn": 18e6}
     case = {
-        "strategy": f"{PACKAGE}.OverloadShedder",
+        "strategy": f"{PACKAGE}.{strategy}",
         "settings": {},
         "brokers": {"b1": {**busy, "bundles": [*parts]}, "b2": {"bundles": []}},
         "bundles": {part: {"shortTermData": loads, "longTermData": loads} for part in parts},
@@ -202,6 +202,20 @@ def test_a_broken_rule_is_no_sign_of_a_reading(breaks, monkeypatch):
     assert found.domains["grace-of"] == (("bundle", "topic") if breaks else ("topic",))
     assert found.excludes("grace-of", "bundle") is not breaks
     assert not found.excludes("grace-of", "topic")
+
+
+# Who keeps all bundles of an overloaded broker where nothing was unloaded keeps them for another
+# reason than parts that must stay. Who does so with another strategy may have had this reason.
+@pytest.mark.parametrize(
+    ("strategy", "how"), [("OverloadShedder", "undecided"), ("ThresholdShedder", "found")]
+)
+def test_a_rule_that_is_broken_in_controls_decides_no_reading(strategy, how, monkeypatch):
+    profile, parent = "documented-4.0", "shop/eu/0x00000000_0x80000000"
+    monkeypatch.setattr(implementations, "connect", lambda *_: Speaking(profile, {}, {}))
+    before = before_asking(implementations.Implementation("reference", profile, {}))
+    answers, controls = [kept_all({parent: 5})], [kept_all({}, strategy)]
+    found = find_readings(before, {"grace-of": answers}, {"grace-of": controls})
+    assert found.how["grace-of"] == how
 
 
 @pytest.mark.parametrize("seed", range(3))
