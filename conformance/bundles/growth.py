@@ -212,7 +212,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
     return {
         "settings": settings,
         "leader": True,
-        "brokers": {"broker-1": report},
+        "brokers": {"broker-1": report, "broker-2": {"bundles": []}},
         "bundles": data,
         "namespaceBundles": {namespace_of(bundle): 1},
     }
