@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name on first use, because commands need none of them."""
+    """Import a public name when it is first used, as commands need none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("pulsar_conformance.library"), name)

@@ -101,8 +101,8 @@ def judge(
 ) -> list[BrokenRule]:
     """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
-    Rules that only build on a violated one are left out. `readings` override the profile's choice
-    among the interpretations of its documents. Errors: as for `answer`.
+    A rule that presupposes another violated rule is left out. `readings` gives the alternatives to
+    judge by instead of the profile's. Errors: as for `answer`.
     """
     _check_case(operation, case, profile, readings)
     known, chosen = specs.load(), Readings.of(profile, readings)
@@ -137,7 +137,7 @@ def run(
     seed: int = 0,
     root: Path | None = None,
 ) -> list[Verdict]:
-    """Judge a named adapter like `pulsar-conformance run`, and return the verdicts.
+    """Judge an adapter, given its name, with `pulsar-conformance run`'s rules; return the verdicts.
 
     Failing cases are saved below `root`, by default the current folder. Errors: `UserError` for an
     unknown adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.

@@ -1,1 +1,1 @@
-"""Judgment of implementations: draw cases, ask, judge, reduce."""
+"""Judges implementations: draws cases, asks them, judges the answers, reduces failing cases."""

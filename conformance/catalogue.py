@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common.operation import AnyOperation, Operat
 from pulsar_conformance.conformance.drawing import Aim
 
 MARKS = ("operations", "checks")
-"""Names of modules, one of which each subject has."""
+"""Names of modules; a folder with one of them is a subject."""
 
 
 def _subjects() -> list[str]:
@@ -68,7 +68,7 @@ def checks() -> Mapping[str, Check]:
 
 @cache
 def aimed() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims of each reading that answers can decide, by the reading's name."""
+    """Return the aims at each reading, by name; none at one that answers cannot decide."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):
@@ -78,9 +78,9 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
 
 @cache
 def presupposed() -> tuple[DerivedQuestions, ...]:
-    """Return all makers of questions that test presupposed rules.
+    """Return all functions that make questions to test presupposed rules.
 
-    Those for any rule of an operation come before those for a single rule.
+    Functions for all rules of an operation come before those for a single rule.
     """
     found = [one for module in _modules() for one in getattr(module, "PRESUPPOSED", ())]
     return tuple(sorted(found, key=lambda one: one.rule is not None))

@@ -36,7 +36,7 @@ from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
 LEFT = pytest.StashKey[bool]()
-"""Set if the session was left because there was nothing to ask."""
+"""Set if the session ended early, because no adapter could load what its name asks for."""
 
 NOTHING_MORE = -2
 """Verbosity at which pytest prints no counts."""
@@ -65,7 +65,7 @@ class RuleFile(pytest.File):
     """A file with the rules of one area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """Yield an item per rule, implementation and profile; in a replay, if the rule applies."""
+        """Yield an item per rule, implementation and profile; for replays, if the rule applies."""
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
@@ -85,7 +85,7 @@ class RuleItem(pytest.Item):
         allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judge the rule, and store the verdict in the test report, which all workers send back."""
+        """Judge the rule, and store the verdict in the test report, which reaches pytest."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
@@ -109,7 +109,7 @@ class RuleItem(pytest.Item):
             raise Violation(text or f"{self.rule.id} {word}: {printable(verdict.why)}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
-        """Return only the failure text; errors in the suite itself keep their traceback."""
+        """Return the text of a failure; for an error in the suite itself, its traceback."""
         if isinstance(excinfo.value, Violation | Unusable):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
@@ -169,7 +169,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Judge nothing if no adapter can load what its name asks for, and print why."""
+    """If no adapter can load what its name asks for, print why and judge nothing."""
     config = session.config
     if config.option.collectonly or not session.items:
         return None
@@ -196,7 +196,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
     class ByRun(LoadScopeScheduling):  # type: ignore[misc]
-        """Assigns all rules of a run to one worker, since they share cases."""
+        """Assigns all rules of a run to one worker, because they share cases."""
 
         def _split_scope(self, nodeid: str) -> str:
             return nodeid.rpartition("[")[2]

@@ -1,4 +1,4 @@
-"""A session: every implementation judged by every profile, with concurrent questions."""
+"""A session: judges every implementation by every profile, and asks several at the same time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 UNLOADABLE = "import"
-"""Code of the error of an adapter that lacks what its name asks for, such as a class."""
+"""Error code of an adapter that cannot load what its name asks for, such as a class."""
 
 MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
@@ -27,8 +27,9 @@ MAX_BACKGROUND_THREADS = 3
 class Session:
     """The runs of a plan, one for each pair of implementation and profile.
 
-    If `alone` is true, implementations in child processes are asked while cases for others are
-    drawn and judged. It is false if pytest-xdist distributes the runs over processes.
+    If `alone` is true, implementations in child processes are asked in the background, while cases
+    for other implementations are drawn and judged. If pytest-xdist distributes the runs over
+    processes, `alone` is false.
     """
 
     def __init__(self, plan: Plan, notify: Listener, alone: bool) -> None:
@@ -52,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def unloadable(self) -> list[str]:
-        """Return why nothing can be judged, if no adapter can load what its name asks for."""
+        """Return the errors if no adapter can load what its name asks for; empty if one can."""
         if not self._alone:
             return []
         found = []
@@ -68,11 +69,12 @@ class Session:
         return list(dict.fromkeys(found)) if len(found) == len(self.runs) else []
 
     def _prepare(self) -> None:
-        """Draw the cases of all runs; they are asked in the background meanwhile.
+        """Draw the cases of all runs, and ask them in the background.
 
-        Implementations that take large batches go first, because they need the most time; of their
-        profiles, the one with the fewest rules goes first, so that they can start early.
-        Implementations in this process go last, because they are asked immediately.
+        Implementations that take large batches go first, because they need the most time. Of an
+        implementation's profiles, the one with the fewest rules goes first, so that the
+        implementation can start early. Implementations in this process go last, because they are
+        asked immediately.
         """
         self._prepared = True
         reached = []

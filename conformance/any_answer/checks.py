@@ -43,7 +43,7 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations whose cases vary more than others; each entry gives one more share of the trials."""
+"""Operations whose cases vary most; each entry gives its operation one more share of the trials."""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields of a case in which the order of entries matters, or might matter."""
@@ -59,10 +59,10 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Number of shares, of the trials with transformed copies, of operations that get more than one."""
+"""Shares of the trials with transformed copies, by operation; all other operations get one."""
 
 NEWEST = ("documented-5.0",)
-"""The profiles of a rule that only the newest documents state."""
+"""`profiles` of a rule that only the newest documents state."""
 
 Questions = st.SearchStrategy[Question]
 Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
@@ -71,10 +71,10 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Return a strategy for questions of an operation, drawn as for all other rules.
+    """Return a strategy for an operation's questions, from the strategies of its own rules.
 
-    Rules that only documents of 5.0 have, and rules about plans, are left out: their cases may have
-    fields that are newer than the documents by which an implementation is judged.
+    Rules that only the documents of 5.0 state, and rules of the area PLANNED, are left out: their
+    cases may have fields that are newer than the documents by which an implementation is judged.
     """
     rules = specs.load().rules
 
@@ -90,7 +90,7 @@ def draw_questions(operation: str) -> Questions:
         serving.sort(key=lambda one: _sort_key(rules[one.rule]))
         return st.one_of([one.draws for one in serving]).map(lambda trial: trial.questions[-1])
 
-    # Deferred, because most strategies are registered after this one.
+    # Deferred, because most checks are registered after this function is called.
     return st.deferred(known)
 
 
@@ -101,7 +101,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function from a rule to its strategies, at least one for each operation."""
+    """Return a function that maps a rule to its strategies, at least one for each operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -134,7 +134,7 @@ def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
 
 
 def with_loads_exchanged(question: Question, random: Random) -> Question:
-    """Return a copy of a question in which bundles have each other's loads.
+    """Return a copy of a question in which bundles have swapped their loads.
 
     An implementation that caches loads by bundle name would use the wrong load.
     """
@@ -166,7 +166,7 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
 def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return strategies for trials that ask a question with its names in two orders.
 
-    The last strategy reverses the order of several brokers that shed, which is rare in the others.
+    The last strategy reverses the order of brokers of which several shed; the others rarely do.
     """
     several = randoms.map(lambda random: _in_two_orders(_several_overloaded(random), _reverse))
     return [*of_each_operation(reordered)(rule), several]
@@ -223,7 +223,7 @@ def _in_two_orders(question: Question, order: Order) -> Trial:
 
 
 def rearranged(value: Any, order: Order, field: str = "") -> Any:
-    """Return a value with its brokers, bundles and topics in another order."""
+    """Return a value whose brokers, bundles and topics are put in another order by `order`."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -234,7 +234,7 @@ def rearranged(value: Any, order: Order, field: str = "") -> Any:
 
 
 def regardless_of_order(value: Any, field: str = "") -> Any:
-    """Return a value that is the same for cases that differ only in the order of names."""
+    """Return a value with its names sorted: equal for cases that differ only in their order."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -329,7 +329,7 @@ def _demand_answer(
 ) -> None:
     """Demand that the second answer equals `allowed`, by default the first answer.
 
-    This is demanded only if just one answer is possible.
+    Demand nothing if the documents allow several answers.
     """
     operation = OPERATIONS[first.operation]
     if not expect.reached(operation.determined(first.view, expect.readings)):

@@ -1,9 +1,8 @@
 """Random edits of a drawn case, which lead to valid cases that no strategy aims at.
 
-A strategy combines what its author thought of. An edit changes one value, whatever it is: a limit
-that differs between two reports, a list with one entry more, a leader lost in the middle of a
-story. Whether the result is valid is up to the caller, and what it must be answered is up to the
-rules.
+A strategy draws only cases that its author thought of. An edit changes any one value of a case: it
+raises a limit, repeats an entry of a list, or inserts the loss of the leader into a story. The
+result may be invalid; the caller checks that. The rules decide which answers are allowed.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ EDITED = frozenset(
         "report.due",
     }
 )
-"""Operations whose cases are edited, and whose checks were tried with such cases."""
+"""Operations whose cases are edited; their checks have been tried with edited cases."""
 
 REGEXES = frozenset({"primary", "secondary", "namespaces"})
-"""Lists whose entries are joined."""
+"""Lists of regular expressions, whose entries may be joined into one."""
 
 LARGE = 20_000
-"""Number of bytes from which a case is not edited, since that would take long."""
+"""Number of bytes above which a trial is not edited, since that would take long."""
 
 LARGEST_SETTING = 65_536
-"""Largest number that a setting is edited to: a namespace may have as many bundles."""
+"""Largest number that an edit gives a setting, which may be the number of bundles to create."""
 
 GROWN = (17, 33, 65, 100, 129)
 """Numbers of entries to which a map grows: just more than the sizes of common batches."""
@@ -47,13 +46,13 @@ GROWN = (17, 33, 65, 100, 129)
 MAPS = frozenset(
     {"settings", "stats", "lastStats", "bundles", "brokers", "recentlyUnloaded", "preallocated"}
 )
-"""Fields with values by name."""
+"""Fields that hold a map from names to values."""
 
 SETTING = "settings entry"
-"""The field of each setting; no text is replaced, since each has a type of its own."""
+"""`field` of every setting. Its text is kept, since another setting's value has another type."""
 
 GROWING = frozenset({"stats", "preallocated"})
-"""Maps to which copies of entries are added; transformations add entries to the others."""
+"""Maps to which edits add copies of entries; transformations add entries to other maps."""
 
 EVENTS: tuple[Json, ...] = (
     {"leader_lost": {}},
@@ -63,20 +62,20 @@ EVENTS: tuple[Json, ...] = (
 """Events that are possible at any moment of a story."""
 
 LASTING = frozenset({"minutes", "bundles", "value"})
-"""Numbers in stories that are not made many times as large, since that takes long to play."""
+"""Numbers that are not multiplied by 10 or 1000, since the story would take long to play."""
 
 SEPARATORS = ("|", ",")
-"""Texts by which lists are commonly joined."""
+"""Separators by which lists are commonly joined."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A value of a case, and how to find it: in an object by its name, in a list by its index."""
+    """A value in a case: an object's value named `key`, or a list's entry at this index."""
 
     parent: Any
     key: Any
     field: str
-    """The name of the value; for an entry of a list or of a map by name, derived from its name."""
+    """The value's name; for an entry of a list or map, the name of the list or map and `entry`."""
 
     @property
     def value(self) -> Any:
@@ -91,8 +90,8 @@ class _Place:
 def edited(trial: Trial, random: Random) -> Trial:
     """Return a trial of one question with a few random edits of its case.
 
-    The result may be invalid. A trial of another operation than `EDITED` is returned unchanged, and
-    so are a large one, and one of several questions, which its rule compares.
+    The result may be invalid. The trial is returned unchanged if its operation is not in `EDITED`,
+    if it is large, or if it has several questions, because its rule compares their answers.
     """
     alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED
     if not alone or not fits(trial, LARGE):
@@ -105,7 +104,7 @@ def edited(trial: Trial, random: Random) -> Trial:
 
 
 def fits(trial: Trial, size: int) -> bool:
-    """True if the trial's cases have at most about this many bytes together."""
+    """True if the trial's cases together have at most about `size` bytes."""
     return sum(len(marshal.dumps(case)) for _operation, case in trial.questions) <= size
 
 
@@ -122,7 +121,7 @@ def _edit(case: Json, random: Random) -> None:
 
 
 def _places(value: Any, field: str = "") -> Iterator[_Place]:
-    """Yield all places of a value, from the outside in."""
+    """Yield the place of each value inside this one, outer values first."""
     if isinstance(value, dict):
         for name in value:
             known = f"{field} entry" if field in MAPS else name
@@ -151,7 +150,7 @@ def _negate(place: _Place, _same: list[Any], _random: Random) -> None:
 
 
 def _renumber(place: _Place, same: list[Any], random: Random) -> None:
-    """Put another number of the same field, a related one, or 0 in place of a number."""
+    """Replace a number with another number of the same field, a related number, or 0."""
     value = place.value
     less = value // 2 if isinstance(value, int) else value * 0.9
     related = [value + 1, value * 2, less or value]
@@ -164,7 +163,7 @@ def _renumber(place: _Place, same: list[Any], random: Random) -> None:
 
 
 def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7) -> None:
-    """Put another value of the same field in place of a value, or leave out the field."""
+    """Replace a value with another value of the same field, or remove it."""
     if place.field == SETTING:
         return
     if same and random.random() < share:
@@ -174,7 +173,7 @@ def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7
 
 
 def _relist(place: _Place, same: list[Any], random: Random) -> None:
-    """Remove, repeat, move, add or join entries of a list."""
+    """Remove or move an entry, append an entry of another list, or join all entries."""
     entries: list[Any] = place.value
     if place.field == "events":
         return _replot(entries, random)
@@ -209,7 +208,7 @@ def _replot(events: list[Json], random: Random) -> None:
 
 
 def _remap(place: _Place, same: list[Any], random: Random) -> None:
-    """Leave out an object, copy another one to its place, or let a map grow."""
+    """Remove an object, replace it with another of the same field, or add entries to a map."""
     entries: dict[str, Any] = place.value
     if place.field in GROWING and entries:
         _grow(entries, random)

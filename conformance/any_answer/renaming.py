@@ -13,12 +13,12 @@ Renaming = Callable[[int], str]
 
 
 def _by_capitals(*patterns: str) -> Renaming:
-    """Return a renaming that uses the patterns in turn; they differ only in capital letters."""
+    """Return a renaming that uses each pattern in turn; patterns differ only in capital letters."""
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
 def _by_zeros(number: int) -> str:
-    """Return a number with leading zeros or, for odd `number`, the previous number without them."""
+    """Return half the number, rounded down: with leading zeros if it is even, else without."""
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 
@@ -55,7 +55,7 @@ DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
 }
-"""Renamings of domains and groups whose names do not merely differ in capitals."""
+"""Renamings of domains and groups; the names differ not only in capital letters."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
     "domains whose names differ in capitals alone": _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
@@ -71,7 +71,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
         return names.get(value, value)
     if isinstance(value, dict):
         return {
-            # Most values are numbers, for which no call is made.
+            # Most values are numbers; to save time, no function is called for them.
             names.get(key, key): item if isinstance(item, float | int) else with_names(item, names)
             for key, item in value.items()
         }
@@ -144,7 +144,7 @@ def texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from value
         for item in value.values():
-            if not isinstance(item, float | int):  # Most are numbers, for which no call is made.
+            if not isinstance(item, float | int):  # No call for numbers.
                 yield from texts(item)
     elif isinstance(value, list):
         yield from chain.from_iterable(map(texts, value))

@@ -46,7 +46,7 @@ from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
 ENTRIES_ADDED = 1_100
-"""Number of entries added before those of the case; more than a usual table or page holds."""
+"""Number of entries added before the case's own; more than a usual table or page holds."""
 
 ADDITION_WEIGHT = 0.2
 """Probability weight of a transformation that adds many entries: its cases take about 1 s."""
@@ -68,10 +68,10 @@ WIDTH = HASHES // ENTRIES_ADDED
 UNOWNED = [
     f"elsewhere/apps/{HashRange(WIDTH * n, WIDTH * (n + 1)).name}" for n in range(ENTRIES_ADDED)
 ]
-"""Bundles that occur in no case."""
+"""Bundles that no drawn case contains."""
 
 ELSEWHERE = [f"elsewhere/app-{n}" for n in range(ENTRIES_ADDED)]
-"""Namespaces that occur in no case."""
+"""Namespaces that no drawn case contains."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,18 @@ class Transformation:
     apply: Callable[[Json], Json]
     """Returns the transformed case, or an equal one if nothing in it can be transformed."""
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
-    """Returns the new names for one or more cases."""
+    """Returns the replacements of the names in one or more cases, by old name."""
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """Beginning of the first replacement name, which every renamed case contains; else empty."""
+    """The first replacement name; each renamed case has a name that begins with it. Or empty."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
         return Question(question.operation, copied(self.apply(question.case)))
 
     def of_all(self, trial: Trial) -> Trial:
-        """Return a trial with every question transformed and names replaced consistently."""
+        """Return a trial with every question transformed; all get the same replacement names."""
         names = self.names(*(question.case for question in (*trial.before, *trial.questions)))
         edit = partial(with_new_names, names) if names else self.apply
         every = replace(self, apply=edit).copy
@@ -105,7 +105,7 @@ class Transformation:
         )
 
     def answer(self, case: Json, answer: Json) -> Json:
-        """Return the answer required for the transformed case, given the original answer."""
+        """Return the answer required for the transformed case, given the original case's answer."""
         names = dict(self.names(case))
         unknown = (text for text in texts(answer) if text not in names and is_bundle(text))
         for bundle in unknown:
@@ -326,7 +326,7 @@ function that maps the names in cases to simple ones.
 
 
 def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
-    """Yield edits that replace the names in a trial's cases with simple ones."""
+    """Yield, for each kind of name, a function that replaces a case's names with simple ones."""
     cases = [question.case for question in (*trial.before, *trial.questions)]
     known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
     for transformations, plain, names_of in PLAIN:
@@ -336,7 +336,7 @@ def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations not applied to drawn cases, which may be about settings that they omit."""
+"""Transformations not applied to drawn cases, whose rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (
@@ -347,7 +347,7 @@ VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
 
 
 def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
-    """Return changes of a trial after which its rule still applies, with their weights."""
+    """Return changes of a trial after which its rule still applies, and the weight of each."""
     if len(trial.operations) > 1:
         return [], []
     known = [*TRANSFORMATIONS.get(trial.operation, ()), *VARIATIONS.get(trial.operation, ())]
@@ -356,7 +356,7 @@ def variations(trial: Trial) -> tuple[list[Transformation], list[float]]:
 
 
 def copies_of(question: Question, count: int, random: Random) -> list[Question]:
-    """Return up to `count` distinct transformed copies of a question; one of them may be large."""
+    """Return up to `count` distinct transformed copies of a question; at most one is large."""
     all_known = TRANSFORMATIONS[question.operation]
     large = [one for one in all_known if one.adds]
     known = [one for one in all_known if not one.adds] + random.sample(large, min(1, len(large)))
@@ -365,7 +365,7 @@ def copies_of(question: Question, count: int, random: Random) -> list[Question]:
 
 
 def transformation_between(question: Question, other: Question) -> Transformation | None:
-    """Return the transformation that turns one question into another, or None.
+    """Return the transformation that turns one question into the other; None if there is none.
 
     Recent results are cached: each implementation is asked the same cases, and a reduction edits a
     trial hundreds of times.
@@ -386,7 +386,7 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal, including the notation of numbers."""
+    """True if two cases are equal and write their numbers alike."""
     return case == other and text_of(case) == text_of(other)
 
 

@@ -108,7 +108,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def located_finer(draw: st.DrawFn) -> Trial:
-    """Draw topics to locate in wide bundles, then in narrower parts of these."""
+    """Draw topics to locate in wide bundles, then in narrower bundles that divide these."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
     added = {hex_of(random.randrange(1, FULL_UPPER)) for _ in range(random.choice((1, 5, 50)))}
@@ -145,8 +145,7 @@ def partitioned_widely(draw: st.DrawFn) -> Trial:
 
 
 SEVERAL_TOPICS, FEW_PARTITIONS = 12, 16
-"""Numbers of topics and of their partitions. No pair of partitions may share a bundle in every
-topic.
+"""Number of topics, and of partitions of each. No two partitions may share a bundle in every topic.
 """
 
 
@@ -168,7 +167,7 @@ def thousand_topics(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def on_a_boundary(draw: st.DrawFn) -> Trial:
-    """Draw topics, some of which have a boundary between bundles as CRC-32."""
+    """Draw topics to locate; the CRC-32 of some is a boundary between bundles."""
     random = draw(randoms)
     topics = names.topics(random, draw(st.integers(1, 8)))
     inner = {hash_of(topic) for topic in topics[: 1 + len(topics) // 2]} - {0, FULL_UPPER}

@@ -24,7 +24,7 @@ from pulsar_conformance.reference.splitting import (
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 NARROW_RANGES = 4096
-"""Number of ranges in which topics are located; topics rarely share such a narrow range."""
+"""Number of ranges in which topics are located: so many that topics rarely share one."""
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
@@ -153,14 +153,14 @@ def _first_question(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Draw splits at positions that the broker requests, although only the admin API may do so."""
+    """Draw splits that the broker starts at given positions, although only the admin API may."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
 
 @st.composite
 def positions_as_default(draw: st.DrawFn) -> Trial:
-    """Draw a split for which the default algorithm is the one for specified positions."""
+    """Draw a split for which specified_positions_divide is set as the default algorithm."""
     [(operation, case)] = draw(positions()).questions
     settings = {DEFAULT: POSITIONS, SUPPORTED: POSITIONS}
     by = draw(st.sampled_from(["admin", "broker"]))
@@ -181,7 +181,7 @@ MARGINS = (None, 0, 10, 50)
 
 @st.composite
 def by_loads(draw: st.DrawFn) -> Trial:
-    """Draw a whole namespace to split by its topics' traffic, whose topics are also located."""
+    """Draw a whole namespace to split by its topics' traffic, and a question to locate them."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
     settings: Json = {name: random.choice(limits) for name, limits in LIMITS_OF_A_PART.items()}
@@ -266,7 +266,7 @@ def whole_range_by_range(_random: Random) -> Json:
 
 
 def several_positions(random: Random) -> Json:
-    """Return a split at several positions inside a bundle; only their number could be refused."""
+    """Return a split at several positions inside a bundle; some may allow only one position."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
     return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))

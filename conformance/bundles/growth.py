@@ -59,7 +59,7 @@ ZERO_LIMITS: Mapping[str, float] = dict.fromkeys(LIMITS, 0)
 """Thresholds that any load exceeds."""
 
 ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
-"""Thresholds near the 100 messages per second that are assumed of an unmeasured bundle."""
+"""Thresholds near the 100 messages per second that are assumed for an unmeasured bundle."""
 
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
@@ -131,7 +131,7 @@ class _LoadDrawer:
 def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:
-    """Draw a run of automatic splits, with bundles near the threshold `grows` (None: near any)."""
+    """Draw a run of automatic splits; bundles are near the threshold `grows`, or any if None."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
     random = draw(randoms)
@@ -236,7 +236,7 @@ def between_the_megabytes(random: Random) -> Json:
 def never_measured_in_kilobytes(random: Random) -> Json:
     """Return a case of a bundle without samples, with a limit near its assumed traffic.
 
-    The bundle's assumed rate is on different sides of the limit in the two units.
+    The assumed rate exceeds the limit only if a kilobyte is 1024 bytes, or only if it is 1000.
     """
     limit = random.choice((0.101, 0.0965))
     latest = {"msgThroughputIn": 101_000}
@@ -244,7 +244,7 @@ def never_measured_in_kilobytes(random: Random) -> Json:
 
 
 def of_many_topics(_random: Random) -> Json:
-    """Return a case of a bundle that exceeds one limit of several, that on topics."""
+    """Return a case of a bundle that exceeds the limit on topics and no other."""
     few = {"msgRateIn": 10, "msgThroughputIn": 1000}
     limits = {MAX_TOPICS: 3, MAX_MESSAGES: 100, MAX_MEGABYTES: 100}
     return _cluster_of_one_bundle(limits, few, loads.draw_average(few, 10, 1000))
@@ -267,7 +267,7 @@ def _may_split(growth: Growth) -> list[str]:
 
 
 def _crowded_namespaces(growth: Growth) -> set[str]:
-    """Return the namespaces that may have more bundles to split than they have room for."""
+    """Return the namespaces whose maximum may be too low for all their bundles to be split."""
     counted = Counter(map(namespace_of, _may_split(growth)))
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 
@@ -354,7 +354,7 @@ def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: E
 
 
 FEWEST_TOPICS = FEWEST_BROKERS = 2
-"""Minimum number of topics in a bundle, and of brokers, for a split."""
+"""Minimum number of topics in a bundle, and of brokers in the cluster, for a split."""
 
 
 @SPLIT_CANDIDATES.check("SPLIT-24", draws=growths())

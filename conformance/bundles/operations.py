@@ -1,4 +1,4 @@
-"""Operations on bundles: create them, locate topics in them, split them, choose those to split."""
+"""Operations on bundles: create bundles, locate topics, split a bundle, choose bundles to split."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _bundle_by_topic(case: Json, answer: Json) -> object:
 
 
 def _location_determined(case: Locating, readings: Readings) -> bool:
-    """True if all topics are hashed by name: no document says how else partitions are spread."""
+    """True if all topics are hashed by name; no document defines the alternative for partitions."""
     return readings["partitions"] == "hashed" or not any(map(PARTITION.search, case["topics"]))
 
 
@@ -143,7 +143,7 @@ class Parts:
     def read(cls, _case: FlatCase, answer: Json) -> Parts:
         """Read the parts from an answer, which may list them in any order."""
         names = answer.get("bundles", ())
-        with suppress(ValueError):  # reported by the check that needs ranges
+        with suppress(ValueError):  # `ranges` reports it
             names = sorted(names, key=HashRange.parse)
         return cls(tuple(names), answer.get("refused"))
 
@@ -216,7 +216,7 @@ SPLIT = Operation(
 
 @dataclass(frozen=True)
 class Candidates:
-    """An answer: the bundles to split, and those whose parts are unloaded."""
+    """An answer: the bundles to split, and the split bundles that are then unloaded."""
 
     split: tuple[str, ...]
     unload: tuple[str, ...]
@@ -249,7 +249,7 @@ def _candidate_names(case: Json, answer: Json) -> list[NamesUsed]:
 
 
 def _candidates_determined(case: Growth, _readings: Readings) -> bool:
-    """True if the bundles over a threshold are certain and their namespaces have room."""
+    """True if it is certain which bundles exceed a threshold, and their namespaces have room."""
     found = {bundle: [exceeds(case, bundle, name) for name in case.limits] for bundle in case.stats}
     growing = Counter(namespace_of(bundle) for bundle, over in found.items() if any(over))
     room = all(count <= case.room(namespace) for namespace, count in growing.items())

@@ -91,7 +91,7 @@ def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expec
 
 @LOCATE.check("BUNDLE-17", draws=namespaces.coordinators())
 def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expect) -> None:
-    """The 16 transaction coordinators are in 16 of 64 bundles, or in 8 of 16."""
+    """The 16 transaction coordinators are in 16 of 64 bundles, or in 8 of 16 bundles."""
     coordinators = set(case["topics"]) == {*namespaces.COORDINATORS}
     expect.given(coordinators, "the topics are those of transaction coordinators")
     widths = {part.width for part in case.ranges}
@@ -141,7 +141,7 @@ def the_same_topic_stays_in_its_bundle(
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """When boundaries are added, a topic's new bundle is inside its old one."""
+    """When boundaries are added, a topic's new bundle lies within its old one."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")
@@ -160,7 +160,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
 ) -> None:
-    """Partitions share bundles as random hashes do: some share one, but no pair in every topic.
+    """Partitions are spread at random: some share a bundle, but no pair in every topic.
 
     By chance, 16 partitions share one of 16 bundles once in 16^15 (about 1e18) trials, and 64
     partitions are in 64 different bundles once in 64^64 / 64! (about 3e26). Two of 16 partitions
@@ -225,7 +225,9 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
 
 @LOCATE.check("BUNDLE-10", draws=namespaces.thousand_topics())
 def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
-    """1000 topics in 64 bundles load 16 brokers with four bundles each evenly: a chi-square test.
+    """1000 topics are spread evenly over 64 bundles, and over 16 brokers with four bundles each.
+
+    A chi-square test decides.
 
     The test assumes that topic names were chosen independently of their hashes.
     """

@@ -85,9 +85,9 @@ def _below(found: Located, position: int) -> tuple[int, int]:
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return the possible numbers of topics below a cut that are closest to half of all topics.
+    """Return how many topics may lie below a cut that divides them as equally as possible.
 
-    Topics with the same hash cannot be separated. The numbers are sorted.
+    The numbers are sorted. Topics with the same hash cannot be separated.
     """
     places = {
         topic: HashRange.parse(one).lower for topic, one in zip(topics, found.bundles, strict=True)
@@ -193,10 +193,10 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
 
 
 def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """Demand a split by the algorithm in the setting when the request names none.
+    """Demand that a request without an algorithm is split by the setting's algorithm.
 
     If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
-    result of topic_count_equally_divide cannot be verified without knowing the hash.
+    parts of topic_count_equally_divide cannot be verified, because the hash is unknown.
     """
     expect.given(len(asked) == 3, "a split by the setting, and one by each algorithm")
     (case, answer), *named = asked
@@ -250,7 +250,7 @@ def _algorithm(case: FlatCase) -> object:
 
 
 def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
-    """Return the limits of a part and each topic's traffic, if the case has them."""
+    """Return the limits of a part and each topic's traffic, assuming that the case has them."""
     _assume_not_refused(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
     expect.given(FLOW_MARGIN in case.settings.defaults, "the documents describe that algorithm")

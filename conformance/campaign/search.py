@@ -47,10 +47,10 @@ SECTION = 10_000
 """Maximum number of cases in a part of a bounded world."""
 
 LAST_SECTION = 1_250
-"""Minimum number of cases in the last parts, of which each core waits for the others' last one."""
+"""Minimum number of cases in a part. The last parts are small, since all cores wait for them."""
 
 REST_SHARE = 4
-"""A part has at most one in this many of the cases that are left."""
+"""A part has at most the remaining cases divided by this number."""
 
 MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
@@ -62,14 +62,13 @@ SEEDS_APART = 2**32
 """Distance between the seeds of consecutive parts."""
 
 EXAMPLES = 5
-"""Number of cases drawn for each rule to find open readings before a search.
-
-Aimed trials decide most of them: 20 cases show the same readings of the samples, in 6.4 s of CPU
-time instead of 2.8.
+"""Number of cases drawn for each rule before a search, to find out which readings are followed.
+Aimed trials decide most readings: with 20 cases, the same readings of the sample implementations
+are found, in 6.4 s of CPU time instead of 2.8.
 """
 
 Found = dict[tuple[str, str, str], Searched]
-"""Results by adapter, profile and rule."""
+"""Results of a search by adapter, profile and rule."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
 
 
 def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[Part]:
-    """Return the parts of the bounded worlds; without any, of `campaign` drawn cases per rule."""
+    """Return the parts of the bounded worlds or, without worlds, of `campaign` cases per rule."""
     sections = list(_sections(worlds)) or [
         ("", start, min(start + PART, campaign)) for start in range(0, campaign, PART)
     ]
@@ -117,7 +116,7 @@ def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[
 
 
 def _sections(worlds: Sequence[BoundedWorld]) -> Iterator[tuple[str, int, int]]:
-    """Yield sections of worlds, which become smaller at the end: all cores end at about a time."""
+    """Yield sections of worlds. The last are smaller, so that all cores end at about one time."""
     rest = sum(one.size for one in worlds)
     for world in worlds:
         start = 0
@@ -132,7 +131,7 @@ Choices = Mapping[tuple[str, str], Mapping[str, str]]
 
 
 def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the readings by which each implementation is judged; a short run determines open ones.
+    """Return the readings by which each implementation is judged; a short run finds open ones.
 
     Implementations that cannot be reached are omitted; the run reports the error.
     """
@@ -153,7 +152,7 @@ def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
 
 
 class Connected:
-    """The implementations of a plan, each connected when it is first asked."""
+    """The implementations of a plan, each connected when it is first needed."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -193,7 +192,7 @@ def search_part(
         found = _search_world(plan, part, followed, connected)
     else:
         found = _search_drawn(plan, part, followed)
-        gc.collect()  # Under the thresholds of a run, each part would add 60 MB to be freed.
+        gc.collect()  # Else 60 MB of garbage per part.
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 
@@ -223,7 +222,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             found[adapter, part.profile, rule] = Searched(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
-    draw.forget_drawn()  # No other part draws or asks the same.
+    draw.forget_drawn()  # No other part uses these cases.
     outcomes.model_and_answers.cache_clear()
     return found
 
@@ -234,7 +233,7 @@ def _search_world(
     """Ask every implementation all cases; answers that differ from the model's are judged by all
     rules.
 
-    The model's own answers are judged once for all implementations that they hold for.
+    The model's answers are judged once for all implementations that follow the same readings.
     """
     world = next(one for one in bounded_worlds() if one.name == part.world)
     trials = list(world.trials(part.start, part.stop))
@@ -270,7 +269,7 @@ def _judged_by_rule(
     rules: Sequence[specs.Rule],
     model: JudgedModel,
 ) -> dict[str, Searched]:
-    """Return the results of each rule; answers like the model's are judged as those are."""
+    """Return each rule's results; an answer equal to the model's gets the model's judgment."""
     columns = [[*words] for words in model.words(judged, rules)]
     applied = [AppliedRule(rule, judged) for rule in rules]
     for place, (got, right) in enumerate(zip(answers, model.answers, strict=True)):
@@ -293,7 +292,7 @@ def _tallied(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
 
 
 def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
-    """Return empty results for all rules by which an implementation may be judged."""
+    """Return empty results for all rules on the operations of these worlds, or for all rules."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): Searched()
@@ -350,7 +349,7 @@ class StoredParts:
 
 
 Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
-"""Function that applies a function to texts, and yields each text with its result in any order."""
+"""Function that applies another one to texts, and yields each text and result, in any order."""
 
 
 def _asked_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ from pulsar_conformance.reference.uniform import RATE_THRESHOLD, THROUGHPUT_THRE
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 Key = tuple[Any, ...]
-"""Compact form of a case, from which its JSON is built."""
+"""Compact form of a case, from which the case's JSON is built."""
 
 MB = 1_000_000
 

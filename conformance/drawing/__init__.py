@@ -57,10 +57,9 @@ class Aim(NamedTuple):
     """The operation of every trial."""
     strategy: st.SearchStrategy[Trial]
     control: bool = False
-    """True if the trials do not distinguish them, but are otherwise like those that do.
-
-    Who breaks a rule under every alternative there does so for another cause, which can look like
-    an alternative elsewhere.
+    """True for control trials, which resemble the others but do not distinguish the alternatives.
+    An implementation that breaks a rule in them under every alternative has another fault, which
+    could look like an alternative in the other trials.
     """
 
 
@@ -76,6 +75,6 @@ def aim(reading: str, operation: str, *makers: Maker) -> Aim:
 
 
 def control_aims(operation: str, readings: Sequence[str], *makers: Maker) -> Iterator[Aim]:
-    """Yield an aim for each of these readings; all share trials that decide none of them."""
+    """Yield a control aim at each reading; all have the same trials, which decide no reading."""
     strategy = trials_from_makers(operation, *makers)
     return (Aim(reading, operation, strategy, control=True) for reading in readings)

@@ -108,9 +108,7 @@ class IndependentDraws(PrimitiveProvider):
         self._ended = True
 
     def _choose(self, choices: int, draw_one: Callable[[], int]) -> int:
-        """Return the number that `draw_one` draws below `choices`, or an unused one if it was used
-        up.
-        """
+        """Return the number below `choices` that `draw_one` draws, or an unused one instead."""
         chosen = draw_one()
         self._known = self._known and choices <= MAX_REMEMBERED_CHOICES
         if not self._known:
@@ -215,7 +213,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 MAX_COMPARED = 256
-"""Maximum number of values with which a new one is compared; of more, only those of equal hash."""
+"""Number of values up to which a new one is compared with all, not only those of equal hash."""
 
 
 class Distinct(Generic[T]):
@@ -235,7 +233,7 @@ class Distinct(Generic[T]):
             alike.append(value)
 
     def _alike(self, value: T) -> list[T]:
-        """Return the values that may equal this one: all if they are few, as hashing costs more."""
+        """Return the values that may equal this one: all if few, else those of equal hash."""
         if len(self.values) < MAX_COMPARED:
             return self.values
         if not self._by_hash:
@@ -311,7 +309,7 @@ def _seed_of_text(text: str) -> int:
 def _draw_into(
     found: Distinct[T], strategy: SearchStrategy[list[T]], count: int, source: RandomSource
 ) -> bool:
-    """Append new values of `count` examples; return True if the strategy is exhausted."""
+    """Add new values from `count` examples; return True if the strategy has no more."""
     drawn = 0
 
     @settings(

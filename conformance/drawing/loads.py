@@ -42,9 +42,9 @@ SHARE_AS_TEXT = 0.25
 
 
 def sometimes_as_text(random: Random, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they are or, in some cases, as text, which broker.conf consists of.
+    """Return settings unchanged or, in some cases, as text, because broker.conf holds text.
 
-    Floats stay numbers: as text, released Pulsar rejects them for a setting of an integer.
+    Floats stay numbers: released Pulsar rejects a text like 85.0 for an integer setting.
     """
     if random.random() >= SHARE_AS_TEXT:
         return dict(settings)
@@ -62,8 +62,8 @@ class Size(NamedTuple):
 
 
 HUGE = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
-"""Sizes of the largest clusters, which take many times as long as others, with repetitions as
-weights.
+"""Sizes of the largest clusters, which take many times as long as others. A size that is listed
+more often is drawn more often.
 """
 
 VAST = (2**25, 2**31, 2**45)
@@ -77,8 +77,8 @@ FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
 KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
-"""Strategies for the kind of a cluster: below `WITH_FEW_BUNDLES`, it has few bundles, and the last
-kind has a size from `HUGE`.
+"""Strategies for the number of a cluster's kind: kinds below `WITH_FEW_BUNDLES` have few bundles,
+and `LAST_KIND` has a size from `HUGE`.
 """
 
 
@@ -196,7 +196,7 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return a bundle's average load in the format of bundle data, of up to `most` samples."""
+    """Return a bundle's load as an average of `samples` samples, `most` being the window's size."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
@@ -236,7 +236,8 @@ def changed_load(
 ) -> dict[str, Any]:
     """Return a load with one measure changed by a percentage (usage: by points).
 
-    Only the rates in `ways` change, together by a percentage of the rates in both directions.
+    Only the rates in `ways` change; their total changes by the percentage of both directions'
+    rates.
     """
     if measure == "usage":
         limit = load[resource]["limit"]

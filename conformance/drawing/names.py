@@ -32,11 +32,11 @@ def partitions(random: Random, count: int) -> list[str]:
 
 
 ALIKE = ("shop/eu", "shop/eu-2", "shop2/eu", "eu/shop", "pulsar/functions", "pulsar/system-2")
-"""Namespaces of several tenants, whose names contain or begin like others."""
+"""Namespaces of several tenants; some names contain or begin with another one."""
 
 
 def bundles_alike(random: Random, count: int, also: Sequence[str] = ()) -> list[str]:
-    """Return `count` bundles of `ALIKE` and `also`, with the same ranges in each namespace."""
+    """Return `count` bundles of the namespaces `ALIKE` and `also`, all with the same ranges."""
     spaces = random.sample((*ALIKE, *also), len(ALIKE) + len(also))
     each = max(-(-count // len(spaces)), random.choice((1, 2)))
     return [name for space in spaces for name in equal_bundles(space, each)][:count]

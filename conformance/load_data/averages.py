@@ -64,7 +64,7 @@ def samples(random: Random, count: int) -> list[Json]:
 
 
 def _within(random: Random, windows: tuple[int, int]) -> int:
-    """Return a number up to the longer window, mostly up to the shorter one."""
+    """Return a number of samples that fit into the longer window."""
     longest = max(windows)
     small = [1, 2, 9, 10, 11, *windows, *(window - 1 for window in windows)]
     small = [count for count in small if 1 <= count <= min(longest, 100)]
@@ -72,7 +72,7 @@ def _within(random: Random, windows: tuple[int, int]) -> int:
 
 
 def _beyond(random: Random, windows: tuple[int, int]) -> int:
-    """Return a number above the shorter window, sometimes above the longer one."""
+    """Return a number of samples above the shorter window, sometimes above the longer one."""
     shortest, longest = sorted(windows)
     if longest < 100 and random.random() < 0.5:
         return longest + random.choice((1, 1, 2, longest, 3 * longest))
@@ -110,7 +110,7 @@ def overflowing() -> st.SearchStrategy[Trial]:
 
 
 def any_number() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials with no samples, one, up to a window, or more."""
+    """Return a strategy for trials with any number of samples, from none to more than a window."""
     return bundle_after_samples(_any_number)
 
 
@@ -162,7 +162,7 @@ def _unmeasured(random: Random, kinds: Sequence[str]) -> Json | None:
 
 def broker_case(random: Random, count: int, unmeasured: float) -> Json:
     """Return an `average.broker` case with `count` bundles, some of them without samples."""
-    # Next to a huge bundle, floating point could hide whether the others were counted.
+    # In a sum with a huge bundle, rounding could hide whether the other bundles were counted.
     kinds = random.choice((KINDS, KINDS, KINDS, (*KINDS, "huge")))
     strays = random.choice((0, 0, 1, 5))
     every = names.bundles(random, count + strays)
@@ -248,7 +248,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand equal rates, up to rounding; `among` are the rates from which they were computed."""
+    """Demand equal rates, up to rounding; they were computed from the rates in `among`."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:
@@ -328,7 +328,7 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """The samples are counted, up to the window."""
+    """The answered number of samples is that of all samples, or the window if that is less."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))
@@ -346,7 +346,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
 
 @SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
 def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
-    """In a broker's sums, bundles without samples count with the assumed rates."""
+    """In a broker's sums, a bundle without samples adds the assumed rates."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
         if expect.reached(not measured):

@@ -43,7 +43,7 @@ from pulsar_conformance.reference.reports import MAX_BUNDLES, MAX_MINUTES, MIN_M
 from pulsar_conformance.reference.usage import weights
 
 CLOCK = 1
-"""Seconds that may pass between a measurement and the decision about it."""
+"""Seconds that may pass between measuring a load and deciding whether to write it."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ SETTINGS = (
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 
 UNSCALED = 4
-"""Percentage that stands for a threshold of 0 where loads change by multiples of it."""
+"""Percentage used instead of a threshold of 0 to draw changes as multiples of the threshold."""
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
@@ -239,7 +239,7 @@ def a_change_within_the_threshold_waits(case: LoadChange, due: bool, expect: Exp
 
 @DUE.check("REPORT-15", draws=due_reports(WITHIN, "late"))
 def the_longest_interval_ends_the_wait(case: LoadChange, due: bool, expect: Expect) -> None:
-    """After the maximum interval, a broker writes its load data, whatever changed."""
+    """After the maximum interval, a broker writes its load data even if nothing changed."""
     expect.given(not case.first, "the broker has written its load data")
     if expect.reached(case.seconds > case.longest):
         expect.that(due, f"due: {plain(case.longest)} s have passed", due)
@@ -315,10 +315,10 @@ TOP = Operation(
 
 @st.composite
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
-    """Draw bundles of one or several brokers, with loads far apart or equal, or none.
+    """Draw bundles of one or several brokers, with loads that are far apart, equal or zero.
 
-    In some cases, the traffic has one direction, or no messages are counted, the namespaces have
-    the same ranges, or the maximum is left to its default.
+    In some cases, traffic has one direction, no messages are counted, the namespaces have the same
+    ranges, or the maximum number of reported bundles is the default.
     """
     random, each = draw(randoms), draw(st.sampled_from(most))
     manager = "modular" if each < 0 else draw(st.sampled_from(MANAGERS))
@@ -349,11 +349,11 @@ OF_ALL: Mapping[str, Sequence[str]] = {
     "modular": ("pulsar/system",),
     "extensible": (),
 }
-"""By manager, namespaces whose bundles only that one reports in released Pulsar."""
+"""By load manager, the namespaces whose bundles only this manager reports in released Pulsar."""
 
 
 def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
-    """Return a load in these rates; all others are 0 or left out."""
+    """Return a load of `load` × 100 messages or kB in these rates; other rates are 0 or absent."""
     rest = dict.fromkeys(RATE_FIELDS, 0) if random.random() < 0.5 else {}
     return {
         **rest,
@@ -394,7 +394,7 @@ def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expec
 
 @TOP.check("REPORT-21", draws=measured_bundles((-1,)))
 def every_bundle_is_written(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """With -1, every bundle with traffic is reported."""
+    """If the maximum is -1, every bundle with traffic is reported."""
     if expect.reached(case.most is None and bool(case.busy)):
         missing = [one for one in case.busy if one not in named]
         expect.that(not missing, "every bundle with traffic", f"not {', '.join(missing)}")

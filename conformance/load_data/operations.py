@@ -203,7 +203,7 @@ class Reported:
 
     @property
     def below(self) -> list[str]:
-        """The resources in `systemResourceUsage`."""
+        """The resources that the report has in `systemResourceUsage`."""
         nested = self.report.get(NESTED)
         named = nested if isinstance(nested, Mapping) else {}
         return [name for name in RESOURCES if named.get(name) is not None]
@@ -211,7 +211,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class ReportContent:
-    """The content of a report as answered, or the refusal."""
+    """An answer: the content of a report, or the refusal to read it."""
 
     manager: str | None
     broker: Json
@@ -225,7 +225,7 @@ class ReportContent:
 
 
 def _same_report(allowed: Json, answer: Json) -> bool:
-    """True if reports are equal; fields absent from the allowed one must be empty in the answer."""
+    """True if reports are equal; a field that `allowed` lacks must be empty in `answer`."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
@@ -282,7 +282,7 @@ READ = Operation(
 
 @dataclass(frozen=True)
 class Measured:
-    """A usage as answered."""
+    """An answer: a usage, and the resource that has it."""
 
     percent: Fraction
     resource: str | None

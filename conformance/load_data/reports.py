@@ -34,7 +34,7 @@ COMMON: Json = {
     "brokerVersionString": "3.0.0",
     "protocols": {},
 }
-"""Fields of real reports that have no counterpart in the protocol."""
+"""Fields of real load reports that an answer does not contain."""
 
 MODULAR: Json = {
     **COMMON,
@@ -116,7 +116,7 @@ def modular(random: Random, used: Json) -> Json:
 
 
 def simple(random: Random, used: Json) -> Json:
-    """Return a simple load manager's report; real ones repeat resources at the top level."""
+    """Return a simple load manager's report; real reports repeat resources at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -193,7 +193,7 @@ def _in_one_place(case: Reported, expect: Expect) -> None:
 
 @READ.check("REPORT-01", draws=modular_reports())
 def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A report with resources at the top level is the modular load manager's."""
+    """A report with resources at the top level is recognized as the modular load manager's."""
     _modular(case, expect)
     expect.reached()
     expect.that(answer.manager == "modular", "a report of the modular load manager", answer)
@@ -201,7 +201,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expe
 
 @READ.check("REPORT-02", draws=simple_reports())
 def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """A report with resources in systemResourceUsage is the simple load manager's."""
+    """A report with resources in systemResourceUsage is recognized as the simple load manager's."""
     _simple(case, expect)
     expect.reached()
     expect.that(answer.manager == "simple", "a report of the simple load manager", answer)
@@ -244,7 +244,7 @@ def _demand_kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand the reported values; a field absent from the answer counts as 0 or no bundles."""
+    """Demand the reported values; a field absent from the answer counts as 0 or as no bundles."""
     _answered(answer, expect)
     _modular(case, expect)
     for name in names:
@@ -256,25 +256,25 @@ def _demand_kept(
 
 @READ.check("REPORT-04", draws=modular_reports())
 def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """Total rates are answered as reported."""
+    """An answer has the total rates of the report."""
     _demand_kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=modular_reports())
 def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """Numbers of topics, bundles, producers and consumers are answered as reported."""
+    """An answer has the report's numbers of topics, bundles, producers and consumers."""
     _demand_kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=modular_reports())
 def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """The bundles are answered as reported."""
+    """An answer has the bundles of the report."""
     _demand_kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=modular_reports())
 def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
-    """Gained and lost bundles are answered as reported."""
+    """An answer has the gained and lost bundles of the report."""
     _demand_kept(CHANGES, _same_bundles, case, answer, expect)
 
 

@@ -62,7 +62,7 @@ def any_broker(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """Draw a question about a broker that uses one resource, with five different weights."""
+    """Draw a broker that uses only one of five resources, each of which has another weight."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))
@@ -150,7 +150,7 @@ def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
 OVERRIDES = [{NIC_SPEED: speed} for speed in (1, 2, 10, 40, 100)]
 FRACTIONAL_OVERRIDES = [{NIC_SPEED: speed} for speed in (0.1, 0.5, 0.8, 1.5, 2.5)]
 NO_OVERRIDE: list[Json] = [{}, {NIC_SPEED: ""}, {NIC_SPEED: None}]
-"""Notations of an override that is not set."""
+"""Settings that leave the speed's override unset."""
 
 
 def _expect_speed(expect: Expect, answer: Fraction, speed: Fraction) -> None:
@@ -177,7 +177,7 @@ def the_override_replaces_the_reported_speed(
 def an_empty_override_leaves_the_reported_speed(
     case: FlatCase, answer: Fraction, expect: Expect
 ) -> None:
-    """Without a speed in the settings, the reported speed counts."""
+    """Without a speed in the settings, the reported speed is used."""
     reported = case["nics"][0].get("reportedGbps")
     if _override(case) is None and expect.reached(reported is not None):
         _expect_speed(expect, answer, exact(reported))

@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 class ChannelTurn(NamedTuple):
-    """A change, and the bundle's state before it according to the answers so far."""
+    """A change of a bundle's state, and the state before it according to the answer."""
 
     bundle: str
     before: State | None
@@ -53,22 +53,22 @@ class ChannelTurn(NamedTuple):
 
     @property
     def owner(self) -> str | None:
-        """The broker that owned the bundle before the change, or was to own it."""
+        """The broker that owned the bundle before the change, or to which it was being assigned."""
         return self.before.to if self.before else None
 
     @property
     def continues(self) -> bool:
-        """True if the change involves the same brokers as the state before."""
+        """True if the change has the same two brokers as the state before it."""
         return self.before is not None and self.before[1:] == self.change[1:]
 
     @property
     def is_foreign(self) -> bool:
-        """True if the change comes from a broker that does not have the bundle."""
+        """True if the change's source is a broker that does not have the bundle."""
         has = self.owner if self.finds("owned") else self.before and self.before.source
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
-        """Demand that the change counts or is ignored; record that the rule was reached."""
+        """Demand that the change takes effect or is ignored; record that the rule was reached."""
         expect.reached()
         wanted, found = ("counts" if one else "is ignored" for one in (counts, self.counts))
         allowed = f"{self.bundle} is {self.before or 'without an entry'}: {self.change} {wanted}"
@@ -81,7 +81,7 @@ def _states(units: Json) -> dict[str, State]:
 
 @dataclass(frozen=True)
 class Applied:
-    """An answer: states after all changes, ignored changes, and results of lookups."""
+    """An answer: states after all changes, the ignored changes, and the results of lookups."""
 
     case: Json
     units: Mapping[str, State]
@@ -115,7 +115,7 @@ class Applied:
 
 
 GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""For each state, signs for `to` and `from`: + a broker, - none, ? either; by default `-+`."""
+"""For each state, whether `to` and `from` name a broker: + yes, - no, ? maybe; by default `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
@@ -175,18 +175,18 @@ COURSES: Mapping[str, Sequence[str]] = {
     "unload": ("owned a -", "releasing - a", "free - a"),
     "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
 }
-"""The first state of a bundle, if it has one, and the changes that follow: state, to and from."""
+"""A bundle's first state, if any, and its changes; each has a state, `to` and `from`."""
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
 SPLITS = ("splitting - a", "splitting - b")
 INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
 FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b", "assigning c b")
-"""Changes that a broker sends without owning the bundle, in states that do not allow them."""
+"""Changes sent by a broker that does not own the bundle, which its state does not allow."""
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
-    """Yield changes of a bundle or its parts, with letters replaced by broker names."""
+    """Yield changes of a bundle or its parts; `brokers` gives the broker of each letter."""
     parts = {"lower": LOWER.rpartition("/")[2], "upper": UPPER.rpartition("/")[2]}
     for step in steps:
         state, to, source, *part = step.split()
@@ -195,7 +195,7 @@ def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json
 
 
 def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[str]) -> list[Json]:
-    """Return a bundle's changes from its first state on, mixed with up to three foreign ones."""
+    """Return a bundle's first state and changes, mixed with up to three changes by intruders."""
     owner, *others = random.sample(BROKERS, 3)
     first, *later = steps
     changes = list(_changes(bundle, later, a=owner, b=others[0]))
@@ -222,7 +222,7 @@ def channel_logs(
     intruders: Sequence[str] = INTRUDERS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of bundle changes, mixed with invalid ones; a share `whole` of them is complete."""
+    """Draw logs of changes, mixed with invalid changes; a share `whole` of the logs is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):
@@ -258,7 +258,7 @@ AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
 
 @APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
 def the_first_assignment_counts(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A bundle that is being assigned or has an owner is not assigned by another change."""
+    """While a bundle is being assigned or has an owner, another assignment is ignored."""
     for turn in answer.turns():
         if turn.is_assignment and turn.finds("assigning", "owned"):
             turn.demand(False, expect)
@@ -266,7 +266,7 @@ def the_first_assignment_counts(_case: Json, answer: Applied, expect: Expect) ->
 
 @APPLY.check("CHANNEL-02", draws=channel_logs())
 def conflicting_changes_are_ignored(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A bundle being assigned is not transferred or split, nor one being split assigned."""
+    """A bundle is not transferred or split while being assigned, nor assigned while being split."""
     for turn in answer.turns():
         other = turn.change.name in ("assigning", "releasing", "splitting")
         if other and turn.finds("assigning", "splitting") and not turn.is_assignment:
@@ -306,7 +306,7 @@ def a_transfer_begins_with_releasing(_case: Json, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-05", draws=channel_logs(TRANSFERS))
 def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A transfer starts by assigning an owned bundle to its destination."""
+    """A transfer first assigns the owned bundle to its destination."""
     for turn in answer.turns():
         if turn.change.name == "assigning" and _leaves_its_owner(turn):
             turn.demand(True, expect)
@@ -314,7 +314,7 @@ def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
 def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The owner's split, the new parts, and the end of the bundle count."""
+    """The owner's split, the creation of the parts, and the end of the bundle take effect."""
     splitting: dict[str, str | None] = {}
     for turn in answer.turns():
         change, bundle = turn.change, turn.bundle
@@ -330,7 +330,7 @@ def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> No
 
 
 def _only_the_owner(answer: Applied, expect: Expect, change: str, then: str) -> None:
-    """Demand that a change in a state is ignored if a broker that is not the owner sends it."""
+    """Demand that the change `change` in the state `then` is ignored unless the owner sends it."""
     for turn in answer.turns():
         if turn.change.name == change and turn.finds(then) and turn.is_foreign:
             turn.demand(False, expect)
@@ -344,7 +344,7 @@ def only_the_owner_splits(_case: Json, answer: Applied, expect: Expect) -> None:
 
 @APPLY.check("CHANNEL-13", draws=channel_logs(("transfer", "unload"), FOREIGN_RELEASES))
 def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A release by a broker that does not own the bundle is ignored, and so is its end."""
+    """The start and the end of a release are ignored if the broker does not own the bundle."""
     _only_the_owner(answer, expect, "releasing", "owned")
     for end in ("assigning", "free"):
         _only_the_owner(answer, expect, end, "releasing")
@@ -352,13 +352,13 @@ def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> Non
 
 @APPLY.check("CHANNEL-14", draws=channel_logs(("split",), ("deleted - b",)))
 def only_the_owner_ends_a_split(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The end of a bundle is ignored if a broker sends it that does not split the bundle."""
+    """The end of a split bundle is ignored unless it comes from the broker that splits it."""
     _only_the_owner(answer, expect, "deleted", "splitting")
 
 
 @APPLY.check("CHANNEL-08", draws=channel_logs())
 def the_last_change_that_counts_holds(case: Json, answer: Applied, expect: Expect) -> None:
-    """A bundle ends in the state of the last change that counts, or else in its first state."""
+    """A bundle ends in the state of the last change that takes effect, or in its first state."""
     last = {turn.bundle: turn.change for turn in answer.turns() if turn.counts}
     units = _states(case["units"]) | last
     expect.reached(bool(units))

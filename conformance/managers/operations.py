@@ -33,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class ChosenManager:
-    """The answered load manager, or the refusal."""
+    """An answer: the load manager that runs, or the refusal to start one."""
 
     manager: str | None
     refused: str | None
@@ -101,7 +101,7 @@ mistakes: st.SearchStrategy[str] = st.one_of(
     in_other_packages,
     st.sampled_from(NO_CLASSES),
 ).filter(lambda name: name not in CLASSES)
-"""Names with a typing error, other capitals, another package, or no class at all."""
+"""Names with a typing error, wrong capitals or a wrong package, and texts that name no class."""
 
 unclear: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(BLANKS),
@@ -109,18 +109,18 @@ unclear: st.SearchStrategy[str] = st.one_of(
     classes.map(lambda right: f" {right}"),
     classes.map(lambda right: right.removeprefix(PACKAGE)),
 )
-"""Names on which the documents are unclear: blanks, or a class with a blank or no package."""
+"""Names whose effect is not documented: blanks, a class with a blank, or without its package."""
 
 documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
 any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
-"""Any value of either place."""
+"""Any value that either place can have."""
 
 one_in_ten = st.integers(0, 9)
 
 
 def by_conf(*names: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for cases with one of these names in broker.conf, not set dynamically."""
+    """Return a strategy for cases with one of these names in broker.conf and no dynamic setting."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
@@ -152,7 +152,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 @st.composite
 def there_and_back(draw: st.DrawFn) -> Trial:
-    """Draw a manager, then others set in the same way, then the first one again."""
+    """Draw a manager to set, then others in the same place, then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
@@ -173,8 +173,9 @@ BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 def is_mistake(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    The documents do not mention whitespace, alone or around a class, and also print classes without
-    their package. The released extensible manager is in another package than documented.
+    Not certainly a mistake: blanks, which no document mentions; a class without its package, as
+    some documents print it; and the extensible manager's class in its released package, which
+    differs from the documented one.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
@@ -189,7 +190,7 @@ def in_use(case: Places, expect: Expect) -> str | None:
 
 
 def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
-    """Assume no mistake in the place that does not decide: no document says if it would matter."""
+    """If a dynamic setting decides, assume that broker.conf has no mistake that could matter."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
@@ -208,7 +209,7 @@ def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> 
 
 @CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
 def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """A simple or modular manager set dynamically runs."""
+    """The simple or modular manager runs if the dynamic setting names it."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
         expect.reached()
@@ -237,7 +238,7 @@ def no_dynamic_setting_enables_the_extensible_one(
     expect.given(sure, "it is clear which manager broker.conf selects")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
     if case.conf is None:
-        allowed.add("modular")  # No document says which value broker.conf has at first.
+        allowed.add("modular")  # No document says which value broker.conf has by default.
     if expect.reached("extensible" not in allowed):
         right = answer.refused is not None or answer.manager in allowed
         expect.that(right, f"a refusal, or {' or '.join(sorted(allowed))}", answer)
@@ -245,7 +246,7 @@ def no_dynamic_setting_enables_the_extensible_one(
 
 @CHOOSE.check("MANAGER-05", draws=mistaken())
 def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """If the place that decides names no existing manager, the simple one runs."""
+    """If the place that decides names a class that does not exist, the simple manager runs."""
     name = in_use(case, expect)
     if name is not None and expect.reached(is_mistake(name)):
         _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
@@ -253,7 +254,7 @@ def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect
 
 @CHOOSE.check_together("MANAGER-06", draws=there_and_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
-    """A manager that is set again runs again, even if others ran in between."""
+    """A manager that is set a second time runs again, even if others ran in between."""
     names = [in_use(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
     expect.given(names[0] == names[-1], "the original one is set again")
@@ -276,7 +277,7 @@ def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: 
 def a_mistake_in_broker_conf_is_ignored(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, the simple manager runs if broker.conf names no existing one."""
+    """Without a dynamic setting, the simple manager runs if broker.conf names no known class."""
     if _mistaken(case, expect):
         expect.that(
             answer.manager == DEFAULT, f"{DEFAULT}: '{case.conf}' is not a load manager", answer
@@ -287,7 +288,7 @@ def a_mistake_in_broker_conf_is_ignored(
 def a_mistake_in_broker_conf_is_refused(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, no manager runs if broker.conf names no existing one."""
+    """Without a dynamic setting, no manager runs if broker.conf names no known class."""
     if _mistaken(case, expect):
         refused = answer.refused is not None
         expect.that(refused, f"a refusal: '{case.conf}' is not a load manager", answer)

@@ -1,8 +1,8 @@
 """ANTI: a group's namespaces are spread over domains, then over the brokers of each domain.
 
-A rule about one condition is violated only by a choice that a mistake in that condition, and no
-other mistake, explains. A choice that uneven spreading also explains violates the rules about even
-spreading instead.
+A rule about one condition is violated only by a choice that results from a mistake in that
+condition and from no other mistake. A choice that could also result from uneven spreading violates
+the rules about even spreading instead.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Return how the group is spread, assuming that it is `ordinary` and the answer a candidate."""
+    """Return the result of `ordinary`, assuming also that the answer is a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
     return ordinary(case, expect)
 
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
-    """Assume that all candidates or none are in a domain; no document says what holds otherwise."""
+    """Assume that all candidates or none are in a domain; no document describes a mixture."""
     expect.given(not spread.mixed, "all candidates are in a domain, or none is")
 
 
 def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Return both spreads and the last answer; assume that questions differ only in `changed`."""
+    """Return both spreads and the last answer; assume that only fields in `changed` differ."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -59,11 +59,11 @@ def assume_two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""Iterator of mistakes: the spread that a mistake would see, and the mistake in words."""
+"""Iterator of mistakes: the spread as computed with the mistake, and the mistake in words."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand a choice that no single one of these mistakes explains."""
+    """Demand a choice that does not result from just one of these mistakes."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -72,13 +72,13 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
-    """True if ignoring domains, or the brokers within them, would explain the choice."""
+    """True if the choice could result from ignoring the domains, or the brokers within a domain."""
     among = [one for domain in spread.best_domains for one in spread.within(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
 def of_other_groups(spread: GroupSpread) -> Mistakes:
-    """Yield the distributions that result from wrongly counting namespaces of other groups."""
+    """Yield the spreads that result from wrongly counting namespaces of other groups."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
     every = grouped | dict.fromkeys(served, str(spread.group))
@@ -87,7 +87,7 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
 
 
 def explained_by_spread(spread: GroupSpread, answer: Placed) -> bool:
-    """True if uneven spreading or counting other groups would explain the choice."""
+    """True if the choice could result from uneven spreading or from counting other groups."""
     wrong = (other.best for other, _ in of_other_groups(spread))
     return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
@@ -131,7 +131,7 @@ def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expe
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """The broker, and the domains and candidates if answered, follow the documented steps."""
+    """The answered broker, and any answered domains and candidates, follow the documented steps."""
     spread = ordinary(case, expect)
     assume_unmixed(spread, expect)
     expect.reached(bool(spread.best))
@@ -191,7 +191,7 @@ def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -
 def the_new_group_replaces_the_old(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A namespace moved to another group counts only there."""
+    """A namespace that moved to another group counts only in its new group."""
     before, after, answer = assume_two_spreads(asked, frozenset({"groups"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     expect.given(before.groups.keys() == after.groups.keys(), "every namespace remains in a group")
@@ -211,7 +211,7 @@ def _in_the_old_group(before: GroupSpread, after: GroupSpread) -> Mistakes:
 def a_broker_counts_in_its_one_domain(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """A broker moved to another domain counts there with all its namespaces."""
+    """A broker that moved to another domain counts there with all its namespaces."""
     before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     moved = [one for one in after.home if after.home[one] != before.home.get(one, after.home[one])]
@@ -265,7 +265,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     draws=draws.changing(draws.domains_changed, draws.uneven, draws.one_broker_much_fuller),
 )
 def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
-    """After domains are changed or deleted, the current ones count."""
+    """After domains are changed or deleted, only the current domains count."""
     before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
     former = replace(after, domains=before.domains), "by the domains before"
@@ -286,7 +286,7 @@ DEFAULT_MAX_TOPICS = Fraction(50_000)
     draws=draws.assigning(draws.isolated) | draws.assigning(draws.isolated, draws.join_group),
 )
 def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker is eligible; if none is, none is chosen."""
+    """The chosen broker is eligible; if no broker is eligible, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"
     expect.that(answer.broker in (case.permitted or (None,)), allowed, answer)

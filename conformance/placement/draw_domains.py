@@ -163,7 +163,7 @@ def first_of_its_group(random: Random) -> Json:
 
 
 def without_domains(random: Random) -> Json:
-    """Return a case with brokers without a domain, sometimes mixed with brokers in one."""
+    """Return a case with brokers outside any domain, sometimes mixed with brokers in a domain."""
     case = uneven(random)
     gone = list(case["domains"])
     for name in gone if random.random() < 0.7 else gone[: len(gone) // 2]:
@@ -302,7 +302,7 @@ def versioned(case: Json, random: Random) -> None:
 
 
 def by_load_alone(case: Json, random: Random) -> None:
-    """Set whether a namespace's bundles are spread evenly, a setting of some releases."""
+    """Set whether a namespace's bundles are spread evenly; some releases have this setting."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
 
@@ -313,7 +313,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Give a broker one more bundle without load; with `ahead`, it has not been reported yet."""
+    """Give a broker one more bundle without load, which it has not reported yet if `ahead`."""
     bundle = equal_bundles(namespace, BUNDLES_OF_NAMESPACE)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

@@ -98,7 +98,7 @@ class Outline:
         return report | loads.total_traffic(measured)
 
     def _data(self, bundles: Sequence[str], rate: int) -> Json:
-        """Return bundle data; the long-term rates sum to `rate` if every bundle has samples."""
+        """Return bundle data; the long-term rates add up to `rate` if all bundles have samples."""
         random = self.random
         data: Json = {}
         for bundle, part in zip(bundles, _parts(random, rate, len(bundles)), strict=True):
@@ -142,7 +142,7 @@ WORLDS = 16
 """Number of different clusters for which the question is repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
-"""Function that returns a Hypothesis strategy for clusters of at least so many brokers."""
+"""Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
 
 exact = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
@@ -185,7 +185,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw the same as `balanced`, with resource weights, which placement must ignore."""
+    """Draw clusters from `balanced`, and add resource weights, which placement must ignore."""
     outline = draw(balanced(fewest))
     outline.settings |= draw_weights(outline.random)
     return outline
@@ -195,7 +195,8 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers around the threshold: on both sides, or exactly at it, or one very close to it.
 
-    That last broker has almost no load, so that it is by far the best choice if it is eligible.
+    A broker very close to the threshold has almost no load: if eligible, it is by far the best
+    choice.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -236,7 +237,7 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers with equal usage that rank differently by the other measures of traffic."""
+    """Draw brokers with equal usage that rank differently by other measures of traffic."""
     outline = draw(used_alike(fewest))
     outline.ranks_differ = True
     return outline
@@ -262,7 +263,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw a threshold other than 85 %, and lightly loaded brokers between both or close to it."""
+    """Draw a threshold other than 85 %, and brokers with few messages between both or near it."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -273,7 +274,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw lightly loaded brokers slightly above and below 85 %, with no threshold set."""
+    """Draw brokers with few messages slightly above and below 85 %, with no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
@@ -284,7 +285,7 @@ def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _with_tempting_broker(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Return brokers at usage `at` with little load, at 100 % with none, and loaded ones."""
+    """Return brokers: few messages at the usage `at`, none at 100 %, and many at other usages."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
@@ -296,7 +297,7 @@ def _with_tempting_broker(
 
 @st.composite
 def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers that each use one resource heavily, some of them up to overload."""
+    """Draw brokers that each use one resource heavily; some are overloaded."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((20, 60, 80, 84, 95)) for _ in range(size.brokers)]
@@ -310,7 +311,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw overloaded brokers with few messages at the moment, and other brokers with many."""
+    """Draw overloaded brokers with few messages, and other brokers with many."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((30, 70, 80, 88, 95)) for _ in range(size.brokers)]
@@ -347,7 +348,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
 
 
 def before_and_after() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials before and after the load on some brokers changes."""
+    """Return a strategy for trials that place a bundle before and after a change of load."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _move_load(random, copied(case))),
         cases(balanced, used_alike),

@@ -176,7 +176,7 @@ ADDRESS_GROUPS = (
 
 PARTIAL = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{DOTTED}")
 WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
-"""Regexes that match only part of a broker's host, or a host with a port."""
+"""Regexes of which some match only part of a broker's host, and some a host with its port."""
 
 OWN, OTHER = ("finance/payments", "finance/risk")
 OWN_REGEXES = (
@@ -196,7 +196,7 @@ BY_LOAD = 0.75
 """Share of the cases in which the load decides among the permitted brokers, instead of chance."""
 
 GROUPED = 0.3
-"""Share of the cases whose namespace is in a group, which brokers of either kind serve."""
+"""Share of the cases whose namespace is in an anti-affinity group."""
 
 
 @st.composite
@@ -209,9 +209,9 @@ def isolated_brokers(
     shared: bool = False,
     host: str = HOST,
 ) -> Trial:
-    """Draw a bundle to place under a policy or (without `own`) none, with some brokers up.
+    """Draw a bundle to place; its namespace is under a policy or, without `own`, under none.
 
-    `up` names the groups of the policy of which brokers are up.
+    `up` says which of the policy's brokers are up: "primary", "secondary", "both" or "neither".
     """
     random = draw(randoms)
     primary, secondary = draw(st.sampled_from(GROUPS if host == HOST else ADDRESS_GROUPS))
@@ -272,7 +272,7 @@ def _measured(random: Random) -> Json:
 
 
 def _among(brokers: Sequence[str], answer: Placed, expect: Expect) -> None:
-    """Demand that one of these brokers gets the bundle."""
+    """Demand that the bundle is placed on one of these brokers."""
     expect.that(answer.broker in brokers, either(brokers), answer)
 
 

@@ -1,8 +1,8 @@
 """PLACE: the broker on which a bundle is placed.
 
-A rule about one condition is violated only by a choice that a mistake in that condition, and no
-other mistake, explains. A choice that several mistakes explain violates the rule about the choice
-as a whole.
+A rule about one condition is violated only by a choice that results from a mistake in that
+condition and from no other mistake. A choice that could result from several mistakes violates the
+rule about the choice as a whole.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""Iterator of mistakes: the comparison that a mistake would make, and the mistake in words."""
+"""Iterator of mistakes: the comparison as computed with the mistake, and the mistake in words."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -119,7 +119,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand a choice that no mistake against this rule alone explains."""
+    """Demand a choice that does not result only from a mistake against this rule."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -130,7 +130,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 
 
 def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
-    """True if a mistake against a rule other than `but` explains the choice."""
+    """True if the choice could result from a mistake against a rule other than `but`."""
     return any(
         answer.broker in allowed(other)
         for rule, mistakes in MISTAKES.items()
@@ -156,7 +156,7 @@ def _without_samples(bundle: Json | None) -> Rate:
 
 
 def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
-    """Return the comparison with bundles' rates computed by `rate`."""
+    """Return a comparison of the candidates in which `rate` computes the bundles' rates."""
     return with_rates(case.comparison, case.rates(rate))
 
 
@@ -294,20 +294,20 @@ def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expe
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % determines excluded brokers and the weight of usage."""
+    """A threshold other than 85 % decides which brokers are excluded, and the weight of usage."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """If no threshold is set, 85 % determines excluded brokers and the weight of usage."""
+    """If no threshold is set, 85 % decides which brokers are excluded, and the weight of usage."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
 
 @PLACE.check("PLACE-11", draws=draws.placing(draws.one_resource_each))
 def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
-    """All five resources count."""
+    """All five resources count in a broker's usage."""
     not_as_if(case, answer, "PLACE-11", expect)
 
 
@@ -330,7 +330,7 @@ def the_assignment_follows_the_load(
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
-    """The bundle goes to a broker that is less used than an overloaded one."""
+    """The bundle goes to a broker with lower usage than any overloaded broker."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     out = certain_candidates(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]

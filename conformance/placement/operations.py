@@ -131,9 +131,7 @@ def _legal_groups(case: Json, _settings: Settings) -> Problems:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if two answers have the same broker, and the same domains and candidates if both name
-    any.
-    """
+    """True if answers have equal brokers, and equal domains and candidates if both have them."""
     named = [name for name in ("domains", "candidates") if name in allowed and name in answer]
     same = all(set(allowed[name]) == set(answer[name]) for name in named)
     return same and bool(allowed["broker"] == answer["broker"])
@@ -280,12 +278,12 @@ class ChangedPolicy:
         return None if Counter(old) == Counter(new) else True
 
     def matching_wholly(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces that a regex matches completely."""
+        """Return the namespaces that one of these regexes matches completely."""
         each = self.case["namespaces"]
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
     def perhaps(self, regexes: Collection[str]) -> list[str]:
-        """Return the namespaces of which a regex matches at least a part."""
+        """Return the namespaces that one of these regexes matches at least in part."""
         return [one for one in self.case["namespaces"] if _any_matches_part([*regexes], one)]
 
 

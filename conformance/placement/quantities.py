@@ -30,7 +30,7 @@ Names = frozenset[str]
 
 
 def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool | None:
-    """True if a candidate is excluded as overloaded; None if it is too close to the threshold."""
+    """True if a candidate is excluded as overloaded; None if its usage is near the threshold."""
     usage, threshold = candidate.usage, comparison.threshold
     if near(usage, threshold) and not EXACT.issuperset({usage, threshold}):
         return None
@@ -81,7 +81,7 @@ def with_rates(comparison: ComparedBrokers, rates: Mapping[str, Rate]) -> Compar
 
 
 def with_usages(comparison: ComparedBrokers, usages: Mapping[str, Percent]) -> ComparedBrokers:
-    """Return a copy of the comparison with other usage of candidates."""
+    """Return a copy of the comparison with other usages of candidates."""
     changed = (replace(one, usage=usages[one.name]) for one in comparison.candidates)
     return replace(comparison, candidates=tuple(changed))
 
@@ -113,7 +113,7 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
 def certain_brokers(case: Placing, out: bool) -> Names:
     """Return the candidates that are certainly overloaded or, without `out`, certainly not.
 
-    This must hold both with and without resource weights.
+    The returned candidates are so both with and without resource weights.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
@@ -150,8 +150,8 @@ def either(names: Iterable[str | None]) -> str:
 def placing_is_determined(case: Placing, _readings: Readings) -> bool:
     """True if exactly one candidate is allowed, and no broker owns the bundle yet.
 
-    It must be the same one with and without resource weights, because no document says whether they
-    count.
+    The same candidate must be allowed with and without resource weights, because no document says
+    whether weights count.
     """
     named = str(case.settings.given.get(PLACEMENT_STRATEGY, LEAST_RATE))
     if named.rpartition(".")[2] != LEAST_RATE or placing_strategy(case) != LEAST_RATE:

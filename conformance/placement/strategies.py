@@ -72,7 +72,7 @@ def _names(random: Random, *counts: int) -> list[str]:
 
 
 def _below_the_mean(random: Random) -> Trial:
-    """Return a trial with candidates some of which are far enough below the mean usage."""
+    """Return a trial in which the usage of some candidates is far enough below the mean."""
     names = _names(random, 2, 3, 4, 5, 6, 8, 12)
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))
@@ -94,7 +94,7 @@ def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None
 
 
 def _used_less(case: Placing, margin: Fraction) -> Names:
-    """Return the candidates far enough below the mean, with a margin for rounding."""
+    """Return the candidates whose usage is below the mean by enough and by `margin`."""
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
     return frozenset(name for name, usage in weighted.items() if usage <= bound + margin)
@@ -137,7 +137,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The choice cannot be explained by the other documented strategy alone."""
+    """The bundle does not go where only the other documented strategy would place it."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)
@@ -174,7 +174,7 @@ def _planned(random: Random, attempt: str = RUNNING) -> Json:
 
 
 def _both(random: Random) -> Json:
-    """Return settings under which AvgShedder sheds and places; none if it does so by default."""
+    """Return settings under which AvgShedder sheds and places, or no settings: the defaults."""
     named = dict.fromkeys((STRATEGY, PLACEMENT_STRATEGY), PACKAGE + AVERAGE_SHEDDER)
     return random.choice((named, named, {}))
 
@@ -252,7 +252,7 @@ def only_a_healthy_broker_replaces_an_overloaded_one(asked: AllAsked, expect: Ex
 
 
 def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
-    """Demand that each candidate gets the bundle at least once in many repetitions."""
+    """Demand that each candidate gets the bundle in at least one of many repetitions."""
     case = asked[0].case
     same = all(one.case.case == case.case for one in asked)
     expect.given(same and not case.owned, "one question about a bundle without owner, repeated")
@@ -294,7 +294,7 @@ def _beside_another_shedder() -> st.SearchStrategy[Trial]:
 
 @PLACE.check_together("PLANNED-07", draws=_beside_another_shedder())
 def rates_decide_beside_another_shedder(asked: AllAsked, expect: Expect) -> None:
-    """Where only another shedding strategy is set, a candidate with the lowest score is chosen."""
+    """If only a shedding strategy is set, a candidate with the lowest score is chosen."""
     for case, answer in asked:
         expect.given(STRATEGY in case.settings.given, "a shedding strategy is set")
         expect.given(PLACEMENT_STRATEGY not in case.settings.given, "no placement strategy is set")

@@ -1,7 +1,7 @@
 """Types in which checks see cases and answers about placement, with quantities computed from them.
 
-The model computes the same quantities in `reference`. Checks do not use those, so that an error in
-the model is not also an error in a check.
+The model computes the same quantities in `reference`. Checks do not use the model's functions, so
+that an error in the model is not also an error in a check.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.ranges import namespace_of
 
 UNMEASURED = Rates(Fraction(50), Fraction(50), Fraction(50_000), Fraction(50_000))
-"""The traffic that is assumed of a bundle without samples. [PLACE-08]"""
+"""The traffic that is assumed for a bundle without samples. [PLACE-08]"""
 
 
 @dataclass(frozen=True)
 class ComparedBroker:
-    """A candidate with the values that are compared: highest usage and long-term message rate."""
+    """A candidate's compared values: usage of its busiest resource, long-term message rate."""
 
     name: str
     usage: Percent
@@ -35,7 +35,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """The candidates with the compared values; replacing a value models a mistake."""
+    """The candidates with the compared values; checks replace values to model a mistake."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
@@ -87,7 +87,7 @@ class Placing:
         return {name: Broker.read(name, reports[name]) for name in self.case["candidates"]}
 
     def bundles(self, broker: str) -> list[str]:
-        """Return the bundles that a broker reports, and those assigned to it since."""
+        """Return the bundles that a broker reports, and bundles assigned to it since the report."""
         return [*self.brokers[broker].bundles, *self.case["preallocated"].get(broker, ())]
 
     def rates(self, rate: Callable[[Json | None], Rate]) -> dict[str, Rate]:
@@ -133,7 +133,7 @@ class GroupSpread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """The brokers of a domain that count, as an alternative of the reading `domain-counts`."""
+    """Which brokers of a domain count: an alternative of the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
@@ -220,13 +220,13 @@ class Assigning:
 
     @property
     def owned(self) -> bool:
-        """True if a broker reports the bundle, as the owner does until after its unload."""
+        """True if a broker reports the bundle; its owner reports it until after the unload."""
         reports = self.case["brokers"].values()
         return any(self.case["bundle"] in report.get("bundles", ()) for report in reports)
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles on each broker: those reported, and those assigned since."""
+        """The bundles on each broker: reported bundles, and bundles assigned since the report."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]
@@ -257,7 +257,7 @@ class Assigning:
         return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
 
     def under(self, group: str, policy: Json) -> tuple[str, ...]:
-        """Return the brokers whose full host, without the port, matches a group of a policy."""
+        """Return the brokers whose whole host matches a regex in this group of a policy."""
         hosts = {name: name[: name.rindex(":")] for name in self.case["brokers"]}
         patterns = [re.compile(f"(?:{one})\\Z") for one in policy[group]]
         return tuple(name for name, host in hosts.items() if any(p.match(host) for p in patterns))
@@ -266,7 +266,8 @@ class Assigning:
     def groups(self) -> tuple[Json | None, tuple[str, ...], tuple[str, ...]]:
         """The namespace's policy, or None, with its primary and its secondary brokers.
 
-        For a namespace without a policy, they are the brokers of all policies.
+        For a namespace without a policy, these are the primary and secondary brokers of all
+        policies.
         """
         policies = self.case["policies"]
         own = [

@@ -22,12 +22,12 @@ def show_progress(text: str) -> None:
 
 
 class Progress:
-    """Shows the latest event on one line, if standard error is a terminal."""
+    """Shows a run's latest event on one line, if standard error is a terminal."""
 
     def __init__(self, show: bool) -> None:
         self._show = show
 
     def notify(self, event: Event) -> None:
-        """Show the event; verdicts are shown by pytest."""
+        """Show an event, except a verdict, which pytest shows."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))

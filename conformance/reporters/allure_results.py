@@ -85,7 +85,7 @@ class _UnquotedValue:
 
 
 def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
-    """Set epic and feature by area, severity by level, and links to document sections."""
+    """Label an Allure result: epic and feature by area, severity by level, links to documents."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
@@ -112,8 +112,8 @@ def attach(
 ) -> None:
     """Attach title, suite, parameters, the rule, and the failure with the model's derivation.
 
-    `text` describes the failure; None if there is none. Parameters marked as excluded do not make
-    the rule a different test in Allure's history.
+    `text` describes the failure, if there is one. Allure's history recognizes a test by its
+    parameters, except those marked as excluded.
     """
     allure.dynamic.title(f"{rule.id} {rule.title} ({name}, {verdict.profile})")
     item.add_marker(pytest.mark.allure_label(name, label_type="parentSuite"))
@@ -161,7 +161,7 @@ def message_of(verdict: Verdict, name: str) -> str:
 
 
 def entry_of(rule: Rule) -> str:
-    """Return the text of the rule's entry in its YAML file."""
+    """Return the text of a rule's entry in its YAML file."""
     file = files("pulsar_conformance.specs").joinpath(rule.file)
     lines = file.read_text("utf-8").splitlines()[rule.line - 1 :]
     deeper = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)
@@ -170,7 +170,7 @@ def entry_of(rule: Rule) -> str:
 
 
 def saved_case(plan: Plan, failure: Failure) -> Any:
-    """Return the saved case, or the worked example's questions."""
+    """Return the content of the failure's case file, or the worked example's questions."""
     file = plan.root / failure.case_file
     if file.is_file():
         return json.loads(file.read_text("utf-8"))

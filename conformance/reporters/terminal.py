@@ -76,18 +76,18 @@ COMPLETED = (
     pytest.ExitCode.TESTS_FAILED,
     pytest.ExitCode.NO_TESTS_COLLECTED,
 )
-"""Exit statuses of a session that was completed."""
+"""pytest's exit statuses after which a session counts as completed."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 PRINTED = ("found", "mixed", "pinned")
-"""Ways of knowing a reading, of those that are printed below the tables of verdicts."""
+"""Ways in which a reading became known; readings known in one of these ways are always printed."""
 
 MAX_DECLARED = 3
-"""Maximum number of declared readings that are printed there; a longer list is left out."""
+"""Maximum number of declared readings that are printed; a longer list is left out."""
 
 
 def implementation(run: Run) -> dict[str, Any]:
-    """Return the entry for an implementation and profile in the stream's first line."""
+    """Return the entry for an implementation and profile in the verdict stream's first line."""
     about: dict[str, Any] = {
         "adapter": run.adapter,
         "profile": run.profile,
@@ -118,7 +118,7 @@ class Reporter:
         self.plan = session.plan
         self.found: dict[tuple[str, str, str], Verdict] = {}
         self.crashes: list[str] = []
-        """Tracebacks of errors in the suite itself; these rules have no verdict."""
+        """Tracebacks of errors in the suite itself; a rule with such an error has no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
         """The latest remarks by adapter, profile and worker about how the implementation was asked.
@@ -129,7 +129,7 @@ class Reporter:
         """
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the verdict from a report, or the error that prevented it."""
+        """Keep the verdict in a test report, or the error that prevented one."""
         properties = dict(report.user_properties)
         if VERDICT not in properties:
             if report.failed:
@@ -192,7 +192,7 @@ class Reporter:
 
     @property
     def _judged_nothing(self) -> bool:
-        """True if chosen rules apply to no implementation, so that a gate would hold for ever."""
+        """True if the chosen rules apply to no implementation, so that every run would pass."""
         words = {verdict.verdict for verdict in self.verdicts}
         return bool(self.plan.rules) and self.plan.replay is None and words == {"not_applicable"}
 
@@ -243,7 +243,7 @@ class Reporter:
         return shlex.join([*command_of_this_process(), "report", "allure", *words])
 
     def _print_interrupted(self) -> None:
-        """Print to standard error how many verdicts an interrupted run reached, and their file."""
+        """Print to standard error how many verdicts an interrupted run has, and where they are."""
         file = self._directory / FILE
         saved = f"saved in {file}" if self.found else "nothing was saved"
         done = counted(len(self.found), "verdict")
@@ -256,9 +256,7 @@ class Reporter:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield, for each implementation, the readings that were found or pinned, and a few that it
-        declares.
-        """
+        """Yield each implementation's found or pinned readings, and declared ones if few."""
         for one in self._known():
             known = one["known"]
             few = [*known.values()].count("declared") <= MAX_DECLARED
@@ -373,7 +371,7 @@ def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    """Return a derivation, with its middle omitted if it is too long."""
+    """Return a derivation's lines; a long derivation lacks its middle."""
     if len(lines) <= MAX_LINES:
         return list(lines)
     half = MAX_LINES // 2
@@ -382,7 +380,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return a line of a derivation, continued below its text if it is too long."""
+    """Return a line of a derivation; a long one as several lines, continued below its text."""
     if len(line) <= WIDTH:
         return [line]
     found = LABELLED.match(line)

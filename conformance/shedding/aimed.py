@@ -45,7 +45,7 @@ def _averages(load: Mapping[str, float]) -> Json:
 
 
 def _on_cpu(levels: Sequence[float], case: Json) -> Json:
-    """Set each broker's CPU usage to its level, because memory does not count in some readings."""
+    """Set each broker's CPU usage to its level; under some readings, memory does not count."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
     return case
@@ -80,10 +80,10 @@ def at_the_threshold(random: Random) -> Json:
 
 
 def well_above_the_average(random: Random) -> Json:
-    """Return a case with usage of 40, 10 and 10 %; the busy broker has 40 almost equal bundles.
+    """Return a case of brokers at 40, 10 and 10 %; the busiest has 40 almost equal bundles.
 
-    Depending on the alternative, it must shed 25, 21, 62.5 or 52.5 percent of its traffic to reach
-    the target: 10, 9, 25 or 21 bundles.
+    Depending on the alternative, the busiest broker must shed 25, 21, 62.5 or 52.5 percent of its
+    traffic, which are 10, 9, 25 or 21 bundles.
     """
     case = _sketch(random, "ThresholdShedder", [40, 10, 10], {SHEDDER_THRESHOLD: 10}, each=40)
     [busy, *_] = case["brokers"].values()
@@ -99,7 +99,7 @@ def well_above_the_average(random: Random) -> Json:
 
 
 def _busy_but_one(random: Random, below: float, settings: Mapping[str, Any]) -> Json:
-    """Return a case of eleven brokers; one is `below` points below the average of all."""
+    """Return a case of eleven brokers, one of them `below` points below the average of all."""
     levels = [60.0] * 10 + [60 - below * 1.1]
     settings = {LOWER_BOUNDARY: True, **settings}
     return _sketch(random, "ThresholdShedder", levels, settings, each=2)
@@ -129,7 +129,7 @@ def _two_brokers(random: Random, factor: float, messages: float, settings: Json)
 
 
 def messages_differ_alone(random: Random) -> Json:
-    """Return a case of brokers with very different message rates but similar throughput."""
+    """Return a case of two brokers with very different message rates but similar throughput."""
     return _two_brokers(random, 1.5, 4000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
@@ -140,7 +140,7 @@ def differ_in_number_not_in_percent(random: Random) -> Json:
 
 
 def _one_busy(random: Random, each: int, ranks_differ: bool = False) -> Json:
-    """Return a case of an idle broker and a broker that must shed under a random strategy."""
+    """Return a case of an idle broker and a broker that must shed, under one of two strategies."""
     strategy, settings = random.choice(
         (
             ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
@@ -156,7 +156,7 @@ def bytes_against_messages(random: Random) -> Json:
 
 
 def unloaded_before_the_split(random: Random) -> Json:
-    """Return a case of a broker that should shed bundles unloaded ten minutes ago, then split."""
+    """Return a case of a broker that should shed bundles unloaded recently, and split since."""
     case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:
@@ -167,7 +167,7 @@ def unloaded_before_the_split(random: Random) -> Json:
 
 
 def unloaded_one_grace_period_ago(random: Random) -> Json:
-    """Return a case of a broker that should shed bundles unloaded exactly one grace period ago."""
+    """Return a case of a broker that should shed bundles unloaded exactly a grace period ago."""
     case = _one_busy(random, each=4)
     owned = [bundle for report in case["brokers"].values() for bundle in report["bundles"]]
     case["recentlyUnloaded"] = dict.fromkeys(owned, 30)
@@ -177,7 +177,7 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 def never_measured_beside_measured(random: Random) -> Json:
     """Return a case of bundles without data, and bundles that carry 101,000 bytes per second.
 
-    Bundles without data count as 100 kB/s, of 1000 or 1024 bytes.
+    A bundle without data counts as 100 kB/s; a kB has 1000 or 1024 bytes, by the alternative.
     """
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()

@@ -34,7 +34,7 @@ from pulsar_conformance.reference.uniform import (
 )
 
 LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
-"""A low threshold, a high threshold, and the usage of the least used broker."""
+"""Triples of low threshold, high threshold, and usage of the least used broker, in percent."""
 
 
 @st.composite
@@ -109,7 +109,7 @@ BYTES_OF_A_MESSAGE = 1000
 
 
 class Hit(NamedTuple):
-    """A cycle's unloads, with the least and the most used broker and their difference in points."""
+    """A cycle's unloads, the least and the most used broker, and their distance in points."""
 
     unloading: Unloading
     idle: Broker
@@ -118,7 +118,7 @@ class Hit(NamedTuple):
 
 
 def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
-    """Return the cycles up to the first one that unloads anything."""
+    """Return the cycles up to the first one in which anything is unloaded."""
     expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
     expect.given(AVERAGE_LOW in row.settings.defaults, "the documents describe AvgShedder")
     found = []
@@ -169,7 +169,7 @@ def _amount_to_move(hit: Hit) -> Rate:
 
 
 def _can_move_enough(hit: Hit) -> bool:
-    """True if the amount to move is above the minimum, and some bundle fits into it."""
+    """True if the amount to move is above the minimum, and some bundle carries no more than it."""
     cycle = hit.unloading.cycle
     need, least = _amount_to_move(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -191,7 +191,7 @@ def _often_enough(hits: list[Hit]) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If enough cycles did so before and nothing could be moved, counting may have started again.
+    If enough earlier cycles exceeded it but nothing could be moved, counting may have restarted.
     """
     begun = 0
     for index in range(1, len(hits) + 1):
@@ -225,7 +225,7 @@ def enough_hits_over_the_high_threshold_unload(
 
 @CYCLES.check("AVERAGE-03", draws=evened_out())
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded until a threshold was exceeded in enough consecutive cycles."""
+    """Nothing is unloaded before a threshold has been exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
     for index in range(1, len(hits) + 1):
         few = all(
@@ -261,7 +261,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=evened_out())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded if the configured share of the difference is below both minimums."""
+    """Nothing is unloaded if the configured share of the difference is below both minima."""
     share = row.settings.number(MAX_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)

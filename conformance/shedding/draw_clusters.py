@@ -31,7 +31,7 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 OFFSET = 0.4
-"""Minutes by which some times differ from the grace period; rounding to minutes loses them."""
+"""Minutes by which some times differ from the grace period; rounding to minutes drops them."""
 
 MAX_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
@@ -49,7 +49,7 @@ class Need:
 
     @property
     def possible(self) -> bool:
-        """True if bundles can be built of which right and wrong amounts shed different bundles."""
+        """True if bundles can be built so that a wrong amount would shed other bundles."""
         return 4 * self.step <= self.percent <= MAX_TO_SHED
 
 
@@ -64,10 +64,10 @@ class Traffic:
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic for which the needed amount and `need.step` percent more or less differ.
+    """Return traffic such that `need.step` percent too much or too little sheds other bundles.
 
     The bundles that are shed first add up to less than a step below the need. The next bundle
-    brings the sum to less than a step above it, and so would the bundle after that. Messages and
+    brings the sum to less than a step above it; the bundle after that would, too. Messages and
     bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _stuck(random: Random, rest: float) -> list[float]:
-    """Return the percentages of traffic of bundles that must stay; sometimes there are none."""
+    """Return the percentages of traffic of bundles that must stay; sometimes empty."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -113,14 +113,14 @@ DEFAULT_GRACE = 30
 WEIGHTS = tuple(WEIGHT_SETTINGS.values())
 
 ASSUMED = (49, 50, 51, 49.5, 50.5, 51.15, 51.25)
-"""Messages, and kilobytes, per second each way, near those assumed for bundles without data."""
+"""Messages and kilobytes per second each way, near the rates assumed for bundles without data."""
 
 Load = Mapping[str, float]
 
 
 @dataclass
 class Sketch:
-    """An outline of a cluster, from which a case is built: usage, numbers of bundles, settings."""
+    """An outline from which a cluster's case is built: usages, numbers of bundles, settings."""
 
     random: Random
     strategy: str | None
@@ -129,7 +129,7 @@ class Sketch:
     owned: Sequence[int]
     """Number of bundles of each broker."""
     exact: bool = False
-    """True if usages are exact in floating point of any size; see `loads.draw_usages`."""
+    """True if usages are exact in floating point of any precision; see `loads.draw_usages`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """Earlier usages of brokers, by index, in percent."""
@@ -228,7 +228,7 @@ class Sketch:
     def _recent(
         self, bundles: Sequence[str], stuck: Sequence[str], given_bundles: set[str]
     ) -> dict[str, float]:
-        """Return minutes since bundles were unloaded: none, about the grace period, or a day."""
+        """Return minutes since some bundles were unloaded: 0, about the grace period, or a day."""
         random, grace = self.random, self.settings.get(GRACE, DEFAULT_GRACE)
         within = (0, grace / 4, grace / 2, max(grace - OFFSET, 0))
         around = (*within, max(grace - 1, 0), grace, grace + OFFSET, grace + 1, grace * 3, 1440)
@@ -245,7 +245,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Build the case; in one of ten, a thousand absent bundles were recently unloaded."""
+    """Build the case; one in ten has recent unloads of a thousand bundles that nobody owns."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.equal_bundles("gone/far", MANY_UNLOADS)
@@ -255,7 +255,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
 
 
 def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Return earlier usages, in percent, of most brokers by index: steady, rising or falling."""
+    """Return earlier usages of most brokers, by index, in percent: steady, rising or falling."""
     return {
         index: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""Minimum traffic of all other brokers if one has no bundles, as a share of the highest."""
+"""Minimum traffic of the other brokers if one has no bundles, as a share of the highest."""
 
 
 class Carried(NamedTuple):
@@ -310,7 +310,7 @@ off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 
 @st.composite
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers whose rates differ by slightly more or less than the thresholds, or at random.
+    """Draw brokers whose rates differ by about the thresholds, or at random.
 
     Sometimes the broker with the lowest rate is idle, or the only one without bundles, or messages
     and bytes disagree on which broker carries the most.
@@ -355,7 +355,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
-    """Return brokers' usage in percent, which mostly ranks them as their traffic does."""
+    """Return brokers' usage in percent; mostly, usage and traffic rank the brokers in one order."""
     count = len(carried)
     steps = max(100, count)
     levels = [100 * step / steps for step in random.sample(range(steps), count)]

@@ -48,10 +48,9 @@ defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
 
 @st.composite
 def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers above, below and exactly at the threshold, or one with a decisive amount to
-    shed.
+    """Draw brokers above, below and at the threshold, or one with a decisive amount to shed.
 
-    The last broker sheds different bundles if the amount is wrong by half a point.
+    The broker with the decisive amount sheds other bundles if the amount is wrong by half a point.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -114,7 +113,7 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw overloaded brokers, with a strategy other than OverloadShedder."""
+    """Draw overloaded brokers under a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
     sketch.strategy = draw(OTHER_STRATEGIES)
     sketch.settings = {**NO_DEFAULT, **sketch.settings}
@@ -122,7 +121,7 @@ def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 Clusters = Callable[[int], st.SearchStrategy[Sketch]]
-"""Function that returns a Hypothesis strategy for clusters of at least so many brokers."""
+"""Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
 
 Change = Callable[[Random, Json], Json]
 
@@ -162,7 +161,7 @@ def any_strategy(fewest: int = 2) -> st.SearchStrategy[Sketch]:
 
 
 def switched_off(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters that would shed if shedding were not disabled."""
+    """Return a strategy for clusters with shedding disabled that would otherwise shed."""
     return any_strategy(fewest).map(_without_shedding)
 
 
@@ -182,7 +181,7 @@ def _recently_unloaded(sketch: Sketch) -> Sketch:
 
 
 def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters without equal bundles, with every strategy's settings."""
+    """Return a strategy for clusters without equal bundles, with the settings of all strategies."""
     return any_strategy(fewest).map(_without_ties)
 
 
@@ -203,7 +202,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Rename some recently unloaded bundles to their parents, as if they were split since then."""
+    """Replace some recently unloaded bundles by their parents, as if split after the unload."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
@@ -230,7 +229,7 @@ def unnamed(_random: Random, case: Json) -> Json:
 
 
 def with_other_brokers_changed(random: Random, case: Json) -> Json:
-    """Return the case with other usage of all brokers but one."""
+    """Return the case with the usage of all brokers but one changed."""
     brokers = list(case["brokers"])
     kept = random.choice(brokers)
     for name in brokers:
@@ -248,7 +247,7 @@ def with_another_overload_threshold(random: Random, case: Json) -> Json:
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """Return the case; a third of the time, bundles exchange their long-term averages."""
+    """Return the case; in one of three, bundles swap their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -315,7 +314,7 @@ def _remove_busiest(cycle: Json, random: Random) -> None:
 
 
 def _exchange_usages(cycle: Json, random: Random) -> None:
-    """Exchange usage between brokers."""
+    """Let brokers swap their usage."""
     brokers = cycle["brokers"]
     used = [{name: report.get(name) for name in RESOURCES} for report in brokers.values()]
     for report, other in zip(brokers.values(), random.sample(used, len(used)), strict=True):
@@ -356,7 +355,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
     (_exchange_usages,),
     (_remove_busiest,),
 )
-"""Possible changes between two cycles; all in one entry are made together."""
+"""Possible changes between two cycles; the changes of one entry are made together."""
 
 
 @st.composite

@@ -31,7 +31,7 @@ from pulsar_conformance.reference.threshold import (
 
 
 def _averaging_to_the_edge() -> list[tuple[int, ...]]:
-    """Return exact usages of two or four brokers, one of them 25 points above the average."""
+    """Return exact usages of two or four brokers; the highest is 25 points above the average."""
     return [
         levels
         for count in (2, 4)
@@ -41,13 +41,13 @@ def _averaging_to_the_edge() -> list[tuple[int, ...]]:
 
 
 MAX_EXACT = 16
-"""Maximum number of brokers whose average is exact in floating point of any size."""
+"""Maximum number of brokers whose average is exact in floating point of any precision."""
 
 HALF_A_POINT = 0.5
 """Smallest error of a target that cases detect, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Returns the percentage of traffic to shed, given usage, average and distance below it."""
+"""Function of usage, average and points or percent below it; returns the percent to shed."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -76,7 +76,7 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    In the last case, a target wrong by half a point or percent changes the unloads in some reading.
+    A target that is wrong by half a point or percent changes a decisive amount in some reading.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -149,7 +149,7 @@ least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
 
 @st.composite
 def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw one broker far above the others, whose bundles carry about the minimum throughput."""
+    """Draw one broker far above the others; its bundles carry about the minimum throughput."""
     sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
     busiest = sketch.levels.index(max(sketch.levels))
     sketch.levels = [
@@ -204,7 +204,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""Distance of the lower boundary below the average, by alternatives of `lower-boundary`."""
+"""Points of the lower boundary below the average, for each alternative of `lower-boundary`."""
 
 bounds = st.sampled_from(BELOW)
 beside = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
@@ -242,7 +242,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""Share of clusters whose resources all have a weight below 1, and that weight."""
+"""Share of clusters in which all resources have the same weight below 1, and that weight."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -278,7 +278,7 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for `lower_boundary_on`; brokers report more traffic than bundles carry."""
+    """Return a strategy for `lower_boundary_on`; brokers report more than their bundles carry."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -332,7 +332,7 @@ def with_lower_boundary(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 class DecisiveHistory(NamedTuple):
-    """Usages, in percent, for which the weight of history decides whether a broker sheds."""
+    """Usages, in percent, with which the weight of history decides whether a broker sheds."""
 
     share: float
     """The weight of history in the compared usage, from 0 to 1."""
@@ -343,10 +343,10 @@ class DecisiveHistory(NamedTuple):
 
 
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
-    """Return usages for which the weight of history alone decides whether a broker sheds.
+    """Return usages with which the weight of history alone decides whether a broker sheds.
 
-    Usage is high in the past if `past`, else now. If the high usage has a weight of one half or
-    more, the smoothed usage is 1.5 thresholds or more above the average; otherwise, at most 0.75.
+    Usage is high in the past if `past`, else now. If the high usage weighs one half or more, the
+    smoothed usage is 1.5 thresholds or more above the average; otherwise, 0.75 thresholds or less.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share
@@ -359,7 +359,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw a broker with other usage in the past, which counts with the weight of history."""
+    """Draw a broker whose past usage differs, and counts with the weight of history."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)
@@ -376,7 +376,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Draw brokers with other usage in the past, which has a weight of 0."""
+    """Draw brokers whose past usage differs, but has a weight of 0."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         index: [max(0, 100 - level), max(0, level - 50)]

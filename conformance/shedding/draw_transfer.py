@@ -43,7 +43,7 @@ def _names(random: Random, count: int) -> list[str]:
 
 
 def _deviation(loads: Sequence[float], sample: int = 0) -> float:
-    """Return the standard deviation of the population; with `sample` = 1, that of a sample."""
+    """Return the standard deviation of a population or, if `sample` is 1, of a sample."""
     mean = sum(loads) / len(loads)
     return float((sum((one - mean) ** 2 for one in loads) / (len(loads) - sample)) ** 0.5)
 
@@ -77,7 +77,7 @@ def _balanced_loads(random: Random) -> tuple[Loads, Json]:
 
 
 def _idle(random: Random) -> tuple[Loads, Json]:
-    """Return loads that deviate little, the least loaded broker first, and settings."""
+    """Return loads that deviate little, and settings; the least loaded broker is the first."""
     count, high = random.randint(2, 6), random.randint(40, 80)
     low = high * random.choice((0.5, 0.6, 0.7))
     loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
@@ -167,7 +167,7 @@ Making = Callable[[Random], Json]
 
 
 def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
-    """Return a strategy for single cycles in which a condition has to hold only once."""
+    """Return a strategy for trials of one cycle, in which one cycle is enough to unload."""
 
     def made(random: Random) -> Trial:
         found = make(random)
@@ -216,13 +216,13 @@ def one_condition(random: Random) -> Json:
 
 
 def untransferred(random: Random) -> Json:
-    """Return a cycle with transfers disabled."""
+    """Return an unbalanced cycle with transfers disabled."""
     found = one_condition(random)
     return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
 
 
 def few_brokers(random: Random) -> Json:
-    """Return a cycle in which more brokers could unload than the limit allows."""
+    """Return a cycle in which more brokers could unload than the configured limit allows."""
     loads, settings = _uneven_after_moves(random)
     most = random.choice((1, 2, 2, 3, None))
     limit = {} if most is None else {MAX_BROKERS: most}
@@ -325,7 +325,7 @@ def _used(report: Json, percent: float) -> Json:
 
 
 WITHOUT_HISTORY = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
-"""Settings under which the load is the current usage, and loads 90 points apart are uneven."""
+"""Settings under which the load is the current usage, and a gap of 90 points is unbalanced."""
 
 
 def hits_in_a_row(random: Random) -> Trial:
@@ -372,7 +372,7 @@ def after_an_unload(random: Random) -> Trial:
 
 
 def by_the_manager(random: Random) -> Trial:
-    """Return a trial of a cycle by TransferShedder, and the same cycle without a strategy."""
+    """Return a trial of a cycle under TransferShedder, and the same cycle without a strategy."""
     found = one_condition(random)
     settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}
     named = {"strategy": TRANSFER_SHEDDER, "settings": settings, **found}

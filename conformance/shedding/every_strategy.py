@@ -61,7 +61,7 @@ def each_bundle_goes_once(case: SheddingCycle, answer: Unloading, expect: Expect
 
 @SHED.check("SHED-04", draws=draws.cycle_after_change(draws.after_splits, draws.recently_unloaded))
 def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A bundle unloaded within the grace period is not unloaded again."""
+    """A bundle that was unloaded within the grace period is not unloaded again."""
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(case.enabled and bool(blocked))
     wrong = (bundle for _, bundle in answer.pairs if bundle in blocked)
@@ -69,7 +69,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """Assume that both questions are about the same cluster, whose answer is determined."""
+    """Assume that both questions have the same cluster, and that only one answer is allowed."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -104,7 +104,7 @@ def threshold_shedder_is_the_default(
 def the_setting_selects_the_strategy(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """A strategy set in the settings sheds the same bundles as if set in the case."""
+    """A strategy named in the settings sheds the same bundles as one named in the case."""
     expect.given(
         len(asked) == 2, "a cycle whose case names the strategy, and one whose setting does"
     )
@@ -154,7 +154,7 @@ def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
 def later_cycles_shed_what_is_owned_now(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle, brokers shed bundles that they own at that time, each once."""
+    """In every cycle, a broker sheds only bundles that it owns then, and each only once."""
     _in_a_row(row, expect)
     for index, one in enumerate(answer, 1):
         owned = any(broker.bundles for broker in one.cycle.brokers.values())
@@ -170,7 +170,7 @@ def later_cycles_shed_what_is_owned_now(
 def what_a_cycle_unloaded_stays_for_a_while(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """A bundle unloaded by an earlier cycle within the grace period is not unloaded again."""
+    """A bundle that an earlier cycle unloaded within the grace period is not unloaded again."""
     _in_a_row(row, expect)
     for index, one in enumerate(answer, 1):
         cycle, before = one.cycle, list(answer)[: index - 1]
@@ -212,7 +212,7 @@ def bytes_against_messages(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield a question about the same cluster, with bundles ranked differently by each measure."""
+    """Yield the question with message rates that rank bundles in the reverse order of bytes."""
     case = copied(question.case)
     frames = [data[frame] for data in case["bundles"].values() for frame in FRAMES if frame in data]
     most = max(map(_bytes, frames), default=0)

@@ -50,10 +50,10 @@ def _observed(levels: UsageLevels, broker: Broker) -> Range:
 
 
 def _smoothed_range(levels: UsageLevels, broker: Broker) -> Range:
-    """Return the range in which a broker's smoothed usage lies, given the weight of history.
+    """Return the lowest and the highest smoothed usage of a broker, given the weight of history.
 
     The documents do not say how the weight is applied, only that more weight brings the usage
-    closer to the history. The range therefore depends only on which side of one half the weight is.
+    closer to the history. The range therefore depends only on whether the weight is above one half.
     """
     present, share = levels.cycle.weighted_usage[broker.name], levels.history_share
     if not broker.history:
@@ -71,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand those decisions that are the same for all usages in each broker's range."""
+    """Demand decisions that are the same for every usage in the brokers' ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)
@@ -113,7 +113,7 @@ def _exactly(levels: UsageLevels, broker: Broker) -> Range:
 def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The compared usage is the previous one times the weight, plus the new one times the rest."""
+    """The compared usage is previous usage times the weight, plus current usage times the rest."""
     _by_range(case, answer, _exactly, expect)
 
 
@@ -121,7 +121,7 @@ def history_is_smoothed_exponentially(
 def history_of_nothing_counts_nothing(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With a weight of 0, history does not count."""
+    """If history has a weight of 0, earlier usage does not count."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     expect.given(levels.history_share == 0, "history has a weight of 0")
@@ -138,7 +138,7 @@ def history_of_nothing_counts_nothing(
 def usage_lies_between_what_cycles_saw(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, the compared usage lies within the usage of this and earlier cycles."""
+    """In later cycles, the compared usage lies between the lowest and highest usage so far."""
     _in_later_cycles(history_lies_between, row, answer, expect)
 
 
@@ -146,7 +146,7 @@ def usage_lies_between_what_cycles_saw(
 def earlier_cycles_count_by_their_share(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, earlier usage counts by the weight of history."""
+    """In later cycles, more weight of history brings compared usage closer to earlier usage."""
     _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 

@@ -58,7 +58,7 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 def legal_transfers(settings: Settings) -> Problems:
     """Yield the problems of TransferShedder's settings."""
-    settings.number(TRANSFER_TARGET)  # Without it, the strategy is not documented.
+    settings.number(TRANSFER_TARGET)  # A profile needs this default.
     from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS
 
     for name in (*TRANSFER_NUMBERS, HISTORY_SHARE):
@@ -174,7 +174,7 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
 
 
 ANY = Readings({})
-"""Readings for a strategy whose decisions depend on none."""
+"""Readings to use for a strategy whose decisions depend on no reading."""
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
@@ -213,7 +213,7 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
     """True if every cycle has a single allowed answer, given any answers to earlier cycles.
 
-    False for a strategy that smooths usage, because the documents leave open how it does so.
+    False for a strategy that smooths usage, because the documents leave the formula open.
     """
     alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

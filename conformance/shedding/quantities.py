@@ -116,13 +116,13 @@ class UsageLevels:
         return self.average - below[self.cycle.readings["lower-boundary"]]
 
     def need_of(self, broker: Broker) -> Rate:
-        """Return the traffic to shed to bring a broker below the average. [THRESHOLD-03]"""
+        """Return the traffic that a broker sheds to come below the average. [THRESHOLD-03]"""
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
     def share_of(self, broker: Broker) -> Fraction:
-        """Return the fraction of its traffic to shed to bring a broker below the average.
+        """Return the fraction of its traffic that a broker sheds to come below the average.
 
-        It is 0 for a broker without usage under the reading that divides by its usage.
+        The fraction is 0 for a broker without usage under the reading that divides by its usage.
         """
         points = self.cycle.readings["threshold-target"] == "points"
         below = FIVE_POINTS if points else self.average * FIVE_POINTS / 100
@@ -146,7 +146,7 @@ class UsageLevels:
     def over(self, broker: Broker) -> bool | None:
         """True if a broker sheds: it is above the limit, and would shed the minimum throughput.
 
-        None if it is too close to either.
+        None if the usage or the throughput is too close to its limit.
         """
         above = self._above(broker)
         return self.worthwhile(broker) if above else above
@@ -154,8 +154,8 @@ class UsageLevels:
     def worthwhile(self, broker: Broker, share: Fraction | None = None) -> bool | None:
         """True if a broker would shed more than the minimum throughput. [THRESHOLD-20]
 
-        `share` is the fraction of its traffic to shed, by default enough to bring it below the
-        average. None if this depends on which bundles go, or on the size of a megabyte.
+        `share` is the fraction of its traffic to shed, by default enough to come below the average.
+        None if the result depends on the shed bundles, or on the size of a megabyte.
         """
         cycle = self.cycle
         if MIN_THROUGHPUT not in cycle.settings.defaults:
@@ -204,20 +204,20 @@ def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if an overloaded broker may choose its first bundle by a measure other than traffic."""
+    """True if a broker's most expensive bundle may go first, by another measure than traffic."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)
 
 
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles, of which one may move and has traffic."""
+    """True if a broker has two or more bundles, and one that may move has traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
     return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has at least two bundles; one may move and has messages and bytes."""
+    """True if a broker has two or more bundles, and one that may move has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
@@ -229,9 +229,9 @@ def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect
 
 
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
-    """Return the traffic that an overloaded broker must shed, where it may keep one bundle.
+    """Return the traffic that an overloaded broker must shed if it may keep one bundle.
 
-    It may keep one if shedding every bundle would still not be enough.
+    A broker may keep one bundle if even all its bundles would not be enough to shed.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -239,7 +239,7 @@ def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
 
 
 def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has messages and bytes, and so does a bundle that may move."""
+    """True if a broker and one of its bundles that may move have messages and bytes."""
     movable = map(cycle.rates, cycle.movable(broker))
     both = any(rates.messages > 0 and rates.throughput > 0 for rates in movable)
     return both and broker.rates.messages > 0 and broker.rates.throughput > 0
@@ -270,8 +270,8 @@ def _tied(rates: Iterable[Rate]) -> bool:
 def agree(first: Unloading, second: Unloading) -> bool:
     """True if two answers to the same question are consistent.
 
-    They must shed the same bundles or, if the documents do not determine which bundles are shed,
-    shed from the same brokers.
+    Both shed the same bundles or, if the documents do not determine which, shed from the same
+    brokers.
     """
     if _bundles_are_determined(first.cycle):
         return sorted(first.pairs) == sorted(second.pairs)
@@ -295,7 +295,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
 
 
 def has_one_busiest(cycle: SheddingCycle) -> bool:
-    """True if a single broker has the highest usage, so that it may unload for an idle broker."""
+    """True if it is clear which broker the strategy regards as the busiest."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())
         return LOWER_BOUNDARY not in cycle.settings.given or not near(first, second)
@@ -336,7 +336,7 @@ def _all_differ(rates: Iterable[Rates]) -> bool:
 
 
 def _never_exactly_enough(case: SheddingCycle, broker: Broker, need: Rate) -> bool:
-    """True if no number of a broker's busiest bundles carries exactly what the broker must shed."""
+    """True if a broker's busiest bundles never add up to exactly the traffic that it must shed."""
     carried = accumulate(map(case.traffic, case.movable(broker)))
     return not any(same(amount, need) for amount in carried)
 
@@ -373,7 +373,7 @@ def _idle_is_certain(levels: UsageLevels) -> bool:
 
 
 def _uniform_is_certain(case: SheddingCycle) -> bool:
-    """True if no two brokers have equal traffic, no threshold is too close, and rates are integers.
+    """True if no two brokers have equal traffic, no threshold is near, and rates are integers.
 
     The documents do not say which bundles balance the load. The sum of integer rates does not
     depend on their order.
@@ -397,4 +397,4 @@ STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
     "ThresholdShedder": _threshold_is_certain,
     "UniformLoadShedder": _uniform_is_certain,
 }
-"""For each documented strategy, a predicate that is true if its decision on a case is certain."""
+"""For each documented strategy, a function that is true of a case with a certain decision."""

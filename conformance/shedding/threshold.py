@@ -66,7 +66,7 @@ def brokers_above(levels: UsageLevels) -> Iterator[Broker]:
 def brokers_not_above(levels: UsageLevels) -> Iterator[Broker]:
     """Yield the brokers that certainly are neither above the limit nor overloaded.
 
-    Under one reading, every strategy sheds from overloaded brokers as well.
+    Overloaded brokers are left out because, under one reading, every strategy sheds from them.
     """
     for broker in levels.cycle.brokers.values():
         if levels.over(broker) is False and not may_shed_for_overload(levels.cycle, broker):
@@ -131,9 +131,9 @@ def the_others_keep_all(case: SheddingCycle, answer: Unloading, expect: Expect) 
 
 
 def _may_relieve_idle_brokers(levels: UsageLevels, broker: Broker) -> bool:
-    """True if a broker may unload because another is below the lower boundary.
+    """True if a broker may unload because another broker is below the lower boundary.
 
-    It must have the highest usage among the brokers that can unload.
+    Only a broker with the highest usage among the brokers that can unload may do so.
     """
     case = levels.cycle
     if not case.settings.flag(LOWER_BOUNDARY):
@@ -185,7 +185,7 @@ def idle_brokers_count_in_the_average(
 
 @SHED.check("THRESHOLD-06", draws=cycle_trials(draws.with_weights))
 def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Weighted usage determines which brokers are above the limit."""
+    """Weighted usage decides which brokers are above the limit."""
     levels = levels_without_history(case, expect)
     assume_no_lower_boundary(case, expect)
     plainly = {name: usage_of(broker) for name, broker in case.brokers.items()}
@@ -227,7 +227,7 @@ def _assume_none_above(levels: UsageLevels, expect: Expect) -> None:
 def idle_brokers_trigger_nothing_by_default(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """With the lower boundary disabled, nothing is unloaded unless a broker is above the limit."""
+    """With the lower boundary disabled, only a broker above the limit unloads."""
     levels = levels_without_history(case, expect)
     expect.given(not case.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched off")
     _assume_none_above(levels, expect)
@@ -307,7 +307,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The busiest broker, unloading for an idle one, sheds to five points below the average."""
+    """If the busiest broker unloads for an idle one, it sheds to five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_beside_an_idle_broker(levels, expect):
         need = levels.need_of(broker)

@@ -79,7 +79,7 @@ def a_deviation_over_the_target_unloads(
 
 @SHED.check("TRANSFER-02", draws=draws.one_cycle(draws.even_loads))
 def an_even_load_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if no condition holds."""
+    """Nothing is unloaded if no condition for unloading holds."""
     found = _loads(case, expect)
     expect.given(found.load.keys() == case.brokers.keys(), "no load data are outdated")
     if expect.reached(found.uneven is False):
@@ -101,7 +101,7 @@ def a_broker_without_traffic_receives_some(
 def an_underloaded_broker_receives_some(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """Bundles are unloaded if a broker is below its fraction of the mean."""
+    """Bundles are unloaded if a broker's load is below the documented fraction of the mean."""
     found = _loads_of_one(case, expect)
     _must_unload(found, found.underloaded is True, "a broker is underloaded", answer, expect)
 
@@ -115,7 +115,7 @@ def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect:
 
 @dataclass(frozen=True)
 class _Course:
-    """The cycles up to the first that unloads anything, and whether their loads are uneven."""
+    """The cycles up to the first that unloads anything, and which of them have uneven loads."""
 
     cycles: Sequence[Unloading]
     uneven: Sequence[bool | None]
@@ -139,7 +139,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles, up to this one, since the last with a state in `ending`."""
+        """Return the number of cycles since the last one whose unevenness is in `ending`."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -152,7 +152,7 @@ class _Course:
 def too_few_cycles_unload_nothing(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded until a condition held in enough consecutive cycles."""
+    """Nothing is unloaded before a condition has held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
     for index, one in enumerate(course.cycles):
         few = course.in_a_row(index, (False,)) <= course.needed
@@ -162,7 +162,7 @@ def too_few_cycles_unload_nothing(
 
 @CYCLES.check("TRANSFER-07", draws=randoms.map(draws.hits_in_a_row))
 def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Bundles are unloaded once a condition held in enough consecutive cycles."""
+    """Bundles are unloaded once a condition has held in enough consecutive cycles."""
     course = _Course.of(row, answer, expect)
     for index, one in enumerate(course.cycles):
         enough = course.in_a_row(index, (False, None)) > course.needed
@@ -217,7 +217,7 @@ def unloads_name_nobody_without_transfers(
 def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return the seconds since each earlier cycle with unloads, and the source brokers."""
+    """Return each earlier cycle with unloads: the seconds since then, and the source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -244,7 +244,7 @@ def nothing_goes_soon_after_an_unload(
 def nothing_goes_by_data_from_soon_after_an_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while a broker's load data are from the delay after it unloaded."""
+    """Nothing is unloaded while a broker's load data date from the delay after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for index, one in enumerate(answer):
@@ -325,7 +325,7 @@ def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("TRANSFER-17", draws=draws.one_cycle(draws.top_bundles))
 def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Only bundles among the busiest of their broker are unloaded."""
+    """Only the configured number of a broker's busiest bundles may be unloaded."""
     _loads(case, expect)
     top = int(case.settings.number(TOP))
     for name, broker in case.brokers.items():
@@ -345,7 +345,7 @@ def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) 
 def recently_unloaded_bundles_are_not_transferred(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A bundle unloaded within the grace period is not unloaded again."""
+    """A bundle that was unloaded within the grace period is not unloaded again."""
     _loads(case, expect)
     blocked = {b for broker in case.brokers.values() for b in broker.bundles if case.blocked(b)}
     expect.reached(bool(blocked))
@@ -357,7 +357,7 @@ def recently_unloaded_bundles_are_not_transferred(
 def transfer_shedder_is_the_default_of_the_extensible_manager(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """Without a strategy, the extensible manager unloads as TransferShedder does."""
+    """Without a strategy, the extensible manager gives TransferShedder's answer."""
     expect.given(len(asked) == 2, "a cycle with a strategy and one without")
     (named, by_name), (unnamed, by_default) = asked
     _loads(named, expect)

@@ -32,12 +32,12 @@ from pulsar_conformance.reference.uniform import (
 )
 
 TRIGGERS = {"both": all, "either": any}
-"""Function that says if differences in messages and in bytes trigger an unload, under the reading
-`uniform-trigger`.
+"""For each alternative of `uniform-trigger`: `all` if the differences in messages and in bytes must
+both exceed their thresholds, `any` if one of them must.
 """
 
 MIN_COMPARED = Fraction(1)
-"""Lowest rate, in messages or bytes per second, that is compared, because 0 has no multiples."""
+"""Lowest compared rate, in messages or bytes per second; 0 would have no multiples."""
 
 
 class Amount(NamedTuple):
@@ -48,7 +48,7 @@ class Amount(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The most and the least loaded broker, on which messages, bytes and usage agree."""
+    """The most and the least loaded broker, which are the same by messages, bytes and usage."""
 
     most: Broker
     least: Broker
@@ -98,8 +98,8 @@ def _clearly(most: Fraction, bound: Fraction) -> bool | None:
 def _triggered(case: SheddingCycle) -> bool | None:
     """True if the differences exceed the thresholds; None if rounding could decide it.
 
-    The least loaded broker counts with at least `MIN_COMPARED`. A threshold that is exceeded with
-    this minimum is also exceeded without it.
+    The least loaded broker's rates count as at least `MIN_COMPARED`. A threshold that is exceeded
+    with this minimum is also exceeded without it.
     """
     extremes = Extremes.of(case)
     least, most = max(extremes.messages[0], MIN_COMPARED), extremes.messages[1]
@@ -153,7 +153,7 @@ def nothing_goes_within_the_thresholds(
 def nothing_goes_from_the_least_loaded(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The least loaded broker keeps its bundles: losing load would widen the gap."""
+    """The least loaded broker keeps its bundles, because losing load would widen the gap."""
     _given(case, expect)
     ends = _ends(case, expect)
     expect.given(not may_shed_for_overload(case, ends.least), "it is not overloaded")

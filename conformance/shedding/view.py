@@ -1,7 +1,7 @@
 """Types in which checks see cases and answers about shedding, with quantities computed from them.
 
-The model computes the same quantities in `reference`. Checks do not use those, so that an error in
-the model is not also an error in a check.
+The model computes the same quantities in `reference`. Checks do not use the model's functions, so
+that an error in the model is not also an error in a check.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from pulsar_conformance.reference.shedding import (
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 AVERAGES = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""The average that counts as a bundle's traffic, by alternatives of `shed-window`."""
+"""The average that counts as a bundle's traffic, for each alternative of `shed-window`."""
 
 KILOBYTES = {"decimal": 1000, "binary": 1024}
 UNMEASURED = 50
-"""Assumed messages, and kilobytes, per second in each direction of a bundle without samples."""
+"""Messages and kilobytes per second in each direction, assumed for a bundle without samples."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class SheddingCycle:
     def enabled(self) -> bool:
         """True if shedding is enabled, and there is more than one broker.
 
-        No document describes shedding in a cluster with a single broker, so nothing is demanded of
-        it.
+        No document describes shedding in a cluster with one broker, so nothing is demanded of it.
         """
         return self.settings.flag(ENABLED) and len(self.case["brokers"]) > 1
 
@@ -95,7 +94,7 @@ class SheddingCycle:
         return frozenset(b for b, ago in ages.items() if is_recent(ago, self.grace, edge))
 
     def moved_with(self, bundle: str) -> list[str]:
-        """Return recently unloaded bundles that block a bundle, under the reading `grace-of`."""
+        """Return the recent unloads that block this bundle, under the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
         return [moved for moved in self.in_grace if holds(moved, bundle)]
@@ -178,7 +177,7 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True if `ago` is within the grace period, including its end if `edge`."""
+    """True if `ago` is within the grace period; its last moment is within if `edge` is true."""
     return ago < grace or (edge and ago == grace)
 
 
@@ -230,13 +229,13 @@ class CyclesInARow:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> SheddingCycle:
-        """Return a cycle as if it were the first."""
+        """Return the cycle with this index as if it were the first one."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
         """Return the next cycle, given the unloads in each of the earlier cycles.
 
-        Earlier usage becomes the history of its brokers, if the strategy keeps one.
+        Usage in earlier cycles becomes the brokers' history, if the strategy keeps a history.
         """
         place = len(unloads)
         now = self.case["cycles"][place]
@@ -322,7 +321,7 @@ class LoadsOfCycle:
 
     @property
     def deviates(self) -> bool | None:
-        """True if the deviation exceeds the target; False if even the sample deviation does not."""
+        """True if the deviation exceeds the target; False if the sample deviation is below it."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:
@@ -338,7 +337,7 @@ class LoadsOfCycle:
 
     @property
     def underloaded(self) -> bool | None:
-        """True if a broker is below its fraction of the mean."""
+        """True if a broker's load is below the documented fraction of the mean."""
         bound = self.mean * min(Fraction(1, 2), self.target / 200)
         if any(near(one, bound) for one in self.load.values()):
             return None
@@ -360,7 +359,7 @@ class LoadsOfCycle:
 
     @cached_property
     def ends(self) -> tuple[Broker, Broker] | None:
-        """The least and the most loaded broker; None if another one's load is close to either."""
+        """The least and the most loaded broker; None if another broker's load is near theirs."""
         order = sorted(self.load, key=lambda name: self.load[name])
         if len(order) < 2:
             return None
@@ -371,7 +370,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if each of the most loaded brokers has a bundle that fits into half the gap."""
+        """True if each of the most loaded brokers has a bundle smaller than half the gap."""
         if len(self.load) < 2 or is_restricted(self.cycle):
             return False
         least, most = min(self.load.values()), max(self.load.values())
@@ -380,7 +379,7 @@ class LoadsOfCycle:
         return all(self._has_small_bundle(broker, share) for broker in busy)
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of three or more measured bundles, all reported, carries less than this."""
+        """True if one of three or more measured bundles, all reported, has less traffic."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]
