@@ -33,13 +33,13 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 
 
 def overloaded_before_a_late_cycle(draft: StoryDraft) -> None:
-    """Overload a broker as `overloaded` does, but long before the first cycle."""
+    """Build the plot `overloaded`, with the first cycle long after the overload begins."""
     overloaded(draft, looks=(4, 5, 7))
     _wait_for_cycles(draft)
 
 
 def above_the_average_before_a_late_cycle(draft: StoryDraft) -> None:
-    """Load a broker as `above_the_average` does, but long before the first cycle."""
+    """Build the plot `above_the_average`, with the first cycle long after the load begins."""
     above_the_average(draft, looks=(4, 5, 7))
     _wait_for_cycles(draft)
 
@@ -54,7 +54,7 @@ def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) ->
 
 
 def overloaded_again(draft: StoryDraft) -> None:
-    """Make bundles that were shed overload their next broker, within the grace period or later."""
+    """Let bundles that were shed overload their next broker, within the grace period or later."""
     _intervals(draft)
     draft.settings[GRACE] = draft.random.choice((5, 30, 30))
     if draft.large:
@@ -65,7 +65,7 @@ def overloaded_again(draft: StoryDraft) -> None:
 
 
 def _what_was_shed_grows(draft: StoryDraft) -> None:
-    """Give one of many brokers a heavy bundle, then make it and its neighbors heavier."""
+    """Give one of many brokers two bundles with 95 MB/s in total, then about 90 MB/s to each."""
     _one_with_all(draft, 95, parts=2)
     _wait(draft)
     for _ in range(draft.random.randint(10, 14)):
@@ -90,7 +90,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def too_much_for_any(draft: StoryDraft) -> None:
-    """Add load that overloads every owner, and so moves in every cycle; cycles are infrequent."""
+    """Add load that overloads every owner, and therefore moves in every cycle; cycles are rare."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -140,7 +140,7 @@ def switched_off(draft: StoryDraft) -> None:
 
 
 def another_strategy(draft: StoryDraft) -> None:
-    """Change the strategy while the old and the new one would treat a broker differently."""
+    """Change the strategy while only one of the two would let a broker shed."""
     before, after = draft.random.choice(((OVERLOAD, THRESHOLD), (THRESHOLD, OVERLOAD)))
     draft.settings[STRATEGY] = before
     _intervals(draft)
@@ -161,7 +161,7 @@ def another_strategy(draft: StoryDraft) -> None:
 
 
 def grown(draft: StoryDraft) -> None:
-    """Give bundles too many topics, so that they, and later their parts, are split."""
+    """Give bundles too many topics, so that the bundles, and later their parts, are split."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: draft.random.choice((1, 2, 3))}
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 2))
     if draft.random.random() < 0.3:
@@ -198,7 +198,7 @@ def split_beside_a_busy_broker(draft: StoryDraft) -> None:
 
 
 def split_on_a_busy_broker(draft: StoryDraft) -> None:
-    """Split a bundle of a busy broker while others are idle, so that its parts go to them."""
+    """Split a bundle of a busy broker while other brokers are idle and can take the parts."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()
     draft.backdrop()
@@ -219,7 +219,7 @@ def _intervals(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 def _one_with_all(
     draft: StoryDraft, megabytes: int, crew_of: int | None = None, parts: int | None = None
 ) -> None:
-    """Give one broker bundles with `megabytes` in total, then let others join."""
+    """Give one broker bundles with `megabytes` in total, then add other brokers."""
     draft.up()
     draft.backdrop()
     left = megabytes
@@ -233,10 +233,10 @@ def _one_with_all(
 
 
 def _all_nearly_alike(draft: StoryDraft) -> None:
-    """Overload every broker, with none far above the average.
+    """Overload every broker about equally, so that none is far above the average.
 
-    Each broker in turn gets a bundle, if placement goes by load, and a second one after all have
-    reported.
+    If bundles are placed by load, each broker in turn gets a bundle, and a second one after all
+    brokers have reported.
     """
     crew(draft, fewest=2)
     for _ in range(2):
@@ -246,7 +246,7 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
 
 
 def _wait_for_cycles(draft: StoryDraft) -> None:
-    """Let several cycles pass, so that even a broker that sheds at random sheds in one of them."""
+    """Let several cycles pass, so that even a strategy that sheds at random sheds in one."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
@@ -261,9 +261,9 @@ def _wait(draft: StoryDraft) -> None:
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
-    """Unload a bundle as an administrator, then let it overload its broker in the grace period.
+    """Unload a bundle as an administrator; within the grace period, it overloads its new broker.
 
-    All other bundles are light, so that only this one could be shed.
+    All other bundles are light, so that only this bundle could be shed.
     """
     draft.settings[GRACE] = draft.random.choice((10, 30, 30))
     draft.up(capacity=CAPACITY)
@@ -297,7 +297,7 @@ def registered_twice(draft: StoryDraft) -> None:
 
 
 def _use_one_of_the_group(draft: StoryDraft) -> None:
-    """Use another namespace of the group."""
+    """Use a topic in one more namespace of the group."""
     space = draft.space()
     draft.add_event("group", namespace=space, group="apart")
     draft.use(space, draft.random.choice((0, 1)))
@@ -334,7 +334,7 @@ def with_changes(draft: StoryDraft) -> None:
 def many_partitions(draft: StoryDraft) -> None:
     """Use 16 partitions of a topic, and other topics, in namespaces with many or default bundles.
 
-    The topics are more than the bundles that the default was before 5.0, and fewer than it is now.
+    The number of topics is between the default number of bundles before 5.0 and that of 5.0.
     """
     crew(draft)
     space = draft.space(draft.random.choice((None, 32, 64)))
@@ -349,7 +349,7 @@ MAX_OVERRIDES = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 
 
 def stop_with_many_bundles(draft: StoryDraft) -> None:
-    """Shut down a broker that owns more bundles than are reassigned at the same time."""
+    """Shut down a broker that owns more bundles than can be reassigned at the same time."""
     if draft.random.random() < 0.08:
         draft.up()
         use_namespaces(draft, (256,), (80, 90), (0,), count=1)

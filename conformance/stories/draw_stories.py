@@ -27,10 +27,10 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 MEGABYTE = 1_000_000
 MESSAGES = 100
-"""Messages per megabyte, so that both measures give the same order."""
+"""Messages per megabyte: messages and bytes rank bundles in the same order."""
 
 CAPACITY = 100 * MEGABYTE
-"""Capacity of a broker whose usage is 1 % at 1 MB/s, in bytes per second."""
+"""Capacity in bytes per second of a broker that has a usage of 1 % at 1 MB/s."""
 
 CALM: Mapping[str, Any] = {
     REPORT_INTERVAL: 1,
@@ -42,9 +42,7 @@ CALM: Mapping[str, Any] = {
     candidates.AUTO_SPLIT: False,
     **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
 }
-"""All settings on which a story may depend, with values under which brokers do nothing on their
-own.
-"""
+"""All settings on which a story may depend; with these values, brokers do nothing on their own."""
 
 SHEDDING: Mapping[str, Any] = {
     **CALM,
@@ -58,7 +56,7 @@ SHEDDING: Mapping[str, Any] = {
 
 @dataclass
 class StoryDraft:
-    """A story being built, in which numbers in names ensure that no name is used twice."""
+    """A story that is being built; its names are numbered, so that none is used twice."""
 
     random: Random
     settings: dict[str, Any]
@@ -118,11 +116,11 @@ class StoryDraft:
                 self.space(bundles)
 
     def any_event(self) -> None:
-        """Add a random event, even an impossible one."""
+        """Add a random event, which may be impossible at this point."""
         self.random.choice(RANDOM_EVENTS)(self)
 
     def noise(self, most: int = 3) -> None:
-        """Add no, one or `most` random events."""
+        """Add 0, 1 or `most` random events."""
         for _ in range(self.random.choice((0, 0, 1, most))):
             self.any_event()
 
@@ -213,7 +211,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-"""Events that move no topic from a broker that keeps running."""
+"""Functions that add events by which no topic leaves a broker that keeps running."""
 
 Plot = Callable[[StoryDraft], None]
 
@@ -221,7 +219,7 @@ Plot = Callable[[StoryDraft], None]
 def stories(*plots: Plot, settings: Mapping[str, Any] = CALM) -> st.SearchStrategy[Trial]:
     """Return a strategy for stories with one of the plots.
 
-    1 % are without events, 2 % are long, and 60 % have many brokers.
+    Of the stories, 1 % have no events, 2 % are long, and 60 % have many brokers.
     """
     return st.builds(
         lambda plot, random, kind: _story(
@@ -287,7 +285,7 @@ def crashes(draft: StoryDraft) -> None:
 
 
 def other_brokers(draft: StoryDraft) -> None:
-    """Let brokers come, go and lead, or change their surroundings, while others own bundles."""
+    """Let brokers start, stop and lead, or change settings, while other brokers own bundles."""
     crew(draft, fewest=2)
     use_namespaces(draft, (1, 1, 4))
     for happens in draft.random.sample(EVENTS_WITHOUT_LOAD, 4):
@@ -330,7 +328,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
 
 
 def stops(draft: StoryDraft) -> None:
-    """Shut down brokers that own bundles of one or many namespaces, some of them idle."""
+    """Shut down brokers that own bundles of one or many namespaces; some brokers are idle."""
     crew(draft, fewest=2)
     use_namespaces(draft, (1, 4, 16), loads=(0, 1, 5, 20))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
@@ -341,8 +339,7 @@ def stops(draft: StoryDraft) -> None:
 def one_is_idle(draft: StoryDraft) -> None:
     """Load one broker heavily and others little or not at all.
 
-    The heavily loaded broker is alone when its bundles are first used, so that no other can get
-    them.
+    The heavily loaded broker is alone when its bundles are first used, so that it gets them all.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.up()
@@ -365,7 +362,7 @@ def one_is_idle(draft: StoryDraft) -> None:
 
 
 def leaders(draft: StoryDraft) -> None:
-    """Change the leader, deliberately or by a crash, while bundles are being assigned."""
+    """Change the leader, on purpose or by a crash, while bundles are being assigned."""
     crew(draft, fewest=draft.random.choice((1, 2, 3)))
     for _ in range(draft.random.randint(2, 5)):
         draft.use(draft.space(), draft.random.choice((1, 5)))

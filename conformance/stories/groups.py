@@ -24,7 +24,7 @@ Domains = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FirstUse:
-    """The first use of a namespace in a group, and the broker that gets it."""
+    """The first use of a namespace that is in a group, and the broker that gets the namespace."""
 
     scene: Scene
     spread: GroupSpread
@@ -36,7 +36,7 @@ class FirstUse:
 
 
 def _certain_first_uses(course: Course) -> Iterator[FirstUse]:
-    """Yield first uses for which groups, domains and owners are certain."""
+    """Yield each first use of a namespace for which groups, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
     for scene in course:
@@ -89,7 +89,7 @@ def _spread(
 
 
 def _leader_knows(course: Course, scene: Scene) -> bool:
-    """True if the leader has assigned all bundles itself, or brokers have reported since it leads.
+    """True if the leader assigned all bundles itself, or brokers have reported to it since.
 
     No document says what a new leader knows of its predecessor's last assignments.
     """
@@ -126,7 +126,7 @@ DOMAINS = ("north", "south", "west", "east")
 
 
 def first_of_a_group(draft: StoryDraft) -> None:
-    """Put namespaces into a new group and use them one after another."""
+    """Put namespaces into a new group, and use a topic in each, one after another."""
     _brokers(draft)
     spaces = _grouped(draft, "apart", draft.random.randint(2, 6))
     _used(draft, spaces)
@@ -203,7 +203,7 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
 
 @REPLAY.check("ANTI-11", draws=draws.stories(first_of_a_group))
 def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
-    """From a group's second namespace on, each goes where the group has the fewest."""
+    """A group's second and further namespaces go to a broker with the fewest of the group."""
     for placed in _certain_first_uses(answer):
         if placed.former_groups or placed.former_domains is not None:
             return
@@ -213,7 +213,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
 
 @REPLAY.check("ANTI-12", draws=draws.stories(another_group))
 def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if another were still in its former group."""
+    """A namespace is not placed as if another namespace were still in its former group."""
     for placed in _certain_first_uses(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
         groups[placed.spread.namespace] = str(placed.spread.group)
@@ -222,14 +222,14 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 
 @REPLAY.check("ANTI-13", draws=draws.stories(other_domains))
 def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
-    """No namespace is placed as if domains had not changed."""
+    """A namespace is not placed as if the domains had not changed."""
     for placed in _certain_first_uses(answer):
         if placed.former_domains is not None:
             _not_as_if(placed, replace(placed.spread, domains=placed.former_domains), expect)
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demand a choice that the former groups or domains alone do not explain."""
+    """Demand a choice that does not follow only from the former groups or domains."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)
@@ -255,7 +255,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: E
 
 
 def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield events that register brokers of another domain, with those brokers."""
+    """Yield events that register brokers that are in another domain, with these brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -277,7 +277,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
 
 @REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
 def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker registered in another domain counts there, and no longer in the first."""
+    """A broker that is registered in a second domain counts there, and no longer in the first."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: {twice[0]} moves to {scene.about['name']}"

@@ -42,7 +42,7 @@ def another_broker_can_lead(_case: Story, answer: Course, expect: Expect) -> Non
 
 @REPLAY.check("MANAGER-11", draws=draws.stories(draws.leaders))
 def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expect) -> None:
-    """When the leader loses the lead, every topic keeps its owner."""
+    """When another broker becomes the leader, every topic keeps its owner."""
     for scene in answer:
         if scene.kind == "leader_lost" and expect.reached(bool(scene.then.owners)):
             for topic, owner in scene.then.owners.items():
@@ -60,7 +60,7 @@ PLOTS = (plots.undisturbed, plots.with_changes)
 
 @REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
 def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
-    """The leader node names the leading broker."""
+    """The leader's node in the metadata store names the broker that leads."""
     for scene in answer:
         node, leader = scene.now.leader_node, scene.now.leader
         if expect.reached(node is not None and leader is not None):
@@ -96,7 +96,7 @@ def _in_time(
     what: str,
     expect: Expect,
 ) -> Fraction:
-    """Demand at most `most` minutes between writes; return the time of the latest."""
+    """Demand at most `most` minutes between writes; return the time of the latest write."""
     for minute in (*written, clock):
         expect.reached(minute > last)
         allowed = f"{what} within {plain(most)} minutes"
@@ -106,7 +106,7 @@ def _in_time(
 
 
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if time passes in a scene, and the interval and the written data are known."""
+    """True if time passes in a scene, and both the interval `setting` and `written` are known."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.passes)
 
@@ -190,7 +190,7 @@ def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> Non
 def _pairs_of_writes(
     answer: Course,
 ) -> Iterator[tuple[Scene, Mapping[str, str], BundleDataWrite, BundleDataWrite]]:
-    """Yield each write together with the previous one, unless a bundle moved in between."""
+    """Yield each write of bundle data with the previous write, unless a bundle moved in between."""
     holders: dict[str, str] = {}
     last: BundleDataWrite | None = None
     for scene in answer:

@@ -1,4 +1,4 @@
-"""The operation on stories: its cases are events in a cluster, and its answers are steps."""
+"""The operation on stories: a case has a cluster's events, and an answer one step per event."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Division:
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """The answer about one event; bundles that it does not mention keep their owners."""
+    """The answer about one event; a bundle that it does not mention keeps its owner."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -134,12 +134,12 @@ class StepAnswer:
 
 @dataclass(frozen=True)
 class Scene:
-    """An event, with cluster and owners before and after it."""
+    """An event, with the cluster and the owners of topics before and after it."""
 
     before: Moment
     after: Moment
     then: StepAnswer
-    """The answer about the event before."""
+    """The answer about the previous event."""
     now: StepAnswer
 
     @property
@@ -184,7 +184,7 @@ class Course:
 
     @cached_property
     def _split_first(self) -> dict[str, int]:
-        """Maps each namespace to the index of the first scene that splits one of its bundles."""
+        """For each namespace, the index of the first scene in which one of its bundles is split."""
         found: dict[str, int] = {}
         for scene in self.scenes:
             for one in scene.now.split:
@@ -262,7 +262,7 @@ def legal_story(case: Json, settings: Settings) -> Problems:
 
 
 def _passing(case: Json, settings: Settings) -> Problems:
-    """Yield a problem for each setting that is missing although time passes."""
+    """Yield a problem for each missing setting that is needed because time passes."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
     if _is_ever_on(case, settings, candidates.AUTO_SPLIT):
@@ -286,13 +286,13 @@ def _passing(case: Json, settings: Settings) -> Problems:
 
 
 def _algorithm(settings: Settings) -> None:
-    """Check that the setting that selects the algorithm has a value."""
+    """Require a value of the setting that selects the split algorithm."""
     for name in splitting.SELECTING_SETTING.values():
         settings.text(name)
 
 
 def _is_ever_on(case: Json, settings: Settings, switch: str) -> bool:
-    """True if a switch is on at any time in the story."""
+    """True if the setting `switch` is true at any time in a story."""
     changed: Iterator[Mapping[str, Any]] = (
         event["setting"] for event in case["events"] if "setting" in event
     )
@@ -301,7 +301,7 @@ def _is_ever_on(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the steps are the same, apart from the order of moves and their reasons."""
+    """True if the steps are the same, apart from the order of moves and the reasons for them."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 
@@ -337,8 +337,8 @@ def _example(events: int) -> Json:
 def under_transfer_shedder(case: Json) -> Json:
     """Return a story with TransferShedder, which acts on the first imbalance that it finds.
 
-    A story without shedding stays as it is, and so does one that changes the strategy or is long,
-    which would take a cluster minutes.
+    A story is returned unchanged if it has no shedding, changes the strategy, or is long, since a
+    cluster would take minutes for it.
     """
     changed = [event["setting"]["name"] for event in case["events"] if "setting" in event]
     sheds = case["settings"].get(ENABLED) is True and len(case["events"]) < LONG_STORY

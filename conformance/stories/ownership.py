@@ -63,7 +63,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS, *SPACES))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """Topics change owners only with their bundle, and go to the broker to which it is assigned."""
+    """A topic changes its owner only with its bundle, and goes where the bundle goes."""
     for scene, left in courses.with_left(answer):
         for space in scene.after.spaces:
             if answer.whole(space, scene):
@@ -73,9 +73,9 @@ def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect)
 
 
 def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Expect) -> None:
-    """Demand that topics of several bundles change hands with these, and that none stays behind.
+    """Demand that topics in a namespace of several bundles move with their bundles.
 
-    `left` are the brokers whose bundles were all assigned to others.
+    `left` are the brokers whose bundles were all assigned to others; no topic may stay there.
     """
     to = {one.broker for one in scene.now.assigned if one.namespace == space}
     for topic in courses.topics_of(scene.after, space):
@@ -107,7 +107,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 @REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
 def others_take_over_from_a_crashed_broker(_case: Story, answer: Course, expect: Expect) -> None:
-    """Another active broker soon owns the topics of a crashed broker, which is given none."""
+    """Another active broker soon owns the topics of a crashed broker, which gets no topics."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
@@ -138,7 +138,7 @@ def _owns_nothing(scene: Scene, name: str, expect: Expect) -> None:
 
 
 def _keeps_nothing(scene: Scene, expect: Expect) -> None:
-    """Demand that a broker that went down owns only bundles that were assigned to it again."""
+    """Demand that a restarted broker owns only bundles that were assigned to it again."""
     name = scene.about["broker"]
     again = {one.namespace for one in scene.now.assigned if one.broker == name}
     for topic, owner in scene.then.owners.items():
@@ -177,7 +177,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
 
 
 CHANGES_OF_BROKERS = ("broker_up", *CHANGES_OF_LEADERS)
-"""Events at which other brokers may want to move bundles, though nobody asked them to."""
+"""Events because of which other brokers may move bundles, though nobody asked them to."""
 
 
 @REPLAY.check(
@@ -187,7 +187,7 @@ CHANGES_OF_BROKERS = ("broker_up", *CHANGES_OF_LEADERS)
     ),
 )
 def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
-    """Without an administrator's unload, topics leave a running broker only by its own unloads.
+    """Without an administrator's unload, topics leave a running broker only when it unloads them.
 
     The rule is exercised by topics that move, and by topics that stay when brokers come or go.
     """
@@ -253,7 +253,7 @@ def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect)
 
 @REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
 def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
-    """The owner of an unloaded topic releases it, and it is reassigned."""
+    """The owner of an unloaded topic releases the topic, and the topic is reassigned."""
     for scene, space in courses.unload_requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
         if owner is not None and expect.reached(owner in scene.before.brokers):
@@ -272,7 +272,7 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("OWN-10", draws=draws.stories(draws.story_with_unloads))
 def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
-    """When an administrator unloads a bundle, its owner releases it, and it is reassigned."""
+    """If an administrator unloads a bundle, its owner releases it, and it is reassigned."""
     for scene, space in courses.unload_requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
         moves = owner in scene.before.brokers and scene.about.get("to") != owner
@@ -283,7 +283,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expec
 
 
 def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> None:
-    """Demand that one bundle of a namespace is unloaded, and none of another owner."""
+    """Demand that one bundle of a namespace is unloaded, and none that another broker owns."""
     released = {one.bundle for one in scene.now.unloaded if one.namespace == space}
     found = ", ".join(sorted(released))
     expect.that(len(released) <= 1, f"{scene}: one bundle of {space} is unloaded", found)
@@ -307,14 +307,14 @@ def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect
 
 
 def _single_destination(scene: Scene, moved: Move) -> str | None:
-    """Return the broker that a bundle was assigned to; None unless it was assigned exactly once."""
+    """Return the broker to which a bundle was assigned; None unless there is exactly one."""
     found = [one.broker for one in scene.now.assigned if one.bundle == moved.bundle]
     return found[0] if len(found) == 1 else None
 
 
 @REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.split_beside_a_busy_broker))
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
-    """No bundle goes to a broker with far more load than an available one."""
+    """No bundle goes to a broker with far more load than another available broker."""
     averages = courses.known_averages(answer)
     for scene, unchanged in courses.with_unchanged(answer):
         assigned = scene.now.assigned
@@ -336,7 +336,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
 
 @REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, *SPACES))
 def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
-    """No more bundles of a namespace are assigned than topics of it are in use."""
+    """At most as many bundles of a namespace have owners as topics of the namespace are used."""
     for scene, assigned in courses.with_assigned(answer):
         used = {space_of(scene.about["topic"])} if scene.kind == "topic" else set()
         for space in used.union(one.namespace for one in scene.now.assigned):
@@ -351,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Partitions that, hashed one by one, share a sixteenth once in 16^15 trials."""
+"""Number of partitions that are hashed into the same sixteenth once in 16^15 trials."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:
@@ -380,7 +380,7 @@ def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: E
 
 @REPLAY.check("OWN-17", draws=draws.stories(draws.stops, plots.stop_with_many_bundles))
 def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that shuts down unloads exactly the bundles that it owns, once each."""
+    """A broker that shuts down unloads exactly the bundles that it owns, each once."""
     for scene in answer:
         name = str(scene.about.get("broker"))
         owned = [space_of(topic) for topic, one in scene.then.owners.items() if one == name]

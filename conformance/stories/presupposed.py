@@ -1,8 +1,9 @@
-"""Questions about single moments of a story, which test the rules that a story's rules presuppose.
+"""Questions about single moments of a story, to test rules that rules about stories presuppose.
 
-A balancer that sheds nothing violates a rule about single moments, and so fails in every story. Its
-answers to these questions show this, so that its faults do not count against rules about stories.
-The last part has stories that distinguish the alternatives of readings.
+A balancer that sheds nothing violates a rule about a single moment, and therefore fails in every
+story. Its answers to these questions show the violated rule, so that its faults in stories do not
+count against rules about stories. The last part of this module has stories that distinguish the
+alternatives of readings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
 MAX_MOMENTS = 5
-"""Maximum number of moments of a story to ask about; the latest ones are taken."""
+"""Maximum number of moments of a story to ask about: the latest moments."""
 
 
 def moment_questions(
@@ -40,7 +41,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions about the latest moments of a story, one of each operation of a rule."""
+    """Return questions about the latest moments of a story, for each operation of a rule."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -67,7 +68,7 @@ Maker = Callable[[Course, Scene], Iterator[Question]]
 
 
 def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield a question about the cluster when time starts to pass."""
+    """Yield the question which bundles the cluster sheds at the start of a scene."""
     if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
@@ -84,7 +85,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield a question about bundles with known names, when time starts to pass."""
+    """Yield the question which bundles with known names are split at the start of a scene."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -102,7 +103,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield a question for each assigned bundle, with the brokers just before the assignment."""
+    """Yield, for each assigned bundle, the question where it is placed at that moment."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {
@@ -162,7 +163,7 @@ def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
 
 
 def a_topic_is_unloaded(random: Random) -> Json:
-    """Return a story in which a topic is unloaded, which may share its bundle with others."""
+    """Return a story in which a topic is unloaded; other topics may be in the same bundle."""
     draft, light = _heavy_and_light(random)
     for _ in range(random.randint(1, 3)):
         draft.use(light, 1)
@@ -173,7 +174,7 @@ def a_topic_is_unloaded(random: Random) -> Json:
 def the_light_one_is_unloaded(random: Random) -> Json:
     """Return a story in which a bundle is unloaded from a lightly loaded broker.
 
-    By load alone, it would return there.
+    If only load decided, the bundle would return to that broker.
     """
     draft, light = _heavy_and_light(random)
     topic = draft.use(light, 1)

@@ -1,4 +1,4 @@
-"""Quantities of stories: load given the answered owners, and times of the last changes."""
+"""Quantities of stories: the load of the answered owners, and times of the last changes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Unchanged:
     """The times, in minutes, of the last changes in a cluster before a scene, by kind."""
 
     loads: Fraction = ZERO
-    """Any change of brokers, topics, rates or owners."""
+    """Time of the last change of brokers, topics, rates or owners."""
     settings: Fraction = ZERO
-    """Any change of settings or leader."""
+    """Time of the last change of settings or leader."""
     broker: dict[str, Fraction] = field(default_factory=dict)
-    """A change of a broker's load, by broker."""
+    """Time of the last change of each broker's load."""
     at_least: dict[str, Fraction] = field(default_factory=dict)
-    """A decrease of a broker's load: a topic left it, or traffic fell."""
+    """Time of the last decrease of each broker's load: a topic left it, or traffic fell."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
-    """An assignment to a broker; until it is reported, a bundle counts with an assumed load."""
+    """Time of the last assignment to each broker; an unreported bundle has an assumed load."""
 
 
 def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
@@ -48,7 +48,7 @@ def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
 
 
 def with_assigned(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
-    """Yield each scene with the bundles of each namespace that were ever assigned until then."""
+    """Yield each scene with the bundles of each namespace that have been assigned so far."""
     assigned: dict[str, set[str]] = {}
     for scene in course:
         for one in scene.now.assigned:
@@ -57,10 +57,10 @@ def with_assigned(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]
 
 
 def with_left(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
-    """Yield each scene with the brokers that had bundles of a namespace until these were assigned
-    to others.
+    """Yield each scene with the brokers that lost their last bundle of a namespace in it.
 
-    Parts of a split bundle are with its broker until they are assigned.
+    The brokers are given by namespace. The parts of a split bundle stay with its broker until they
+    are assigned.
     """
     holders: dict[str, dict[str, str]] = {}
     for scene in course:
@@ -90,7 +90,7 @@ def cover_the_namespace(bundles: Iterable[str]) -> bool:
 
 
 def used_without_an_owner(scene: Scene) -> list[str]:
-    """Return the topics without an owner that an event uses, or that carry traffic meanwhile."""
+    """Return the topics without an owner that an event uses, or that have traffic in a tick."""
     if scene.kind == "topic":
         used = [scene.about["topic"]]
     elif scene.passes:
@@ -141,7 +141,7 @@ def _note(scene: Scene, unchanged: Unchanged) -> None:
 
 
 def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """Return a broker's load at a moment, without the topics of the namespaces `but`."""
+    """Return a broker's load at a moment; topics of the namespaces in `but` are left out."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -208,7 +208,7 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
 
 
 def cycle(course: Course, scene: Scene) -> SheddingCycle:
-    """Return the cluster at the start of a scene, with the bundles whose names are known.
+    """Return the shedding cycle at the start of a scene, with the bundles whose names are known.
 
     Bundles that were unloaded earlier, for any reason, may not move.
     """
@@ -243,7 +243,7 @@ def _fields(rates: Rates) -> dict[str, Fraction]:
 
 
 def has_to_shed(now: SheddingCycle) -> list[str]:
-    """Return the brokers that certainly shed and have somewhere to move bundles."""
+    """Return the brokers that certainly must shed and have another broker to move bundles to."""
     if not now.enabled:
         return []
     if now.strategy == "OverloadShedder":
@@ -273,7 +273,7 @@ def sheds_nothing(now: SheddingCycle) -> bool:
 
 
 def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return a broker's minimum load, without released bundles: messages, bytes, CPU."""
+    """Return a broker's minimum messages, bytes and CPU in a scene, without released bundles."""
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
@@ -284,7 +284,7 @@ def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return a broker's maximum load, with the assumed load of unmeasured bundles."""
+    """Return a broker's maximum messages, bytes and CPU, with assumed load of new bundles."""
     if broker not in scene.before.brokers:
         return None
     rates = broker_load(scene.then.owners, scene.before, broker)
@@ -295,11 +295,11 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 FAR_LESS = 4
-"""Factor by which a broker's load must be lower, by every measure, to count as far lower."""
+"""Factor by which a broker's load must be lower, in every measure, to be far lower."""
 
 
 def is_chosen_by_load(scene: Scene) -> bool:
-    """True if only load decides the assignments of a scene."""
+    """True if only load decides where the bundles of a scene are assigned."""
     grouped = any(one.namespace in scene.after.groups for one in scene.now.assigned)
     shed = any(one.reason == "shed" for one in scene.now.unloaded)
     kinds = ("topic", "unload", "broker_down", "tick")
@@ -308,7 +308,7 @@ def is_chosen_by_load(scene: Scene) -> bool:
 
 
 def _may_be_random(scene: Scene) -> bool:
-    """True if AvgShedder may both shed and place: other bundles then go to random brokers."""
+    """True if AvgShedder may both shed and place: bundles without a plan go to random brokers."""
     settings = scene.after.settings()
     return PLACEMENT_STRATEGY in settings.defaults and all(
         not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
@@ -319,7 +319,7 @@ def _may_be_random(scene: Scene) -> bool:
 def far_better(
     scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
 ) -> list[str]:
-    """Return the brokers that may get bundles and certainly have far less load than this one."""
+    """Return the brokers that may get bundles and certainly have far less load than `broker`."""
     pace = intervals(scene)
     if pace is None or not scene.after.is_known(OVERLOAD_THRESHOLD):
         return []
@@ -346,7 +346,7 @@ def far_better(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if a broker's last changes, in all these respects, were before a time in minutes."""
+    """True if a broker's times in all the maps `since` are before a time in minutes."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -355,5 +355,5 @@ def _spaces_owned(scene: Scene, broker: str) -> set[str]:
 
 
 def _came_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from a broker in a scene, so that it need not return there."""
+    """True if a bundle was unloaded from a broker in a scene; it need not return to that broker."""
     return any(one.broker == broker for one in scene.now.unloaded)

@@ -47,7 +47,7 @@ def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
 
 
 def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
-    """Demand that brokers with a reason to shed and a destination shed in time."""
+    """Demand that brokers that must shed, and have another broker to shed to, do so in time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
@@ -65,7 +65,7 @@ def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: E
     ),
 )
 def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
-    """An overloaded broker sheds within an interval, and no broker sheds twice within one."""
+    """An overloaded broker sheds within an interval, and no interval has two cycles that shed."""
     shedding: list[Scene] = []
     for scene, unchanged in courses.with_unchanged(answer):
         if scene.kind in DISTURBING_EVENTS and scene.after.valid:
@@ -84,7 +84,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
-    """The former strategy applies until brokers restart; then the new one applies."""
+    """The former strategy applies until brokers restart; then the new strategy applies."""
     for scene, unchanged in courses.with_unchanged(answer):
         changed = STRATEGY in scene.before.changed and _settings_are_known(scene)
         pace = courses.intervals(scene)
@@ -101,7 +101,7 @@ def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> 
 
 
 def _others_would(now: SheddingCycle) -> bool:
-    """True if another strategy might move load."""
+    """True if another strategy could move load."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
@@ -115,7 +115,7 @@ def _others_would(now: SheddingCycle) -> bool:
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
-    """Shed bundles go to a broker that is less loaded by at least one measure."""
+    """A shed bundle goes to a broker that is less loaded than its source by some measure."""
     for scene, unchanged in courses.with_unchanged(answer):
         pace = courses.intervals(scene)
         if not scene.passes or pace is None:
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """Return the brokers that, with newly assigned bundles, have less load by every measure."""
+    """Return the brokers with less load by every measure, newly assigned bundles included."""
     source = _carries(scene, broker)
     return [
         name
@@ -195,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if a bundle or parts of it moved earlier, under the reading `grace-of`."""
+    """True if an earlier move was of this bundle or one that holds it, under `grace-of`."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -260,7 +260,7 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
 def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
-    """If a broker splits a bundle, every part goes to another broker, if there is one."""
+    """If a broker splits a bundle, every part goes to another broker, if another one is up."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups
@@ -310,7 +310,7 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
 def _by_hand(answer: Course) -> Iterator[tuple[Scene, Division]]:
     """Yield the splits that administrators request, if nothing is unloaded.
 
-    The setting is about the splits of brokers, so that a request may unload the parts.
+    A split on request may unload the parts, because the setting is about splits by brokers.
     """
     for scene in answer:
         if scene.kind == "split" and scene.after.valid and not scene.now.unloaded:
@@ -319,9 +319,9 @@ def _by_hand(answer: Course) -> Iterator[tuple[Scene, Division]]:
 
 @REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place, plots.split_by_hand))
 def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
-    """If the unloading of parts is disabled, they stay with the bundle's owner.
+    """If the unloading of parts is disabled, the parts stay with the bundle's owner.
 
-    After an administrator's split they do unless they are unloaded.
+    The parts of an administrator's split may still be unloaded.
     """
     for scene, one in (*_by_brokers(answer), *_by_hand(answer)):
         space = one.bundle.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""The part of a cluster's state that events alone determine: brokers, topics in use, settings."""
+"""The part of a cluster's state that depends only on events: brokers, topics in use, settings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
 
 @dataclass(frozen=True)
 class Changed:
-    """A setting that was changed while brokers were running."""
+    """A setting that was changed while brokers were running, and who has the new value."""
 
     former: Value
     latest: Value
     waiting: frozenset[str]
     """Brokers that were started before the change and have not been restarted."""
     mixed: bool
-    """True if some brokers started before the change, and some after it."""
+    """True if some of the brokers started before the change, and some after it."""
     how: str
     known: bool
     """True if the former value was certainly in force."""
@@ -35,7 +35,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Moment:
-    """An event, and the part of the cluster's state after it that no load balancer decides."""
+    """An event, and the state of the cluster after it, except what a load balancer decides."""
 
     base: Settings
     place: int = 0
@@ -73,7 +73,7 @@ class Moment:
         return name == STRATEGY and one.how == "dynamic" and not one.mixed and one.known
 
     def value(self, name: str) -> Value:
-        """Return the effective value, assuming that it is certain. Errors: `MissingSetting`."""
+        """Return a setting's effective value, assumed to be certain. Errors: `MissingSetting`."""
         one = self.changed.get(name)
         if one is None:
             return self.base.value(name)
@@ -86,7 +86,7 @@ class Moment:
 
 
 NOBODY = ""
-"""No broker's name: a file's value that waits for it to start remains uncertain, as it does if a
+"""An empty name, which no broker has. A value in a file waits for it, and remains uncertain, if a
 dynamic value was set before.
 """
 
@@ -158,7 +158,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """Return the changed settings after a broker stopped or started, which applies them."""
+    """Return the changed settings after a broker started, and so applies them, or stopped."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()
