@@ -41,9 +41,9 @@ class Deviation:
     cases: tuple[Path, ...] = ()
     """Files of cases on which the implementation violates the rule, smallest first."""
     answers: str = ""
-    """The answer to the first of the cases, as a failure prints it; empty if not listed."""
+    """The implementation's answer to the first case, as in a failure; empty if not listed."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings that the implementation follows, where answers cannot show which."""
+    """Readings that the implementation follows but that its answers cannot show."""
     proposed: str = ""
     """A sentence to propose for the documents; empty if there is none."""
 
@@ -60,14 +60,13 @@ class Deviation:
 
     @property
     def product(self) -> str:
-        """The implementation's name without version; empty if it has none."""
+        """The implementation's name without version; empty if the entry names no implementation."""
         return (self.implementation or "").rpartition(" ")[0]
 
     def answered_by(self, case: Path, answered: str) -> bool:
-        """True if an answer to one of the entry's cases equals the listed answer, or if none is
-        listed.
+        """True if an answer to one of the entry's cases is as listed, or no answer is listed.
 
-        Only the first case can have an answer. Line numbers in Java's source are ignored, because
+        Only the first case can have a listed answer. Line numbers of Java code are ignored, because
         they differ between versions.
         """
         listed = self.answers if case == self.cases[0] else ""
@@ -116,7 +115,7 @@ def _read(file: Path) -> Sheet:
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
     """Yield a file's entries; fields missing from an entry come from the file in its `same_as`.
 
-    Errors: `specs.SpecError` with file and line if that file has no entry for the rule.
+    Errors: `specs.SpecError` with file and line if the `same_as` file has no entry for the rule.
     """
     sheet = sheet or _read(file)
     for index, entry in enumerate(sheet.data):
@@ -132,9 +131,7 @@ def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any
 
 
 SAME_AS = "same_as"
-"""Field that names a file in the same folder, whose entry for the same rule supplies all fields
-that are missing.
-"""
+"""Field that names another file in the folder: its entry for the rule supplies missing fields."""
 
 
 def _check_readings(sheet: Sheet, place: int) -> None:
@@ -149,7 +146,7 @@ def _check_readings(sheet: Sheet, place: int) -> None:
 def deviations_of_other_versions(listed: Sequence[Deviation], *names: str) -> list[Deviation]:
     """Return the entries for other versions of an implementation, closest version first.
 
-    Empty if an entry names the implementation itself; then only such entries apply.
+    Empty if an entry names this implementation: then entries for other versions do not apply.
     """
     if any(one.implementation in names for one in listed):
         return []
@@ -170,7 +167,7 @@ def _version_numbers(name: str) -> list[int]:
 
 
 MAX_OTHERS = 3
-"""Maximum number of implementations without a verdict that are listed by name."""
+"""Maximum number of unjudged implementations that are named one by one."""
 
 
 def notes_on_unjudged(
@@ -178,10 +175,9 @@ def notes_on_unjudged(
 ) -> Iterator[str]:
     """Yield messages about entries whose implementation was not judged.
 
-    Args:
-        listed: all entries.
-        judged: maps the names of each implementation, its own first, to the rules by which it was
-            judged; true for rules from which it has a known deviation.
+    Args: listed: all entries of the known-deviations files. judged: maps the names of each
+    implementation, its own first, to the rules by which it was judged; true for rules from which it
+    has a known deviation.
     """
     named = {name for names in judged for name in names}
     for names, rules in judged.items():
@@ -193,7 +189,7 @@ def notes_on_unjudged(
             absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
-            yield f"{names[0]} shows {shown} of other versions, by their cases{but}"
+            yield f"{names[0]} has {shown} listed for other versions, as their cases show{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
     if len(left) > MAX_OTHERS:

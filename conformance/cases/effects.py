@@ -1,6 +1,4 @@
-"""Settings without effect, because of other settings or of the release, and values that a release
-does not take for what they seem to say.
-"""
+"""Settings without effect, in a release or because of other settings, and misread values."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ EXTENSIBLE, TRANSFER = "extensible", "TransferShedder"
 """Kind of the extensible load manager, and its only shedding strategy."""
 
 KINDS = (MODULAR, "simple", EXTENSIBLE)
-"""The kinds of load managers that balance anything."""
+"""The kinds of Pulsar's load managers that balance load."""
 
 NOTHING = "NoopLoadManager"
 
@@ -74,7 +72,7 @@ PLACEMENT_SINCE = (2, 11)
 """The first release line that has placement strategies."""
 
 STOPPED, NOT_KNOWN = "none", "not known"
-"""Stand for a load manager where the broker does not start, and where that is not known."""
+"""Load manager of a broker that does not start, and of a broker whose load manager is not known."""
 
 INSTEAD = {
     "overload": "OverloadShedder runs instead, and only the log says so",
@@ -83,7 +81,7 @@ INSTEAD = {
     "says so",
     "refused": f"the broker {STARTS_NOT}",
 }
-"""Consequences of a bad class name, by alternative of the ways in `specs/ways.yaml`."""
+"""Consequences of a bad class name, by alternative of a way."""
 
 
 @dataclass(frozen=True)
@@ -93,23 +91,24 @@ class Running:
     manager: str
     """A kind of load manager, the name of another class, or `STOPPED` or `NOT_KNOWN`."""
     shedding: str
-    """The class of the shedding strategy; that of the settings if the manager has none."""
+    """The class of the shedding strategy; the configured class if the load manager uses none."""
     placement: str
     culprit: str = ""
-    """The setting that is not what runs; empty if the settings are."""
+    """The setting instead of whose class another one runs; empty if all configured classes run."""
     problem: str = ""
-    """The mistake in that setting's value."""
+    """The mistake in the culprit's value."""
     instead: str = ""
-    """The consequence; empty if the release is not known."""
+    """The consequence of the mistake; empty if the release is not known."""
 
     def __str__(self) -> str:
         return f"{self.problem}, so {self.instead}" if self.instead else self.problem
 
 
 def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
-    """Return what runs with a broker's settings in a version, and why that is something else.
+    """Return what runs with a broker's settings in a version, and why other classes run, if so.
 
-    Classes have full names. Without a version, what runs instead of a missing one is not known.
+    Class names in `settings` are full. Without a version, it is not known what runs instead of a
+    missing class.
     """
     manager = manager_by_settings(settings)
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
@@ -153,7 +152,10 @@ def _replaced(configured: Running, name: str, problem: str, version: str) -> Run
 
 
 def _unpaired(settings: Mapping[str, Any], version: str) -> str:
-    """Return why a placement strategy that also sheds stops the modular manager; usually empty."""
+    """Return why AvgShedder as the placement strategy keeps the modular manager from starting.
+
+    Empty if it does not.
+    """
     placement = _full(settings, PLACEMENT, version)
     if placement != PACKAGE + BOTH or _replaces_placement(version):
         return ""
@@ -171,13 +173,13 @@ def _not_both(shedding: str) -> str:
 
 
 def _replaces_placement(version: str) -> bool:
-    """True if a version replaces a placement strategy that does not fit the shedding strategy."""
+    """True if a version replaces a placement strategy that does not match the shedding strategy."""
     judged = judged_version(version) if version else None
     return judged is not None and PLACEMENT in judged.defaults
 
 
 def _problem(name: str, value: str, version: str) -> str:
-    """Return why a version cannot load a class of Pulsar's in a setting's role; empty if it can."""
+    """Return why a version cannot load a class that a setting names; empty if it can."""
     if "." not in value:
         return f"{value} has no package, and Pulsar needs the full class name"
     own, (_, known) = value.removeprefix(PACKAGE), CLASSES[name]
@@ -204,7 +206,7 @@ def _lacks(version: str, own: str) -> bool:
 
 
 def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
-    """Return the value of a setting, or else its default in a version."""
+    """Return the full class name in a setting or, if it is not set, its default in a version."""
     default = default_in_version(broker_settings()[name], version or known_releases()[0])
     return str(settings.get(name) or default)
 
@@ -217,7 +219,7 @@ def _short(name: str) -> str:
 def with_full_names(
     settings: Mapping[str, Any], names: Collection[str] | None = None
 ) -> Mapping[str, Any]:
-    """Return settings in which Pulsar's classes have their packages, for all or some names."""
+    """Return settings with packages added to Pulsar's classes: in all settings, or in `names`."""
     full = {
         (name, _short(one)): PACKAGE + one
         for name, (_, classes) in CLASSES.items()
@@ -230,9 +232,7 @@ def with_full_names(
 
 
 def manager_by_settings(settings: Mapping[str, Any]) -> str:
-    """Return the selected load manager: modular, simple or extensible, or the name of a class that
-    is none of these.
-    """
+    """Return the selected load manager: modular, simple or extensible, or another class's name."""
     named = str(settings.get(MANAGER) or "ModularLoadManagerImpl")
     kind = next((one for one in KINDS if _short(named).lower().startswith(one)), None)
     missing = named.startswith(PACKAGE) and named.removeprefix(PACKAGE) not in CLASSES[MANAGER][1]
@@ -244,8 +244,8 @@ def without_effect(
 ) -> Iterator[tuple[str, str]]:
     """Yield the names of settings without effect, each with the reason.
 
-    Unless `defaults` is true, those with their default are left out, except for a weight of heap
-    memory and a replaced shedding strategy. Without a version, the oldest release is assumed.
+    Unless `defaults` is true, settings with their default are left out, except for the weight of
+    heap memory and a replaced shedding strategy. Without a version, the oldest release is assumed.
     """
     release = nearest_release(version) if version else known_releases()[0]
     runs = what_runs(values, version)
@@ -260,7 +260,7 @@ def without_effect(
         elif wrong := _mistake(name, values, runs, version):
             yield name, wrong
         elif elects_none(name, value, runs.manager):
-            continue  # The interval is read before what switches its task off.
+            continue  # The broker reads this interval before it checks whether the task is enabled.
         elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
             if why:
@@ -268,20 +268,20 @@ def without_effect(
 
 
 def _manager(values: Mapping[str, Any], runs: Running) -> str:
-    """Return the load manager that runs, or the configured one if none does or it is not known."""
+    """Return the load manager that runs, or the configured one if none runs or it is not known."""
     stopped = runs.manager in (STOPPED, NOT_KNOWN)
     return manager_by_settings(values) if stopped else runs.manager
 
 
 def _ignores_heap(manager: str, version: str) -> bool:
-    """True if a known release's load manager reads the settings and ignores heap memory."""
+    """True if a version is known to ignore heap memory under this load manager."""
     return manager == MODULAR and _taken("heap-memory", version) == "left-out"
 
 
 def _why_off(
     setting: BrokerSetting, values: Mapping[str, Any], runs: Running, release: str, version: str
 ) -> str:
-    """Return which other setting makes a setting ineffective; empty if none does."""
+    """Return why other settings make a setting ineffective; empty if they do not."""
     configured, manager = manager_by_settings(values), _manager(values, runs)
     shedding, placement = _short(runs.shedding), _short(runs.placement)
     known = release if version else known_releases()[-1]
@@ -296,7 +296,7 @@ def _why_off(
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
         if manager == MODULAR and _short(_full(values, PLACEMENT, version)) == _short(BOTH):
-            return ""  # It has to agree with the placement strategy, even if nothing is shed.
+            return ""  # It must match the placement strategy, even if nothing is shed.
     switch = SHEDDING if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
         switch = BALANCING if MODULAR in users else SHEDDING
@@ -318,9 +318,9 @@ def _why_off(
         verb = "is set" if shedding == _short(str(values.get(STRATEGY))) else "runs"
         return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
     if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING:
-        switch = ""  # Its reports are written all the same.
+        switch = ""  # Load data are written even so.
     if setting.name == SPLITTING and manager == EXTENSIBLE:
-        switch = BALANCING  # SplitScheduler asks for both.
+        switch = BALANCING  # SplitScheduler needs both settings.
     off = [one for one in (BALANCING, switch) if switch and values.get(one) is False]
     algorithm = _short(_full(values, ALGORITHM, release))
     if off and not (setting.name in FLOW_LIMITS and algorithm == BY_RATES):
@@ -333,8 +333,9 @@ def _why_off(
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
-    """Return the load manager that runs, its tasks and Pulsar's strategies, and `BROKER`, which is
-    always in force; each is one of the `parts` of ways.
+    """Return the parts of a broker that are in force, as in the `parts` of ways.
+
+    They are `BROKER`, the load manager that runs, its tasks, and its strategies.
     """
     balances = values.get(BALANCING) is not False
     parts = {model.BROKER, runs.manager}
@@ -349,18 +350,19 @@ def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
 
 
 def _own(name: str) -> str:
-    """Return the name of a class of Pulsar's without its package, or another name as it is."""
+    """Return the name of a Pulsar class without its package, or any other name unchanged."""
     return name if _is_plug_in(name) else _short(name)
 
 
 def _is_plug_in(name: str) -> bool:
-    """True if a class is not Pulsar's own, so what it reads is not known."""
+    """True if a class is not Pulsar's own, so that it is not known which settings it reads."""
     return "." in name and not name.startswith(PACKAGE)
 
 
 def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) -> str:
-    """Return why a setting's value keeps a broker from starting, or another class runs instead of
-    it, in a version; empty if it does not. Without a version, consequences are not known.
+    """Return why a setting's value keeps a broker from starting or makes another class run.
+
+    Empty if it does neither in this version. Without a version, the consequences are not known.
     """
     value = values[name]
     if name == runs.culprit:
@@ -374,5 +376,5 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
 
 
 def _taken(way: str, version: str) -> str:
-    """Return the alternative of a way that a version takes; "unspoken" if it is not known."""
+    """Return a version's alternative of a way; "unspoken" if it is not known."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

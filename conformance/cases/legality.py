@@ -1,6 +1,6 @@
 """Validity of cases and equality of answers, as defined by their operations.
 
-Used for drawn, reduced, pasted and saved cases alike.
+The same definitions hold for drawn, reduced, pasted and saved cases.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.context import Value
 
 Defaults = Mapping[str, Value]
-"""Documented defaults of a profile. A case must give all other settings that affect its answer."""
+"""A profile's documented defaults. A case must contain all other settings that affect its answer.
+"""
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""A usage history whose values are all at most the first number looks like fractions if the
-broker's usage, in percent, is at least the second.
+"""A usage history seems to have fractions if its values are at most the first number, and the
+broker's usage is at least the second number, in percent.
 """
 
 
 def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
-    """Return why a trial is invalid, or None; with `readings`, it must be valid under these."""
+    """Return why a trial is invalid (under `readings`, if given), or None if it is valid."""
     problems = (
         bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
     )
@@ -33,9 +34,9 @@ def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None
 
 
 def bad_drawn(trial: Trial, defaults: Defaults) -> str | None:
-    """Return why a trial that follows the schemas is invalid, or None.
+    """Return why a trial that follows the schemas is invalid, or None if it is valid.
 
-    Strategies draw only such trials; checking thousands of large ones takes seconds.
+    Drawn trials always follow the schemas; to check thousands of large ones would take seconds.
     """
     questions = (*trial.before, *trial.questions)
     problems = (_content(*question, defaults, None) for question in questions)
@@ -75,7 +76,7 @@ def lacks_setting(trial: Trial, defaults: Defaults, readings: Readings) -> bool:
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return a setting that a well-formed trial needs but neither it nor `defaults` has.
+    """Return a setting that a well-formed trial needs, but that it and `defaults` lack.
 
     None if there is no such setting.
     """

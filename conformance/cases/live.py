@@ -22,7 +22,7 @@ from pulsar_conformance.specs.broker import known_releases
 from pulsar_conformance.specs.errors import UserError
 
 UNNEEDED_PARTS = {"causes of unloading", "splits"}
-"""Parts of an observation that no case needs, so that errors in them do not matter."""
+"""Parts of an observed cluster that no case needs; errors in reading them do not matter."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ObservedCluster:
 
     reports: Mapping[str, SavedReport]
     runtime: Mapping[str, Any]
-    """The leader's configuration, as the broker prints it; empty if it cannot be read."""
+    """The leader's configuration, as its admin API returns it; empty if it cannot be read."""
     constraints: Constraints
     troubles: Mapping[str, str]
     """The parts that could not be read, each with the reason."""
@@ -66,7 +66,7 @@ def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
 
 
 def _reported_version(api: AdminApi, broker: str | None) -> str:
-    """Return the Pulsar version that a broker reports, or an empty text."""
+    """Return the Pulsar version that a broker reports; empty if it reports none."""
     with suppress(NoAnswer):
         return str(api.get(f"{ADMIN}/brokers/version", broker, text=True) or "")
     return ""
@@ -114,8 +114,9 @@ def _object_or_empty(
 def read_running_broker(url: str, release: str | None) -> tuple[SettingsRead, bool]:
     """Read a broker's settings from its admin URL, changing nothing.
 
-    Without a release, they are read by the version that the broker names, or else by the newest
-    known release; in that case, the result is also true. Errors: `UserError`.
+    The settings are read as `release` reads them or, without a release, as the version that the
+    broker names. If it names none, the newest known release is assumed, and the second result is
+    true. Errors: `UserError`.
     """
     dynamic = None
     try:

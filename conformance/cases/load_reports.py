@@ -22,13 +22,13 @@ from pulsar_conformance.specs.errors import UserError, hint_at_file, why_no_fold
 SUFFIX = ".json"
 OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
 LOAD_REPORT = "load-report"
-"""Beginning of the name under which curl saves a broker's report."""
+"""Beginning of the file name under which curl saves a broker's report."""
 
 REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.json"
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
-"""Fields with the time of a report, of the modular and of the simple load manager."""
+"""Fields with a report's time: the modular load manager's, and the simple one's."""
 
 
 class BadSnapshot(UserError):
@@ -75,21 +75,21 @@ TOP = "topBundlesLoadData"
 """Field of the top bundles of a broker."""
 
 EXTENSIBLE = frozenset({"weightedMaxEMA", "msgThroughputEMA", "bundleCount", TOP})
-"""Fields that only the load data of the extensible load manager has."""
+"""Fields that only the extensible load manager's load data have."""
 
 THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 
 
 @dataclass(frozen=True)
 class SavedReport:
-    """A broker's saved report, and the broker in a case's format."""
+    """A broker's saved report, with the broker's data in a case's format."""
 
     report: Any
     broker: Json
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...] = ()
-    """Resources that are left out of `broker` because they have no limit, and so no percentage."""
+    """Resources that are left out of `broker` because they have no limit, so no percentage."""
     unknown: tuple[str, ...] = ()
     """Fields of the report that no release of Pulsar writes."""
     unmeasured: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class SavedReport:
 
 @dataclass(frozen=True)
 class ReportsRead:
-    """The reports in a folder or a file by broker, and notes on what is not used."""
+    """The reports in a folder or a file, by broker, and notes on unused files and values."""
 
     reports: Mapping[str, SavedReport]
     notes: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
 def identity(name: str, report: Any) -> str:
     """Return the host and web port in a report, by which Pulsar identifies a broker.
 
-    It is the given name if the report has none.
+    If the report has no host and port, it is the given name.
     """
     return address(report) or name
 
@@ -175,7 +175,7 @@ def _older_note(unused: SavedFile, used: SavedFile, broker: str) -> str:
 
 
 class SavedFile(NamedTuple):
-    """A saved file of JSON, with the name of the broker after which it is named."""
+    """A saved JSON file that is named after a broker."""
 
     broker: str
     path: Path
@@ -268,8 +268,8 @@ def saved_report(place: str, report: Any) -> SavedReport:
 def _totals(read: reports.Report) -> dict[str, float]:
     """Return the rates that a broker's report lacks, as sums over its bundles.
 
-    The simple load manager's report has no throughput: its field of that name has the message rate
-    instead.
+    The simple load manager's report has no throughput: its field `msgThroughput…` has message
+    rates.
     """
     stats = read.broker.get("lastStats", {}).values()
     absent = [name for name in RATE_FIELDS if name not in read.broker]
@@ -338,7 +338,7 @@ def unknown_fields(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """Return a JSON object, or an empty one for any other value."""
+    """Return the value if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
@@ -381,8 +381,8 @@ NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
 def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dict[str, str]:
     """Return the version of each broker as three numbers, if it begins with them.
 
-    Errors: `BadSnapshot` if they are `compared`, and one has more, such as a -SNAPSHOT, which makes
-    it an earlier version, or none at all to Pulsar.
+    Errors: `BadSnapshot` if Pulsar compares the versions (`compared`) and one has more than three
+    numbers, such as -SNAPSHOT: Pulsar then orders it differently or not at all.
     """
     found = {name: NUMBERED.match(one.version) for name, one in reports.items()}
     more = [name for name, numbers in found.items() if numbers and numbers[4]]

@@ -70,29 +70,29 @@ class MadeCase:
     """A case built from an operator's data, with notes for the user."""
 
     place: str
-    """The file to name in messages about the case: that of the settings, or the source."""
+    """The file to name in messages about the case: the settings file or the source."""
     trial: Trial
     profile: str | None
-    """The profile of the release that runs; None if the release is unknown."""
+    """The profile of the running release; None if the release is unknown."""
     notes: tuple[str, ...]
     source: str
     """The folder, file or URL with the brokers' data."""
     ways: Mapping[str, str]
-    """Ways of the version that runs which differ from the profile's."""
+    """Alternatives of ways in which the running version differs from the profile."""
     owned: Mapping[str, Sequence[str]]
     """For a question about topics, the ranges of their namespace that each broker owns."""
     simple: tuple[str, ...] = ()
     """The brokers whose reports are those of the simple load manager."""
     running: Running | None = None
-    """The manager and strategies that run; None if the case is not of a cluster."""
+    """The load manager and strategies that run; None if the case does not have a whole cluster."""
     without_traffic: tuple[str, ...] = ()
     """The brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
-    """Regular expressions of isolation policies that match no host without its port."""
+    """Regular expressions of isolation policies that match brokers only with their ports."""
     version: str = ""
-    """The version that is asked about; empty if a profile or nothing names it."""
+    """The version that the question is about; empty if only a profile or nothing is given."""
     what_if: SettingsRead = NOTHING_READ
-    """The settings that will be changed later."""
+    """Settings that later steps of the same command change."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The IDs of the brokers, by their names in the case."""
 
@@ -169,27 +169,27 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 CONSTRAINTS = ("isolation", "domains", "groups")
-"""Options with constraints of placement, which a question about shedding does not have."""
+"""Options with placement constraints, which a question about shedding does not use."""
 
 FILES = ("conf", "dynamic", "bundle_data", "topics")
 """Options with other files about a cluster."""
 
 OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
-"""Options that concern a cluster's data, and not a finished case."""
+"""Options that apply to a cluster's data, but not to a case that is already built."""
 
 
 SPELLED = {"profile": "judge-by"}
-"""Options whose name on the command line is another one."""
+"""Names on the command line of options that have another name in `args`."""
 
 
 def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Return those of the options that are given, as on the command line."""
+    """Return the options in `names` that are given, spelled as on the command line."""
     given = (name for name in names if getattr(args, name) not in (None, False, []))
     return [f"--{SPELLED.get(name, name).replace('_', '-')}" for name in given]
 
 
 def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAINTS) -> None:
-    """Raise `BadSnapshot` for constraints of placement without a bundle to place."""
+    """Raise `BadSnapshot` for placement constraints without a bundle to place."""
     given = given_options(args, names)
     if given and args.place is None:
         verb = "needs" if len(given) == 1 else "need"
@@ -204,10 +204,10 @@ def made(
     operation: str = SHED.id,
     what_if: Sequence[str] = (),
 ) -> MadeCase:
-    """Build the case that the sources in `args` describe. Errors: those of reading them.
+    """Build the case that the sources in `args` describe. Errors: as for reading the sources.
 
-    `what_if`: settings that will be changed later, as NAME=VALUE, considered when unused settings
-    are reported.
+    `what_if`: settings that the command changes later, as NAME=VALUE, so that a setting with an
+    effect after the change is not reported as unused.
     """
     if operation not in MAKERS:
         raise specs.UnknownName(operation, "operation for load reports", MAKERS)
@@ -236,7 +236,7 @@ def made(
     strategy = running.shedding.rpartition(".")[2]
     if judged and operation == SHED.id and (why := judged.why_unlike(strategy)):
         raise BadSnapshot(
-            f"{source.place}: no profile decides as {strategy} of Pulsar {versions[0]}: {why}; "
+            f"{source.place}: no profile describes {strategy} of Pulsar {versions[0]}: {why}; "
             f"make a case with --judge-by {judged.profile}, and give it to pulsar-conformance ask "
             f"pulsar:{judged.version}"
         )
@@ -308,7 +308,7 @@ def made(
 
 
 def _unknown_order(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
-    """Yield a note on brokers whose unknown IDs decide the order in which they take bundles."""
+    """Yield a note on brokers with unknown IDs if brokers take bundles in order of ID."""
     unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
     excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
     if unknown and (running.placement.endswith(IN_TURN) or namespace_of(bundle) in excluded):
@@ -316,7 +316,7 @@ def _unknown_order(bundle: str, snapshot: Snapshot, running: Running) -> Iterato
 
 
 def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
-    """Yield that an administrator may choose the broker (NamespacesBase, from 3.0.0 on)."""
+    """Yield a note that an administrator may choose the broker (NamespacesBase, since 3.0.0)."""
     case = trial.questions[0].case
     owned = any(case["bundle"] in one.get("bundles", ()) for one in case["brokers"].values())
     since = versions and numbers_of(versions[0]) >= TARGETED
@@ -327,8 +327,7 @@ def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
     """Return a release's defaults of undocumented settings that affect unloads.
 
-    A case must contain them, because the adapters of released Pulsar neutralize settings that a
-    case omits.
+    A case must contain them, because adapters of released Pulsar switch off what a case omits.
     """
     known = profile is not None and specs.load().profile(profile).released
     return specs.load().profile(str(profile)).hidden if known and operation == SHED.id else {}
@@ -358,7 +357,7 @@ def other_files(args: argparse.Namespace) -> list[Path]:
 
 
 def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
-    """Read a running cluster; constraints given in files replace the cluster's own."""
+    """Read a running cluster; constraints from files replace the cluster's constraints."""
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
     from pulsar_conformance.conformance.cases.live import observe

@@ -1,6 +1,4 @@
-"""Reads brokers' load from Prometheus metrics, or from what a consumer of the topics with load data
-prints, instead of load reports.
-"""
+"""Reads brokers' load from Prometheus metrics, or from printed messages of load data topics."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ RESOURCE_METRICS = {
         ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
-"""Resource by the name of the metric for its usage in percent."""
+"""The resource whose usage in percent each metric has, by the metric's name."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -54,7 +52,7 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""Statistic of a bundle by the name of the metric for it."""
+"""The statistic of a bundle that each metric has, by the metric's name."""
 
 SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
 """The metric of a broker's weighted and smoothed usage, and the value of its label `feature`.
@@ -69,12 +67,10 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 CPU = next(iter(RESOURCE_METRICS))
 
 MAX_AGE = 15 * 60
-"""Maximum number of seconds by which a sample may be older than the newest one, the maximum
-interval between a broker's load reports.
-"""
+"""Seconds by which a sample may be older than the newest: the maximum interval of load reports."""
 
 SAVED = float("inf")
-"""Time of a sample without a timestamp, which is of the moment when it was saved."""
+"""Time of a sample without a timestamp: it is as new as the file."""
 
 
 class MetricSample(NamedTuple):
@@ -90,7 +86,7 @@ class MetricSample(NamedTuple):
 def read_metrics(file: Path) -> ReportsRead:
     """Return each broker's usage and bundles from Prometheus text or a query's JSON result.
 
-    Of several samples of a series, the newest counts. Errors: `BadSnapshot` for a file without
+    Only the newest sample of each series counts. Errors: `BadSnapshot` for a file without
     load-balancing metrics, or without the CPU usage of a broker.
     """
     try:
@@ -138,7 +134,7 @@ def read_metrics(file: Path) -> ReportsRead:
 def check_metrics(
     place: str, reports: Mapping[str, SavedReport], operation: str, manager: str
 ) -> None:
-    """Raise `BadSnapshot` if a question is not about the load manager that wrote the metrics."""
+    """Raise `BadSnapshot` unless a question is about the load manager that wrote the metrics."""
     smoothed = any(one.smoothed is not None for one in reports.values())
     if manager == EXTENSIBLE and operation == USAGE.id:
         raise BadSnapshot(
@@ -155,10 +151,10 @@ def check_metrics(
 def with_smoothed_usage(
     reports: Mapping[str, SavedReport], settings: Mapping[str, Any], version: str
 ) -> tuple[Mapping[str, SavedReport], list[str]]:
-    """Return reports with the usage histories that explain the smoothed usage of their metrics,
-    and a note on each broker whose metrics contradict each other.
+    """Return reports with usage histories that give the smoothed usage in the metrics, and notes.
 
-    The history is the smoothed usage before the report, since a decision smooths once more.
+    The history is the smoothed usage before the report, since a decision smooths it once more. A
+    note names each broker for which there is no such history.
     """
     own = {
         name: settings.get(
@@ -188,7 +184,7 @@ def with_smoothed_usage(
 def _by_age(
     samples: list[MetricSample],
 ) -> tuple[list[MetricSample], list[tuple[MetricSample, float]]]:
-    """Return the recent samples, and the old ones, each with its age in seconds at the newest."""
+    """Return the recent samples, and each old sample with the seconds from it to the newest one."""
     timed = [one.time for one in samples if one.time != SAVED]
     newest = max(timed, default=SAVED)
     old = [(one, newest - one.time) for one in samples if newest - MAX_AGE > one.time]
@@ -196,7 +192,7 @@ def _by_age(
 
 
 def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
-    """Yield a note for each broker with old samples; those of `brokers` have recent ones, too."""
+    """Yield a note for each broker with old samples; those in `brokers` have recent ones, too."""
     for broker in sorted({sample.broker for sample, _ in old}):
         own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
         names = ", ".join(dict.fromkeys(name for name, _ in own)) if broker in brokers else "all"
@@ -220,7 +216,7 @@ def _absent_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _absent_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a note for each metric of a rate that bundles lack although they have others."""
+    """Yield a note for each metric of a rate that a bundle with other metrics lacks."""
     for metric, rate in BUNDLE_METRICS.items():
         lacking = {
             broker: sum(rate not in stats for stats in report["lastStats"].values())
@@ -293,7 +289,7 @@ MESSAGE_OR_TOPIC = re.compile(
 )
 
 EITHER = "either"
-"""Stands for content that a later message may have removed."""
+"""Stands for content that a later message may or may not have removed."""
 
 
 def is_consumed(file: Path) -> bool:
@@ -302,7 +298,7 @@ def is_consumed(file: Path) -> bool:
 
 
 class Printed(NamedTuple):
-    """A printed message of a broker, or, with an empty broker, a line that names a topic."""
+    """A printed message about a broker or, if `broker` is empty, a line that names a topic."""
 
     topic: str
     broker: str
@@ -310,7 +306,7 @@ class Printed(NamedTuple):
 
 
 class ConsumedLoad(NamedTuple):
-    """Pulsar's own JSON of each broker's load data and top bundles, and notes on those left out."""
+    """Each broker's load data and top bundles, as Pulsar's JSON; notes on brokers left out."""
 
     brokers: Mapping[str, Any]
     top: Mapping[str, Any]
@@ -318,7 +314,7 @@ class ConsumedLoad(NamedTuple):
 
 
 def consumed_load(file: Path) -> ConsumedLoad:
-    """Return the content of each broker's last messages, which pulsar-client consume printed.
+    """Return the content of each broker's last messages that pulsar-client consume printed.
 
     Errors: `BadSnapshot`, also for top bundles without load data.
     """
@@ -341,9 +337,9 @@ def consumed_load(file: Path) -> ConsumedLoad:
 
 
 def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return the content of the last message of each broker, by topic; None if that removes it.
+    """Return the content of each broker's last message, by topic; None if it removes the data.
 
-    Errors: `BadSnapshot`, also if it is unknown, and matters, which topic a message is of.
+    Errors: `BadSnapshot`, also if the unknown topic of a message could change the result.
     """
     latest: dict[str, dict[str, Any]] = {BROKER_LOAD: {}, TOP_BUNDLES: {}}
     for topic, broker, content in _with_topics(list(_printed(file))):
@@ -361,7 +357,7 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _printed(file: Path) -> Iterator[Printed]:
-    """Yield what is printed; a message without content has no topic. Errors: `BadSnapshot`."""
+    """Yield messages and topics; a message without content has no topic. Errors: `BadSnapshot`."""
     for found in MESSAGE_OR_TOPIC.finditer(file.read_text("utf-8", "replace")):
         broker, written = found["broker"] or "", found["content"]
         if found["topic"] or written in ("", "null"):
@@ -375,9 +371,9 @@ def _printed(file: Path) -> Iterator[Printed]:
 
 
 def _with_topics(printed: Sequence[Printed]) -> Iterator[Printed]:
-    """Yield the messages; those without content with their topic, or with none if it is unknown.
+    """Yield the messages, and add the topic to messages without content if it can be found out.
 
-    Their topic is the one of their neighbours, if these agree, or the one that a line names.
+    It is the topic of the messages before and after, if these agree, or of a line that names it.
     """
     said = [one for one in printed if one.topic]
     turns = [

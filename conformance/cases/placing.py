@@ -38,10 +38,10 @@ FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
 
 PORT_IGNORED = "a port, but Pulsar matches only the host"
-"""End of what is said of regular expressions that match brokers by host and port."""
+"""End of notes on regular expressions that match brokers by host and port."""
 
 COUNTS = "the first stored one counts (NamespaceIsolationPolicies.getPolicyByNamespace)"
-"""How Pulsar chooses among isolation policies that match a namespace."""
+"""Which isolation policy Pulsar uses if several match a namespace, as text."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class Policy:
     least: int
     """Number of available primary brokers below which secondary brokers may be used."""
     stored: bool = False
-    """True if the order of the policies is known to be that in which they are stored."""
+    """True if the policies are known to be in the order in which Pulsar stores them."""
 
     @property
     def title(self) -> str:
-        """The policy by its name; a file of one policy may be named after what it has."""
+        """The policy as text, by its name if it has one."""
         return self.name if self.name == "policy" else f"policy {self.name}"
 
     def with_port(self, brokers: Iterable[str]) -> list[str]:
-        """Return the regular expressions that match brokers by host and port, and no host."""
+        """Return the regular expressions that match a host with its port, but no host alone."""
         hosts = {host_of(name): name for name in brokers}
         return [
             one.text
@@ -72,7 +72,7 @@ class Policy:
         ]
 
     def resolved(self, namespaces: Sequence[str], ids: Mapping[str, str]) -> Json:
-        """Return the policy in the format of a case, with the names of the brokers that it matches.
+        """Return the policy in a case's format, with the names of the brokers that it matches.
 
         `ids` maps the name of each broker in the case to its ID.
         """
@@ -94,7 +94,7 @@ class Policy:
 class Constraints:
     """Placement constraints: isolation policies, failure domains, anti-affinity groups.
 
-    `ahead` has the bundles of each broker that were assigned to it since its report.
+    `ahead` has the bundles that were assigned to each broker since its report.
     """
 
     policies: Sequence[Policy] = ()
@@ -107,11 +107,11 @@ class Constraints:
         return [one for one in self.policies if _matches(one.namespaces, namespace)]
 
     def policy_of(self, namespace: str) -> Policy | None:
-        """Return a namespace's isolation policy, or None; if several match, the first stored."""
+        """Return a namespace's isolation policy: the first stored one that matches, or None."""
         return next(iter(self.policies_matching(namespace)), None)
 
     def with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
-        """Return the regular expressions about a namespace that match no host without its port."""
+        """Return the regular expressions of a namespace's policies that match only with a port."""
         own = self.policy_of(namespace)
         found = (one.with_port(brokers) for one in ((own,) if own else self.policies))
         return tuple(dict.fromkeys(chain.from_iterable(found)))
@@ -136,7 +136,7 @@ class Constraints:
         return [one.resolved([], ids) for one in self.policies]
 
     def several_notes(self, namespace: str, ids: Mapping[str, str]) -> Iterator[str]:
-        """Yield a note if several policies match a namespace and would decide otherwise."""
+        """Yield a note if several policies match a namespace and permit different brokers."""
         matching = self.policies_matching(namespace)
         first = [one.resolved([namespace], ids) for one in matching[:1]]
         if all(one.resolved([namespace], ids) in first for one in matching):
@@ -152,7 +152,7 @@ class Constraints:
     def domains_of(self, ids: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the brokers of each failure domain, by their names in the case if known.
 
-        A domain contains IDs; a member that is only the name of a broker in the case is left out.
+        A domain contains IDs; a member that is a broker's name in the case, but no ID, is left out.
         """
         names = {broker: name for name, broker in ids.items()}
         return {
@@ -183,7 +183,7 @@ def read_constraints(
 def policies_of(place: str, data: Any, stored: bool = False) -> tuple[Policy, ...]:
     """Parse an isolation policy, or an object that maps names to policies.
 
-    `stored`: true if the object is known to have the order of the metadata store.
+    `stored`: true if the object's order is known to be that of the metadata store.
 
     Errors: `BadSnapshot`.
     """
@@ -265,9 +265,9 @@ def placement_question(
 ) -> tuple[Trial, list[str]]:
     """Return the question of where a bundle is placed, and notes.
 
-    If it has an owner, it is placed once it is unloaded, before the owner's next report.
+    A bundle with an owner is placed after its unload, before the owner's next report.
 
-    `what_if`: settings that will be changed later.
+    `what_if`: settings that later steps of the command change.
 
     Errors: `BadSnapshot` for a range that overlaps another bundle's, or versions that cannot be
     compared.
@@ -308,7 +308,7 @@ def placement_question(
 
 
 def check_bundle(bundle: str, named_by: str = "--place") -> None:
-    """Raise `BadSnapshot` if a text is not a bundle's name, or its range has no hash."""
+    """Raise `BadSnapshot` if a text is not a bundle's name, or the bundle's range is empty."""
     if not BUNDLE.fullmatch(bundle):
         raise BadSnapshot(
             f"{named_by} {bundle}: write tenant/namespace/0x…_0x…, with eight lower-case "

@@ -1,4 +1,4 @@
-"""Reduction of a failing story: drop events, and merge namespaces and consecutive events.
+"""Reduces a failing story: drops events, and merges namespaces and consecutive events.
 
 Any subset of a story's events is a story, so every event may be dropped.
 """
@@ -11,7 +11,7 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""Predicate of several trials: true for each that is legal and still fails in the same way."""
+"""Function of trials; returns true for each that is legal and still fails in the same way."""
 
 Place = tuple[int, int]
 """Index of a question in a trial, and index of an event in that question's case."""
@@ -91,7 +91,7 @@ def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
 
 
 def _merged_events(first: Json, second: Json) -> Iterator[Json]:
-    """Yield the single event that is equivalent to two, if any: one longer tick, or a restart."""
+    """Yield the event that is equivalent to two events, if any: one longer tick, or a restart."""
     if "tick" in first and "tick" in second:
         yield {"tick": {"minutes": first["tick"]["minutes"] + second["tick"]["minutes"]}}
     if "broker_down" in first and "broker_up" in second:
@@ -144,7 +144,7 @@ def _with_event(trial: Trial, place: Place, event: Json) -> Trial:
 
 
 def first_failing(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """Return the first candidate that fails, or None; all are asked in one batch."""
+    """Return the first candidate that fails, or None; all candidates are asked in one batch."""
     if not candidates:
         return None
     verdicts = failing(candidates)

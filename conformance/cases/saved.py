@@ -32,7 +32,7 @@ class BadCase(UserError):
 
 
 class Saved(NamedTuple):
-    """A trial from a case file, with the rule that it violates and the profile, if named there."""
+    """A trial from a case file, with the violated rule and the profile if the file names them."""
 
     trial: Trial
     rule: str | None
@@ -44,9 +44,9 @@ class Searched:
     """A campaign's results for one rule, found before the run."""
 
     drawn: int = 0
-    """Number of cases asked, besides `faults`."""
+    """Number of cases asked, without `faults`."""
     reached: int = 0
-    """Number of cases to which the rule applied, besides `faults`."""
+    """Number of cases to which the rule applied, without `faults`."""
     faults: tuple[Trial, ...] = ()
     """Some of the cases that violate the rule; the run asks them again."""
 
@@ -59,7 +59,7 @@ class Campaign:
     """The results of a campaign, on which the run bases its verdicts."""
 
     about: Mapping[str, Any]
-    """Description of the campaign, for the first line of the verdict stream."""
+    """Description of the campaign for the verdict stream's first line."""
     found: Mapping[tuple[str, str, str], Searched]
     """Results by adapter, profile and rule."""
 
@@ -127,8 +127,9 @@ def content_of(trial: Trial) -> dict[str, Any]:
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
-    A file with `"after": [...]` has questions to ask before these, after a restart. If a profile's
-    `defaults` are given, an invalid case is rejected. Errors: `BadCase`.
+    If the file has `"after": [...]`, the implementation is restarted and asked the questions in
+    this list first. If a profile's `defaults` are given, an invalid case is rejected. Errors:
+    `BadCase`.
     """
     try:
         content = file.read_bytes()
@@ -147,7 +148,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
 
 
 def trial_of(data: Any) -> Trial | None:
-    """Parse the trial in a case file; None if the content has another form."""
+    """Return the trial in a case file's content; None if the content has another form."""
     lines = data.get("trial", [data]) if isinstance(data, dict) else None
     before = data.get("after", []) if isinstance(data, dict) else None
     if not isinstance(lines, list) or not lines or not isinstance(before, list):
@@ -186,13 +187,13 @@ class ProvidedQuestions:
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Ways of a version that differ from its profile's."""
+    """Alternatives of ways in which a version differs from its profile."""
     settings: str = ""
-    """The file with the settings, if it is another one."""
+    """The file with the settings; empty if the questions' file has them."""
     version: str = ""
-    """The version that is asked; empty if the profile's release is."""
+    """The version that is asked; empty if the profile's release is asked."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """The IDs of the case's brokers, by their names there."""
+    """The IDs of the case's brokers, by their names in the case."""
 
 
 ZNODES_HINT = (
@@ -263,7 +264,7 @@ def _provided_questions(place: str, text: bytes) -> ProvidedQuestions:
 
 
 def _ways(place: str, given: Any) -> Mapping[str, str]:
-    """Return the ways in a case file. Errors: `BadCase` if no release has one of them."""
+    """Return the alternatives of ways in a case file. Errors: `BadCase` for an unknown one."""
     known = specs.load().ways
     if isinstance(given, dict):
         found = ((known.get(name), taken) for name, taken in given.items())
@@ -275,9 +276,10 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
 def in_version(
     provided: ProvidedQuestions, version: str
 ) -> tuple[ProvidedQuestions, tuple[str, ...]]:
-    """Return questions as a version of Pulsar is asked them, and notes on how it differs.
+    """Return questions adapted to a Pulsar version, and notes on how it differs from its profile.
 
-    Errors: `BadCase` if no profile decides as it does, `specs.UnknownName` for no version.
+    Errors: `BadCase` if no profile describes the version's strategy, `specs.UnknownName` for a text
+    that is no version.
     """
     from pulsar_conformance.conformance.cases.setting_types import takes_settings
     from pulsar_conformance.specs.broker import broker_settings
@@ -305,7 +307,7 @@ def in_version(
             strategy = str(named).rpartition(".")[2]
             if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
                 raise BadCase(
-                    f"{provided.place}: no profile decides as {strategy} of Pulsar {version}: "
+                    f"{provided.place}: no profile describes {strategy} of Pulsar {version}: "
                     f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
                 )
             chosen = {STRATEGY: case["strategy"]} if case.get("strategy") else {}
@@ -343,10 +345,10 @@ def _as_sheds(case: Any, judged: JudgedVersion) -> Any:
 
 
 def derived_from(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:
-    """Return the model's answer to each question with its derivation, in order.
+    """Return the derivations of the model's answers, one for each question, in order.
 
-    Errors: `BadCase` if a case is invalid or lacks a setting, starting with `place`, or with the
-    file of the settings if these are invalid.
+    Errors: `BadCase` if a case is invalid or lacks a setting; the message starts with `place` or,
+    for invalid settings, with the file `settings`.
     """
     missing = missing_setting(trial, model.defaults)
     problem = bad_trial(trial, model.defaults)

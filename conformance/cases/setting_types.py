@@ -1,6 +1,4 @@
-"""Values of settings: how the text of one is parsed, what it takes, which are mistakes, and how one
-replaces that of a case.
-"""
+"""Values of settings: parses texts, finds mistakes, and replaces settings of cases."""
 
 from __future__ import annotations
 
@@ -25,19 +23,19 @@ from pulsar_conformance.specs.setting_names import spellings, why_unknown
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|Infinity)")
-"""The decimal numbers that Double.valueOf takes."""
+"""The decimal numbers that Double.valueOf accepts."""
 
 HEXADECIMAL = re.compile(
     r"([+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
 )
-"""The hexadecimal numbers that Double.valueOf takes, without their suffix in the first group."""
+"""The hexadecimal numbers that Double.valueOf accepts; the first group lacks the suffix."""
 
 WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
 COMMENTED = (
     "the comment is a part of the value; if Pulsar expects a number there, the broker does not "
     "start"
 )
-"""Consequence of a comment after a number, for a setting whose type is not known."""
+"""Consequence of a comment after a number in a setting of unknown type."""
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 """The largest values of Java's int and long."""
@@ -75,10 +73,10 @@ CHANNEL_DEFAULTS: Json = {TOMBSTONE: 3600, IN_FLIGHT: 30_000}
 
 BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
-"""Limits by which flow_or_qps_equally_divide also cuts a bundle that is split by hand."""
+"""Limits that flow_or_qps_equally_divide also uses if an administrator splits a bundle."""
 
 GIVEN = "--setting"
-"""Place of settings from the command line, which may give class names without the package."""
+"""`place` of a setting from the command line, which may name a class without its package."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Entry:
     name: str
     text: str
     bare: bool = False
-    """True for a variable without the prefix, given to Pulsar's image."""
+    """True for an environment variable of Pulsar's image without the prefix `PULSAR_PREFIX_`."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ class BadSetting(UserError):
 
 
 class NotParsed(ValueError):
-    """Raised for a text that is no value of a setting's type; says what the setting takes."""
+    """Raised for a text that is no value of a setting's type; the message says which values are."""
 
 
 def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
@@ -148,7 +146,7 @@ def parsed(name: str, text: str, kind: str) -> Any:
 
 
 def _number(text: str) -> int | float:
-    """Parse as Double.valueOf does, which takes no underscores; too large a number is infinite."""
+    """Parse a number like Double.valueOf: underscores are an error, large numbers are infinite."""
     if found := HEXADECIMAL.fullmatch(text):
         try:
             value = float.fromhex(found[1])
@@ -162,12 +160,12 @@ def _number(text: str) -> int | float:
 
 
 def is_finite(value: Any) -> bool:
-    """True unless a value is a number that is infinite or none."""
+    """False for the numbers NaN and infinity, else true."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def _integer(text: str) -> int:
-    """Parse as Integer.parseInt does, which takes neither underscores nor an exponent."""
+    """Parse a number like Integer.parseInt: underscores and exponents are errors."""
     if not INTEGER.fullmatch(text):
         raise ValueError(text)
     return int(text)
@@ -213,7 +211,7 @@ TABLE_VIEWS = {
 
 
 def bad_table_view(name: str, value: str, manager: str) -> str:
-    """Return what is wrong with the class of a table view; empty if nothing is known to be."""
+    """Return what is wrong with the class of a table view; empty if no mistake is known."""
     if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS.values():
         return ""
     if value.startswith("org.apache.pulsar."):
@@ -222,7 +220,7 @@ def bad_table_view(name: str, value: str, manager: str) -> str:
 
 
 def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
-    """Return what is wrong with the split algorithms that a setting names; empty if nothing is.
+    """Return what is wrong with the split algorithms that a setting names; empty if nothing.
 
     Without a version, a broker knows the algorithms of all versions.
     """
@@ -246,22 +244,21 @@ def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
 
 
 def _items(text: str) -> list[str]:
-    """Return the entries of a list as FieldParser reads them: String.split drops empty ones at the
-    end alone.
-    """
+    """Return the entries of a list as FieldParser reads them, without empty entries at the end."""
     items = [one.strip() for one in text.strip().rstrip(",").split(",")]
     return [] if items == [""] else items
 
 
 def bad_interval(name: str, value: Any, manager: str) -> str:
-    """Return why a broker does not start with an interval; empty if it does."""
+    """Return why a broker does not start with this interval; empty if it starts."""
     wrong = _never_scheduled(name, value, manager, "starts")
     return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}" if wrong else ""
 
 
 def bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
-    """Return why the channel of the extensible load manager cannot be made with its two periods, so
-    that a broker does not start; empty if it can. The fault is the first of the two that is set.
+    """Return why a broker does not start with the two periods of the extensible manager's channel.
+
+    Empty if it starts, or if the mistake is in the other setting: the first that is set.
     """
     faulty = next((one for one in (TOMBSTONE, IN_FLIGHT) if one in values), "")
     if manager != "extensible" or name != faulty:
@@ -274,19 +271,21 @@ def bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
 
 
 def elects_none(name: str, value: Any, manager: str) -> bool:
-    """True if no broker becomes the leader of a load manager with an interval."""
+    """True if no broker can become the leader of a load manager with this interval."""
     return _never_scheduled(name, value, manager, "leads")
 
 
 def _never_scheduled(name: str, value: Any, manager: str, task: str) -> bool:
-    """True if a load manager cannot schedule a task at an interval, which has to be above 0."""
+    """True if a load manager cannot schedule a task at this interval, because it is not above 0."""
     users = broker_data()["periods"].get(name, {})
     return isinstance(value, int) and value <= 0 and manager in users.get(task, ())
 
 
 def odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
-    """Return why a value with which a broker starts is hardly meant, such as one outside the
-    documented range, or one that switches something off; usually empty. `parts` are in force.
+    """Return why a value with which a broker starts is probably a mistake; usually empty.
+
+    Examples are a value outside the documented range, or one that switches something off. `parts`
+    are the parts of the broker that are in force.
     """
     outside = out_of_range(name, value)
     said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
@@ -303,7 +302,7 @@ def _no_algorithm(name: str, version: str) -> str:
 
 
 def type_of(name: str) -> str:
-    """Return the type of a setting in Pulsar; that of the documents if no release has it."""
+    """Return the type of a setting in Pulsar or, if no release has it, in the documents."""
     if name in broker_settings():
         return broker_settings()[name].type
     known = specs.load().settings
@@ -340,8 +339,8 @@ def swept_values(text: str) -> tuple[str, list[str]]:
 def with_settings(trial: Trial, given: Mapping[str, Any]) -> Trial:
     """Return a trial with these settings added to each case; None removes a setting.
 
-    Errors: `BadSetting` if no question takes settings, or if a field of a case overrides one of
-    them.
+    Errors: `BadSetting` if no question takes settings, or if a field of a case overrides a given
+    setting.
     """
     if given and not any(takes_settings(operation) for operation, _ in trial.questions):
         operations = ", ".join(sorted(trial.operations))
@@ -370,6 +369,6 @@ def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
 
 
 def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
-    """Return settings with some replaced; None removes a setting."""
+    """Return settings in which `given` replaces some values; None removes a setting."""
     both = {**(settings or {}), **given}
     return {name: value for name, value in both.items() if name not in given or value is not None}

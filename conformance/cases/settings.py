@@ -59,7 +59,7 @@ DYNAMIC = ", dynamic"
 """End of the place of a dynamic setting."""
 
 AT_START = "a running broker keeps its strategy until it restarts"
-"""Remark on a dynamic shedding strategy, as in the annotation of its field."""
+"""Remark on a dynamic shedding strategy, from the annotation of its field in Pulsar."""
 
 AT_ONCE = "a running broker switches to it at once"
 """Remark on a dynamic load manager (BrokerService, which registers a listener for it)."""
@@ -87,23 +87,23 @@ class SettingsRead:
     assumed: str = ""
     """A note on a setting that was assumed because another one implies it; empty if none was."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The new spelling of those settings in `values` that are set by it."""
+    """For each setting in `values` that is set by its newer name, this name."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
-    """Settings in force whose values Pulsar takes for others."""
+    """Settings in force whose values Pulsar reads otherwise than they are written."""
     unread: tuple[Unused, ...] = ()
     """Parts of the file that are not read, and settings whose values are not known."""
 
     def check_numbers(self) -> None:
-        """Raise `BadSetting` for a value by which the model decides nothing: NaN or infinity."""
+        """Raise `BadSetting` for a value with which the model cannot decide: NaN or infinity."""
         for name, value in self.values.items():
             if not is_finite(value):
                 raise BadSetting(f"{self.places[name]}: {name}: {UNKNOWN_EFFECT}")
 
     @property
     def released(self) -> str | None:
-        """The known release nearest to the version; None if that is unknown."""
+        """The known release nearest to the version; None if the version is unknown."""
         return nearest_release(self.version) if self.version else None
 
     @property
@@ -114,10 +114,10 @@ class SettingsRead:
     def changed(
         self, given: Mapping[str, Any], spelled: Mapping[str, str] = MappingProxyType({})
     ) -> SettingsRead:
-        """Return the settings with some replaced; None removes a setting.
+        """Return the settings with those in `given` replaced; None removes a setting.
 
-        TransferShedder implies its load manager, unless one is given. `spelled` is that of the
-        replacements.
+        TransferShedder implies the extensible load manager, unless a load manager is given.
+        `spelled` is the field of that name for the replacements.
         """
         values, places = merged(dict(self.values), given), dict.fromkeys(given, GIVEN)
         assumed = ""
@@ -155,7 +155,7 @@ class SettingsRead:
         )
 
     def late(self, name: str) -> list[str]:
-        """Return a remark on a dynamic setting that counts only after a restart."""
+        """Return a remark on when a dynamic setting takes effect; empty if at once."""
         if not self.places.get(name, "").endswith(DYNAMIC):
             return []
         if name == SHEDDING_INTERVAL:
@@ -166,16 +166,16 @@ class SettingsRead:
         return [AT_START] if name == STRATEGY else []
 
     def unknown(self) -> list[Unused]:
-        """Return what is not read, without the settings that have a value from elsewhere."""
+        """Return the entries of `unread`, without settings whose values are given elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
 
     def named(self) -> Mapping[str, Any]:
-        """Return the values, with the full names of classes that the command line names."""
+        """Return the values, with full names for classes that the command line names."""
         given = [name for name, place in self.places.items() if place == GIVEN]
         return with_full_names(self.values, given)
 
     def running(self) -> Running:
-        """Return what runs with these settings."""
+        """Return the load manager and the strategies that run with these settings."""
         return what_runs(self.named(), self.version)
 
     def parts(self) -> frozenset[str]:
@@ -183,8 +183,9 @@ class SettingsRead:
         return parts_in_force(self.values, self.running())
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
-        """Return the setting of the strategy that runs, if these settings name another; empty if
-        not, or if the command line names one.
+        """Return the strategy that runs instead of the strategy in these settings, by setting.
+
+        Empty if no other strategy runs, or if the command line names the strategy.
         """
         manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
         if not manager or self.places.get(running.culprit) == GIVEN:
@@ -193,20 +194,21 @@ class SettingsRead:
         return {name: value for name, value in runs.items() if name == running.culprit}
 
     def without_effect(self) -> list[Unused]:
-        """Return the unused settings, and those that other settings disable."""
+        """Return the unused settings, and the settings that other settings disable."""
         return [*self.unused, *self.disabled()]
 
     def refused(self) -> list[Unused]:
-        """Return the settings that can be read, and with which the broker does not start."""
+        """Return the settings that are readable but keep the broker from starting."""
         return [one for one in self.without_effect() if one.why.endswith(STARTS_NOT)]
 
     def idle(self) -> list[Unused]:
-        """Return the settings without effect with which the broker starts."""
+        """Return the settings without effect that do not keep the broker from starting."""
         return [one for one in self.without_effect() if not one.why.endswith(STARTS_NOT)]
 
     def stopping(self) -> Mapping[str, str]:
-        """Return the settings with which the broker does not start, each with the reason; not the
-        dynamic ones, which it reads as it starts.
+        """Return the settings that keep the broker from starting, each with the reason.
+
+        Dynamic settings are left out, because the broker reads them only after it has started.
         """
         runs, found = self.running(), [*self.unreadable]
         found += [one for one in self.disabled(defaults=True) if one.why.endswith(STARTS_NOT)]
@@ -216,8 +218,8 @@ class SettingsRead:
     def disabled(self, *, defaults: bool = False) -> list[Unused]:
         """Return the settings in `values` that have no effect because of others.
 
-        Those with their default are left out, unless `defaults` is true. If the broker does not
-        start, because it finds no such class, it is assumed to start with the most similar one.
+        Settings with their default are left out, unless `defaults` is true. If the broker does not
+        start, because it does not find a class, it is assumed to start with the most similar class.
         """
         named, runs = self.named(), self.running()
         instead = self.corrected() if runs.manager == STOPPED else {}
@@ -228,13 +230,15 @@ class SettingsRead:
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 
     def corrected(self) -> Mapping[str, str]:
-        """Return the most similar class for each setting that names one that Pulsar lacks."""
+        """Return, for each setting with a class that Pulsar lacks, the most similar class."""
         classes = {name: similar_class(name, str(value)) for name, value in self.named().items()}
         return {name: one for name, one in classes.items() if one}
 
     def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yield settings without effect, each with the reason; if a dynamic one would prevent a
-        broker's start, that is not known, since the files are read first.
+        """Yield settings without effect, each with the reason.
+
+        The effect of a dynamic setting that would keep a broker from starting is not known, because
+        a broker reads its file first.
         """
         for name, why in off:
             starts = name not in CLASSES and self.places.get(name, "").endswith(DYNAMIC)
@@ -253,7 +257,7 @@ class SettingsRead:
     def notes(self) -> Iterator[str]:
         """Yield notes on an assumed setting, on what is not read, and on settings without effect.
 
-        A setting whose value is given elsewhere is known.
+        Unread settings whose values are given elsewhere are left out.
         """
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
@@ -274,9 +278,9 @@ def read_entries(
 ) -> SettingsRead:
     """Read settings in file order; the last occurrence of a name counts.
 
-    With `as_broker`, values outside a documented range are in force, a boolean is false unless its
-    text is true, and other values of the wrong type are collected. Errors: otherwise `BadSetting`
-    for all of them.
+    With `as_broker`, settings are read as a broker reads them: values outside a documented range
+    are in force, a boolean is false unless its text is true, and other values of the wrong type are
+    collected. Errors: without `as_broker`, `BadSetting` for each of these.
     """
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -327,10 +331,10 @@ def read_entries(
 def _use_documented_spelling(
     values: dict[str, Any], places: dict[str, str]
 ) -> tuple[dict[str, str], list[Unused]]:
-    """Use the documented name of settings that have two.
+    """Use the documented name of settings that have two names.
 
-    Return the new name of each setting whose value it gives, and the settings thus overridden. A
-    release that knows both names uses the value of the new one unless that is the default.
+    Return the newer name of each setting that is set by it, and the settings that it overrides. A
+    release that knows both names uses the newer name's value unless it is the default.
     """
     spelled: dict[str, str] = {}
     overridden: list[Unused] = []
@@ -348,7 +352,7 @@ def _use_documented_spelling(
 
 
 def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
-    """Parse `NAME=VALUE` texts of no release's settings. Errors: as `read_given`."""
+    """Parse `NAME=VALUE` texts, whichever release has the settings. Errors: as `read_given`."""
     return dict(read_given(texts, any_range=any_range).values)
 
 
@@ -356,7 +360,7 @@ def read_given(texts: Iterable[str], release: str = "", *, any_range: bool = Fal
     """Read `NAME=VALUE` texts as a release does; an empty value becomes None, which removes the
     setting.
 
-    Settings that the release lacks are unused. Errors: as `setting_value`.
+    Settings that the release lacks are in `unused`. Errors: as `setting_value`.
     """
     given: dict[str, Any] = {}
     places: dict[str, str] = {}

@@ -42,7 +42,7 @@ ABSENT = ("None", "null", "Optional.empty")
 
 LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
-"""Matches one setting in the log line in which a broker prints its whole configuration."""
+"""Matches one setting in the log line with a broker's whole configuration."""
 
 TEMPLATE = "; it has the {{ }} of a template, so give what this is rendered to"
 
@@ -55,14 +55,14 @@ OF_BROKERS = re.compile(
     "managedLedger|allowAutoTopicCreation|backlogQuota|brokerDelete|brokerDeduplication|"
     "defaultRetention|systemTopicEnabled|topicLevelPolicies"
 )
-"""Matches names of other settings that no other part of Pulsar has, so that a file is a broker's
-even if all its settings of load balancing have their defaults.
+"""Matches names of broker settings that no other part of Pulsar has and that are not about load
+balancing. A file with one of them is a broker's, even if its load balancing has all defaults.
 """
 
 NOTHING_READ = SettingsRead({}, {})
 
 OF_REPORTS = {"webServiceUrl", "lastStats", "systemResourceUsage"}
-"""Fields of load reports, and of no configuration."""
+"""Fields that load reports have and no configuration has."""
 
 FORMS = (
     "give a broker.conf, the JSON of admin/v2/brokers/configuration/runtime, an environment file, "
@@ -75,9 +75,9 @@ def read_settings(
 ) -> SettingsRead:
     """Read a file's settings as the given release does.
 
-    A setting with an empty value counts as not set, as in a broker. `as_broker` is that of
-    `read_entries`. Errors: `BadSetting`, also if it has no setting of a broker, because it is then
-    probably the wrong file, unless another one completes it (`alone` is false).
+    A setting with an empty value counts as not set, as in a broker. For `as_broker`, see
+    `read_entries`. Errors: `BadSetting`, also if the file has no setting of a broker and is the
+    only one (`alone`), because it is then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8")
@@ -98,7 +98,7 @@ def read_settings(
 
 
 def _is_ignored(entry: Entry, release: str | None) -> bool:
-    """True if Pulsar's image ignores a variable, since it needs the prefix."""
+    """True if Pulsar's image ignores a variable because the variable lacks the prefix."""
     known = entry.bare and why_unknown(entry.name, release) is None
     return known and is_unlisted(entry.name, release)
 
@@ -120,7 +120,7 @@ def read_in_force(
 ) -> SettingsRead | None:
     """Read a settings file and the dynamic configuration that overrides it; None without either.
 
-    `as_broker` is that of `read_entries`. Errors: as `read_settings`.
+    For `as_broker`, see `read_entries`. Errors: as `read_settings`.
     """
     alone = dynamic is None
     read = read_settings(conf, release, as_broker=as_broker, alone=alone) if conf else None
@@ -151,8 +151,9 @@ def read_written_settings(
 def _entries(
     file: Path, text: str
 ) -> tuple[Iterable[Entry], tuple[Unused, ...], tuple[Unused, ...]]:
-    """Return a file's settings, what is not read, and variables that do not reach the broker; the
-    format is detected.
+    """Return a file's settings, the parts that are not read, and variables that the broker ignores.
+
+    The format is detected.
     """
     marked, text = text.startswith(MARK), text.removeprefix(MARK)
     _refuse_program(file, text)
@@ -200,7 +201,7 @@ def _refuse_program(file: Path, text: str) -> None:
 
 def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
     """Return the settings of JSON, of a log or of an environment file; None for other files."""
-    if text.lstrip().startswith("{"):  # Properties of a broker never begin with a brace.
+    if text.lstrip().startswith("{"):  # A broker.conf never begins with a brace.
         return _of_json(file, text)
     if LOGGED.search(text):
         return (
@@ -214,8 +215,9 @@ def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
 
 
 def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
-    """Return the settings of a broker.conf, and its first line if a byte order mark begins it,
-    which Pulsar takes for a part of the name.
+    """Return the settings of a broker.conf, and its first line if it begins with a byte order mark.
+
+    Pulsar reads the mark as a part of the setting's name.
     """
     found = [Entry(f"{file}:{number}", name, value) for number, name, value in properties(text)]
     if not marked or not found or found[0].place != f"{file}:1":
@@ -224,14 +226,14 @@ def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Un
 
 
 CONTEXT = ("contextMap", "mdc", "context", "attributes")
-"""Fields of a log line in JSON that may contain its attributes as an object."""
+"""Fields of a JSON log line that may contain the line's attributes as an object."""
 
 TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
 ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return a line's message and attributes; these stand at its end, or the line is JSON."""
+    """Return a log line's message and attributes, which are at its end unless it is JSON."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -245,7 +247,7 @@ def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
 
 
 def read_logged_line(place: str, line: str) -> Mapping[str, Any]:
-    """Return the settings in a log line; empty if it does not print a whole configuration."""
+    """Return the settings in a log line; empty unless the line prints a whole configuration."""
     return read_entries(_of_line(place, line)).values if LOGGED.search(line) else {}
 
 
@@ -289,7 +291,7 @@ def plain_java_value(text: str) -> str:
 
 
 def _of_environment(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of an environment file, prefixed variables last."""
+    """Yield the settings of an environment file; variables with the prefix come last."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -299,7 +301,7 @@ def _of_environment(file: Path, text: str) -> Iterator[Entry]:
 
 
 def _variables(found: list[tuple[str, str, str]]) -> Iterator[Entry]:
-    """Yield variables as settings, prefixed ones last, as Pulsar's images apply them."""
+    """Yield variables as settings; variables with the prefix come last, as in Pulsar's images."""
     for place, name, value in sorted(found, key=lambda one: one[1].startswith(PREFIX)):
         yield Entry(place, name.removeprefix(PREFIX), value, not name.startswith(PREFIX))
 
@@ -310,14 +312,14 @@ def _strip_quotes(text: str) -> str:
 
 
 def names_release(args: argparse.Namespace) -> bool:
-    """True if the options name a release to follow, and not documents alone."""
+    """True if the options name a release to judge by, not only documents."""
     return bool(version_of_released(args.profile) if args.profile else args.release)
 
 
 def files_in_force(
     args: argparse.Namespace, version: str | None, *, released: bool
 ) -> SettingsRead | None:
-    """Return the settings of files as a release accepts them, or else as the documents do.
+    """Return the settings of files, read as by a release if `released`, else by the documents.
 
     Errors: as `read_in_force`.
     """
@@ -351,7 +353,7 @@ def settings_of_cluster(
 
 
 def _readable(read: SettingsRead | None) -> SettingsRead | None:
-    """Return settings if all of them can be read. Errors: otherwise `BadSetting`."""
+    """Return the settings. Errors: `BadSetting` if one of them cannot be read."""
     for one in read.unreadable if read else ():
         raise BadSetting(f"{one.place}: {one.name}={one.why}")
     if read:
@@ -362,8 +364,9 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
 def value_notes(
     read: SettingsRead, beside: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Yield remarks on values that a broker takes for others or that are hardly meant;
-    `beside` is what to add about some settings.
+    """Yield remarks on values that a broker reads otherwise, and on values that look like mistakes.
+
+    `beside` maps some settings to a text that is added to their remarks.
     """
     yield from map(str, read.misread)
     off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()

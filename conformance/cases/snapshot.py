@@ -33,10 +33,10 @@ from pulsar_conformance.specs.versions import numbers_of
 USUAL_MAX_MINUTES = 15
 """Default of `loadBalancerReportUpdateMaxIntervalMinutes`."""
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
-"""Fields of a report that say which kinds of topics the broker serves."""
+"""Fields of a report that are true if the broker serves persistent or non-persistent topics."""
 
 EXPOSED = "exposeBundlesMetricsInPrometheus"
-"""The setting without which a broker's metrics have no bundles."""
+"""The setting that adds bundles to a broker's metrics."""
 
 SIMPLE = "simple"
 """Kind of the simple load manager."""
@@ -47,14 +47,14 @@ UNENDING = (math.inf,)
 
 
 class NamingBrokers(NamedTuple):
-    """A form of namespaces that name the broker to which they belong, and the versions with it."""
+    """A pattern of namespaces that name the broker to which they belong, and versions with it."""
 
     kind: str
     pattern: re.Pattern[str]
     since: tuple[float, ...] = ()
     before: tuple[float, ...] = UNENDING
     unknown_after: tuple[float, ...] = UNENDING
-    """The last version known not to have the form, if later ones before `since` are unknown."""
+    """The last version known to lack the pattern; versions up to `since` may have it."""
 
 
 NAMING_BROKERS = (
@@ -65,11 +65,11 @@ NAMING_BROKERS = (
 )
 """HEARTBEAT_NAMESPACE_PATTERN and SLA_NAMESPACE_PATTERN of NamespaceService, by version.
 
-PIP-457 left out the cluster; it is in Pulsar 4.2.0.
+PIP-457, in Pulsar 4.2.0, removed the cluster from the namespaces.
 """
 
 MAX_UNKNOWN = 4
-"""Maximum number of unknown fields of a report that are named."""
+"""Maximum number of a report's unknown fields that a note names."""
 
 KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 
@@ -117,7 +117,7 @@ class Snapshot:
     data: Mapping[str, Json]
     settings: Mapping[str, Any]
     manager: str = ""
-    """The kind of load manager that runs; empty if that is not known."""
+    """The kind of load manager that runs; empty if it is not known."""
 
     @cached_property
     def brokers(self) -> dict[str, Json]:
@@ -135,7 +135,7 @@ class Snapshot:
         return [name for name, one in self.reported.items() if one.manager == SIMPLE]
 
     def switched_off(self, switch: str) -> list[str]:
-        """Return the brokers that do not serve a kind of topics, by a field of their reports."""
+        """Return the brokers in whose reports the field `switch` is false."""
         return [
             name
             for name, one in self.reported.items()
@@ -149,7 +149,7 @@ class Snapshot:
 
     @cached_property
     def latest(self) -> dict[str, Json]:
-        """Bundle data with one sample, the reported statistics, for bundles without bundle data."""
+        """For each bundle without bundle data: its reported statistics, as data with one sample."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
@@ -159,12 +159,12 @@ class Snapshot:
 
     @cached_property
     def bundles(self) -> dict[str, Json]:
-        """Every owned bundle with known data, in report order."""
+        """The data of each owned bundle whose data are known, in report order."""
         known = {**self.latest, **self.data}
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
-        """Yield notes for the user about omitted resources and assumed bundle data."""
+        """Yield notes for the user on omitted resources and assumed bundle data."""
         for name, reported in self.reported.items():
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
@@ -210,7 +210,7 @@ class Snapshot:
 
     @property
     def without_traffic(self) -> list[str]:
-        """The brokers of whose bundles the metrics do not give all rates."""
+        """The brokers with a bundle for which the metrics do not give all rates."""
         return [
             name
             for name, one in self.reported.items()
@@ -252,7 +252,7 @@ def _shedding_cases(snapshot: Snapshot) -> list[Json]:
 
 
 def _split_cases(snapshot: Snapshot) -> list[Json]:
-    """Return the case; the cluster is assumed to have no bundles but those of the brokers."""
+    """Return the case; the cluster is assumed to have only the bundles that the brokers own."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -297,14 +297,14 @@ MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
     SUM.id: _average_cases,
     READ.id: _report_cases,
 }
-"""For each operation whose cases can be built from load reports, the function that does so."""
+"""For each operation, the function that builds its cases from load reports."""
 
 OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
-"""Operations that are asked once for each broker, and whose cases do not name it."""
+"""Operations that are asked once for each broker, and whose cases do not name the broker."""
 
 
 def trial_from(operation: str, snapshot: Snapshot) -> Trial:
-    """Return an operation's questions about a snapshot, in the order of the brokers."""
+    """Return a trial with an operation's questions about a snapshot, in order of the brokers."""
     return Trial.of(operation, *MAKERS[operation](snapshot))
 
 
@@ -315,9 +315,9 @@ def host_of(broker: str) -> str:
 
 
 def broker_ids(snapshot: Snapshot) -> dict[str, str]:
-    """Return the ID of each broker, its host and web port, by the name in the case.
+    """Return each broker's ID, which is its host and web port, by its name in the case.
 
-    A name with a port is the ID; otherwise the report has it.
+    If the name has a port, it is the ID; otherwise the ID is in the report.
     """
     return {name: _broker_id(name, one.report) for name, one in snapshot.reported.items()}
 
@@ -328,12 +328,12 @@ def _broker_id(name: str, report: Any) -> str:
 
 
 def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterator[str]:
-    """Yield a note if the broker that the namespace of a bundle names is not active.
+    """Yield a note if a bundle's namespace names a broker that is not active.
 
-    Only then is an SLA monitor's bundle placed by the load manager; one of a heartbeat never is.
-    Without a `version`, the names of all versions count.
+    The load manager places an SLA monitor's bundle only in this case, and a heartbeat's bundle
+    never. Without a `version`, the patterns of all versions count.
 
-    Errors: `BadSnapshot` if the bundle belongs to the broker, or if that is not known.
+    Errors: `BadSnapshot` if the bundle belongs to the named broker, or if this is not known.
     """
     namespace = namespace_of(bundle)
     numbers = numbers_of(version) if version else ()
@@ -344,7 +344,7 @@ def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterato
         if numbers and one.unknown_after < numbers < one.since:
             without, since = (".".join(map(str, each)) for each in (one.unknown_after, one.since))
             raise BadSnapshot(
-                f"--place {bundle}: it is not known if Pulsar {version} takes this for {one.kind} "
+                f"--place {bundle}: it is not known if Pulsar {version} regards this as {one.kind} "
                 f"of {broker}, which no strategy places; {without} does not, and {since} does"
             )
     if not kinds:
@@ -363,14 +363,14 @@ def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
     off = ", ".join(snapshot.switched_off(SWITCHES[0]))
     if off:
         yield (
-            f"{SWITCHES[0]} is false in the report of {off}: as a destination, it counts only for "
-            "namespaces with an isolation policy, but the answer takes it for one in any case; "
-            "explain with --place BUNDLE says where a bundle goes"
+            f"{SWITCHES[0]} is false in the report of {off}: only namespaces with an isolation "
+            "policy can go there, but the answer assumes that all can; explain with --place BUNDLE "
+            "says where a bundle goes"
         )
 
 
 def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
-    """Yield a note on bundle data that is not used."""
+    """Yield a note on bundle data that are not used."""
     unowned = [name for name in snapshot.unowned() if name != place]
     if unowned:
         others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
@@ -380,7 +380,7 @@ def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
 def reserve_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
     """Return an isolation policy that reserves the brokers without persistent topics, and notes.
 
-    Pulsar assigns no bundle to them, unless a policy of the namespace does
+    Pulsar assigns these brokers no bundle, unless a policy of the namespace does
     (LoadManagerShared.applyNamespacePolicies).
     """
     names = snapshot.switched_off(SWITCHES[0])

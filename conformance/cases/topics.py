@@ -30,7 +30,7 @@ PARTITION = re.compile(r"(.+)-partition-\d+")
 EDGES = ("0x00000000", "0xffffffff")
 
 ASSIGNER = "topicBundleAssignmentStrategy"
-"""The setting of the class that assigns topics to bundles; its default is Pulsar's only one."""
+"""The setting for the class that assigns topics to bundles; Pulsar has only the default class."""
 
 
 def read_topics(file: Path) -> list[str]:
@@ -52,7 +52,7 @@ def read_topics(file: Path) -> list[str]:
 
 
 def _topic_lines(text: str) -> list[str]:
-    """Return the topics of a JSON array, as the admin API lists them, or else the lines."""
+    """Return the topics in a JSON array, as the admin API prints it, or on the lines of a text."""
     with suppress(ValueError):
         listed = json.loads(text)
         if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
@@ -61,7 +61,7 @@ def _topic_lines(text: str) -> list[str]:
 
 
 def _full_name(name: str, place: str) -> str:
-    """Return a topic's name with its domain, namespace and tenant, as clients complete it."""
+    """Return a topic's name with domain, tenant and namespace added as clients add them."""
     domain, _, rest = name.rpartition(DOMAIN)
     parts = rest.split("/", 3)
     lengths = (3, 4) if domain else (1, 3)
@@ -73,7 +73,7 @@ def _full_name(name: str, place: str) -> str:
 
 
 def topic_namespace(topic: str) -> str:
-    """Return a topic's namespace; with a cluster if the name has four parts.
+    """Return a topic's namespace; it contains a cluster if the name has four parts.
 
     Pulsar 4.2 no longer accepts such names (TopicName).
     """
@@ -81,7 +81,7 @@ def topic_namespace(topic: str) -> str:
 
 
 def _counted_once(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
-    """Return the topics that brokers serve, each once, and notes on the others."""
+    """Return the topics that brokers serve, each once, and notes on topics that are left out."""
     notes = []
     repeated = [name for name, times in Counter(topics).items() if times > 1]
     if repeated:
@@ -106,8 +106,8 @@ def topics_question(
 ) -> tuple[Trial, Mapping[str, Sequence[str]], Sequence[str]]:
     """Return a `bundles.locate` question for topics in a file, each broker's bundles, and notes.
 
-    Errors: `BadSnapshot`, also if the topics are in several namespaces or bundles have gaps, or if
-    another class than Pulsar's own assigns topics.
+    Errors: `BadSnapshot`, also if the topics are in several namespaces, if no broker owns a bundle,
+    or if another class than Pulsar's own assigns topics.
     """
     usual = broker_settings()[ASSIGNER].default(known_releases()[-1])
     assigner = snapshot.settings.get(ASSIGNER) or usual

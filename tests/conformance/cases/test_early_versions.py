@@ -214,7 +214,7 @@ def test_overload_shedder_sheds_a_brokers_own_bundles_from_2_5_on(told, version,
 def test_threshold_shedder_of_2_6_and_2_7_is_not_explained_as_another(capsys, version):
     asked = [str(REPORTS), "--release", version, "--setting"]
     assert main(["explain", *asked, f"{STRATEGY}={THRESHOLD}"]) == 2
-    why = f"no profile decides as ThresholdShedder of Pulsar {version}: it has ThresholdShedder"
+    why = f"no profile describes ThresholdShedder of Pulsar {version}: it has ThresholdShedder"
     assert why in " ".join(capsys.readouterr().err.split())
     assert main(["explain", *asked, f"{STRATEGY}={OVERLOAD}"]) == 0
 

@@ -216,7 +216,7 @@ def test_a_strategy_that_no_profile_decides_like_is_refused(tmp_path, capsys):
     file = tmp_path / "case.json"
     file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
     assert main(["explain", str(file), "--release", "3.2.2"]) == 2
-    assert "no profile decides as TransferShedder of Pulsar 3.2.2" in " ".join(
+    assert "no profile describes TransferShedder of Pulsar 3.2.2" in " ".join(
         capsys.readouterr().err.split()
     )
 
