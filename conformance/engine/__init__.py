@@ -1,1 +1,1 @@
-"""Judging an implementation: draw, ask, determine its readings, judge, reduce failures."""
+"""Judges an implementation: draws cases, asks, finds its readings, judges, reduces failures."""

@@ -1,4 +1,4 @@
-"""Ask: send cases to an implementation in batches, possibly in a background thread."""
+"""Ask: sends cases to an implementation in batches, possibly in a background thread."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from pulsar_conformance.conformance.engine.readings import ResolvedReadings, doc
 
 T = TypeVar("T")
 Submit = Callable[..., object]
-"""Runs a function with its arguments, immediately or later, as `ThreadPoolExecutor.submit` does."""
+"""Function like `ThreadPoolExecutor.submit`: runs another with its arguments, now or later."""
 
 PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
 
 _QuestionKey = tuple[str, str, int]
-"""Operation, case as JSON text, and the number of times that the trial has asked this case."""
+"""Operation, case as JSON text, and how often the trial has asked this case before."""
 
 Batch = tuple[str, list[Trial], PendingAnswers]
 """An operation, the trials to ask in one request, and the future that will hold the answers."""
@@ -70,10 +70,10 @@ class Dispatcher:
     """Asks an implementation each trial once and keeps the answers.
 
     The trials of all rules are asked in random order: an implementation whose answers depend on
-    earlier questions is found out only if those questions vary. Where a question takes seconds,
-    equal questions of different trials share one answer. `submit` chooses the thread in which an
-    operation is asked; up to `concurrency` operations are asked at the same time. An implementation
-    that runs in this process is always asked in the calling thread.
+    earlier questions is detected only if these vary. If a question takes seconds, equal questions
+    of different trials share one answer. `submit` chooses the thread in which an operation is
+    asked; up to `concurrency` operations are asked at the same time. An implementation that runs in
+    this process is always asked in the calling thread.
     """
 
     def __init__(
@@ -94,15 +94,15 @@ class Dispatcher:
         self._workers = 0
         self._turn = Lock()
         self._places: dict[SourcedTrial, list[tuple[PendingAnswers, int, int]]] = {}
-        """For each trial, where each of its answers will be: the future, the index of the trial in
-        the future's result, and the index of the question within that trial.
+        """The place of each answer to a trial: the future, the index of the trial in the future's
+        result, and the index of the question in that trial.
         """
         self._answers: dict[SourcedTrial, list[Json]] = {}
         self._shared: dict[_QuestionKey, tuple[PendingAnswers, int, int]] = {}
-        """Where the answer to each costly question will be, in the same form."""
+        """The place of the answer to each costly question, in the same form."""
 
     def ask(self, trials: Iterable[SourcedTrial]) -> None:
-        """Ask those trials that have not been asked yet, in one batch per operation."""
+        """Ask the trials that have not been asked yet, in one batch per operation."""
         new = list(dict.fromkeys(one for one in trials if one not in self._places))
         questions: dict[str, list[Trial]] = defaultdict(list)
         promised: dict[str, PendingAnswers] = defaultdict(Future)
@@ -144,14 +144,14 @@ class Dispatcher:
         return self._answers[trial]
 
     def failed(self, trial: SourcedTrial) -> bool:
-        """True if at least one question of the trial got no answer."""
+        """True if at least one question of the trial got no answer because of an error."""
         try:
             return any("failed" in answer for answer in self.answers(trial))
         except AdapterError:
             return True
 
     def close(self) -> None:
-        """Ask nothing more; callers that wait for an answer get `CancelledError`."""
+        """Stop asking; callers that wait for an answer get `CancelledError`."""
         with self._turn:
             self._closed = True
             for *_, promised in self._waiting:
@@ -159,9 +159,9 @@ class Dispatcher:
             self._waiting.clear()
 
     def _costly_key(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _QuestionKey | None:
-        """Return the key under which the answer is shared between trials, or None.
+        """Return the key under which trials share the answer to a costly question.
 
-        None if the operation takes little time, so that each trial asks on its own.
+        None for a quick operation, about which each trial asks on its own.
         """
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
@@ -199,12 +199,12 @@ class AskedTrials:
     before: ResolvedReadings
     """The readings as known before anything was asked."""
     groups: Sequence[Sequence[specs.Rule]]
-    """Groups of rules that share no operation, in the order in which they are asked."""
+    """Groups of rules, in the order in which they are asked; groups share no operation."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """For each reading, trials whose answers differ between its alternatives."""
     controls: Mapping[str, Sequence[SourcedTrial]]
-    """For each of these readings, trials whose answers do not."""
+    """For each of these readings, trials whose answers do not differ."""
     dispatcher: Dispatcher
 
 
@@ -254,9 +254,9 @@ def answered_trials(
 ) -> Iterator[AnsweredTrial]:
     """Yield the trials that a rule judges, each with its answers.
 
-    These are the trials drawn for the rule, the trials that distinguish readings and, where a case
-    takes seconds, the trials drawn for other rules. A trial of another rule that got no answer is
-    included only if the rule applies to it. Errors: `AdapterError`.
+    These are the trials drawn for the rule and the trials that distinguish readings. If a case
+    takes seconds, trials drawn for other rules are added. A trial of another rule that got no
+    answer is added only if this rule applies to it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 

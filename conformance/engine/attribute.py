@@ -1,4 +1,4 @@
-"""Attribute: count each fault against one rule, which is its root cause.
+"""Attribute: counts each fault against one rule, which is its root cause.
 
 A balancer that measures usage wrongly also sheds wrongly, but that is one mistake, not twenty. If a
 case violates a rule that other rules presuppose, its fault counts against the presupposed rule
@@ -43,7 +43,7 @@ class Findings:
 
     @property
     def reached(self) -> int:
-        """Number of trials that are evidence for or against the rule."""
+        """Number of trials that show whether the rule is kept or violated."""
         allowed = sum(outcome.word == "allowed" for outcome in self.outcomes)
         return allowed + len(self.own)
 
@@ -61,7 +61,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class PresupposedCheck:
-    """A trial that tests a presupposed rule; its `answers` are None until it has been asked."""
+    """A trial that tests a presupposed rule; `answers` is None until the trial has been asked."""
 
     rule: specs.Rule
     trial: Trial
@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the rules presupposed by a fault's rule, in the order of that rule."""
+    """Yield trials that test the rules that a fault's rule presupposes, in the rule's order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -106,16 +106,16 @@ def _blame(applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck
     for one in checks:
         answers = one.answers or []
         outcome = AppliedRule(one.rule, applied.judged).outcome(one.trial, answers)
-        # A missing answer does not explain a wrong one, nor a wrong answer a missing one.
+        # A missing answer is not the cause of a wrong answer, nor the other way round.
         if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
             return Blame(fault, one.rule.id, Fault(one.trial, answers, outcome))
     return Blame(fault)
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
-    """Ask trials, and return for each the fault that counts against the rule itself, or None.
+    """Ask trials; return the fault of each that counts against the rule itself, or None.
 
-    None also stands for a trial that violates a presupposed rule. Errors: `AdapterError`.
+    The result is also None for a trial that violates a presupposed rule. Errors: `AdapterError`.
     """
     answered = applied.judged.implementation.answers(trials)
     outcomes = [applied.outcome(*one) for one in zip(trials, answered, strict=True)]
@@ -136,7 +136,7 @@ def attribute(
     """Return the findings about each rule, with every fault counted against one rule.
 
     Under a release's profile, faults of rules that the release is known to violate are dropped. An
-    unanswered case counts against a single rule, too. An error while asking becomes part of the
+    unanswered case also counts against one rule. An error while asking becomes part of the
     findings.
     """
     findings = {
@@ -162,10 +162,10 @@ def attribute(
 
 
 def unchosen_faults(findings: Mapping[str, Findings]) -> dict[str, str]:
-    """Return a line for each violated rule that was not selected, with the rule.
+    """Return a message for each violated rule that was not selected, by rule ID.
 
-    Selected rules presuppose these rules, and the cases of the selected rules violate them. Rules
-    that the profile's release is known to violate are left out.
+    Selected rules presuppose these rules, and cases of the selected rules violate them. Rules that
+    the profile's release is known to violate are left out.
     """
     return {
         f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen": rule
@@ -188,7 +188,7 @@ def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
 
 
 def _content_faults(findings: Findings) -> list[Fault]:
-    """Return the faults of cases that were answered, but wrongly."""
+    """Return the faults of cases that got a wrong answer, not those that got no answer."""
     trials = zip(findings.answered, findings.outcomes, strict=True)
     return [
         Fault(tried.trial, answers, outcome)
@@ -227,7 +227,7 @@ def _with_unanswered(
 
 
 def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
-    """Yield a separate fault for each unanswered question."""
+    """Yield one fault for each unanswered question."""
     for (tried, answers), outcome in zip(findings.answered, findings.outcomes, strict=True):
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):
@@ -236,5 +236,5 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
 
 
 def without_answer(reason: str) -> Outcome:
-    """Return the outcome of an unanswered case."""
+    """Return the outcome of a case that got no answer for this reason."""
     return Outcome("violated", AN_ANSWER, reason, unanswered=True)

@@ -1,4 +1,4 @@
-"""Confirm: ask about a fault again, and find the smallest case that still shows it.
+"""Confirm: asks about a fault again, and finds the smallest case that still shows it.
 
 After this step, nothing more is asked about the rule. A fault that depends on earlier questions
 disappears if its case is asked alone after a restart. Such a fault is reported with the shortest
@@ -31,37 +31,36 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.deviations import Deviation
 
 RECURRENCES = 2
-"""Number of times that a fault must recur to be confirmed, where a case takes seconds."""
+"""Number of times that a fault must recur to be confirmed, if a case takes seconds."""
 
 MAX_REPEATS = 6
 """Maximum number of times that a case is asked again until its fault has recurred often enough.
 
 An implementation that decides at random fails only sometimes. Stories are repeated only
-`RECURRENCES` times: their brokers act at the same time, so that an intermittent fault may be due to
-timing.
+`RECURRENCES` times: brokers act concurrently, so that timing may be the cause of an intermittent
+fault.
 """
 
 MAX_FAULTS = 3
-"""Maximum number of a rule's faults whose cases are asked again, where a case takes seconds."""
+"""Maximum number of a rule's faults whose cases are asked again, if a case takes seconds."""
 
 MAX_UNCERTAIN = 32
-"""Maximum number of a rule's faults among which one is sought that is a fault under all readings.
+"""Maximum number of a rule's faults that are searched for one that is a fault under all readings.
 """
 
 MAX_RESTARTS = 80
-"""Maximum number of restarts in a run. With a program that starts slowly, they take 30 s."""
+"""Maximum number of restarts in a run. If the program starts slowly, they take 30 s in total."""
 
 MAX_SEQUENCES = 3
-"""Maximum number of searches for a sequence in a run.
-
-Few are enough, because one mistake in what an implementation remembers violates many rules.
+"""Maximum number of searches for a sequence of questions in a run. Few are enough, because one
+mistake in an implementation's memory violates many rules.
 """
 
 MAX_RANDOM = 2
-"""Number of faults that cannot be reproduced, after which answers are assumed to be random."""
+"""Number of irreproducible faults after which answers are assumed to be random."""
 
 TRIED_AT_EVERY_LENGTH = 8
-"""Up to this many earlier questions, every number of them is tried.
+"""Number of earlier questions up to which every smaller number is tried.
 
 An implementation that counts its questions may fail only after an exact number of them.
 """
@@ -73,7 +72,7 @@ class ShownFault:
 
     fault: Fault
     alone: Json | None = None
-    """The answer to the last question without the earlier ones, if `fault` is a sequence."""
+    """The answer to the last question when it is asked alone, if `fault` is a sequence."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +132,9 @@ class Confirmer:
     def deviation_shown_here(
         self, findings: Findings, listed: Sequence[Deviation]
     ) -> Deviation | None:
-        """Return the first deviation listed for another version that is found here as well.
+        """Return the first deviation listed for another version that this implementation also has.
 
-        It is found if a case of its entry fails here with the same answer.
+        It has the deviation if a case of the entry fails with the listed answer.
         """
         if findings.error is not None:
             return None
@@ -146,9 +145,9 @@ class Confirmer:
         return None
 
     def _fault_of(self, deviation: Deviation, applied: AppliedRule) -> Fault | None:
-        """Return a fault that a saved case of a known deviation shows, or None.
+        """Return a fault that a saved case of a known deviation shows; None if no case does.
 
-        Also None during a replay, because one case cannot prove that a deviation is gone.
+        None also in a replay, because one case cannot prove that a deviation is gone.
         """
         implementation = applied.judged.implementation
         if self._plan.replay is not None or implementation.hello.own is not None:
@@ -169,7 +168,7 @@ class Confirmer:
                 yield file, fault
 
     def _small(self, applied: AppliedRule, fault: Fault) -> Fault:
-        """Return the fault of the smallest trial, or sequence of questions, that fails likewise."""
+        """Return the fault of the smallest trial, or sequence of questions, that fails this way."""
 
         from pulsar_conformance.conformance.engine.reduce import smallest_case, smallest_unanswered
 
@@ -197,7 +196,7 @@ class Confirmer:
         return found or _with_remark(fault, "an allowed answer when asked again")
 
     def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial alone after a restart; return the answers with their outcome, or None.
+        """Ask a trial alone after a restart, and return its fault, or None if there is none.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
@@ -256,8 +255,8 @@ def _with_remark(fault: Fault, remark: str) -> Fault:
 def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | None:
     """Return the fault to report, or None if no fault recurs.
 
-    This is the first fault that violates the rule whatever the open readings are, or else the first
-    one. Where cases take seconds, it is the smallest that recurs.
+    This is the first fault that violates the rule under all open readings or, without one, the
+    first fault. If cases take seconds, it is the smallest fault that recurs.
     """
     if not applied.costly:
         return next(filter(applied.is_certain, faults[:MAX_UNCERTAIN]), faults[0])
@@ -266,7 +265,10 @@ def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | No
 
 
 def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
-    """Ask about a fault again; return it, with a note if it recurs only sometimes, or None."""
+    """Ask about a fault again, and return the fault; None if it does not recur.
+
+    It gets a note if it recurs only sometimes.
+    """
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MAX_REPEATS
     recurred = asked = 0
     while recurred < RECURRENCES and asked - recurred <= most - RECURRENCES:
@@ -278,10 +280,10 @@ def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
 
 
 def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> AnsweredTrial | None:
-    """Return the first worked example whose answer differs from the one worked out by hand.
+    """Return the first worked example that got another answer than the one worked out by hand.
 
     An example counts against the first rule that it names. It is ignored if a check rejects the
-    answer, because a check's message says more than that two answers differ. Errors:
+    answer, because the check's message says more than that two answers differ. Errors:
     `AdapterError`.
     """
     judged = applied.judged
@@ -309,7 +311,7 @@ def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the profile is that of a release whose own answer differs from the worked one."""
+    """True if the profile is a release's, and the release's answer differs from the worked one."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not allows(example, right)
 
@@ -337,7 +339,7 @@ class _SequenceSearch:
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the trial after the fewest and simplest earlier questions that make it fail.
+        """Return the trial with the fewest and simplest earlier questions after which it fails.
 
         None if it does not fail after the questions `before`.
         """
@@ -350,9 +352,7 @@ class _SequenceSearch:
         )
 
     def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return the last questions that reproduce the fault; their number is doubled until they
-        do.
-        """
+        """Return the last questions of `before`, doubled in number until they show the fault."""
         size = 2 * TRIED_AT_EVERY_LENGTH
         while size < len(before) and not self._fails_after(before[-size:]):
             size *= 2
@@ -362,7 +362,7 @@ class _SequenceSearch:
         return self._fails(self._trial.after(before))
 
     def _remove_questions(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Remove questions while the fault remains: halves, then quarters, down to single ones."""
+        """Remove questions while the fault remains: halves, then quarters, then smaller parts."""
         size = len(before) // 2
         while size and len(before) > 1:
             starts = range(0, len(before), size)
@@ -375,7 +375,7 @@ class _SequenceSearch:
         return before
 
     def _simplify_cases(self, before: Sequence[Question]) -> Trial:
-        """Return the whole sequence of questions, with its cases simplified."""
+        """Return the trial with all earlier questions, with their cases simplified."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CASE_STEPS
 

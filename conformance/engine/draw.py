@@ -1,7 +1,7 @@
-"""Draw: collect the trials of each rule and reading.
+"""Draw: collects the trials of each rule and reading.
 
-They come from saved cases, worked examples and Hypothesis strategies. Answers never influence what
-is drawn.
+Trials come from saved cases, worked examples and Hypothesis strategies. Answers never influence
+which trials are drawn.
 """
 
 from __future__ import annotations
@@ -27,59 +27,54 @@ from pulsar_conformance.reference.answers.shedding import strategies_of
 from pulsar_conformance.reference.shedding import TRANSFER_SHEDDER
 
 Origin = Literal["saved", "example", "searched", "drawn", "edited", "aimed", "other"]
-"""Source of a trial.
-
-`edited` is a drawn trial that was edited at random, so that it may not concern its rule.
-`searched` is a fault that a campaign found, `aimed` distinguishes the alternatives of a reading,
-and `other` was drawn for a different rule.
+"""Source of a trial. `edited`: a drawn trial that was edited at random, and may no longer concern
+its rule. `searched`: a fault that a campaign found. `aimed`: a trial that distinguishes the
+alternatives of a reading. `other`: a trial that was drawn for another rule.
 """
 
 TRIALS_PER_AIM = 8
 """Number of trials drawn from each strategy that distinguishes the alternatives of a reading."""
 
 TRIALS_PER_CONTROL = 6
-"""Number of trials drawn from each control; the readings that it belongs to share them."""
+"""Number of trials drawn from each control; all readings of a control share its trials."""
 
 COSTLY_DIVISOR = 2
-"""Divisor of a rule's number of trials where a case takes seconds.
-
-Such a rule also judges the trials that were drawn for other rules.
+"""Divisor of a rule's number of trials if a case takes seconds. The rule then also judges the
+trials that were drawn for other rules.
 """
 
 COSTLY_RULES = 12
 """Maximum number of trials of an operation whose cases take seconds, in multiples of --examples."""
 
 ONE_VARIED_IN = 4
-"""One in this many drawn trials is rewritten so that its answer must stay the same.
-
-It gets other names, another notation, or additions without effect.
+"""One in this many drawn trials is rewritten in a way that must not change its answer: with other
+names, another notation, or additions without effect.
 """
 
 ONE_EDITED_IN = 4
-"""One in this many drawn trials is replaced by an edited one, which no strategy aims at.
-
-The others are kept and edited as well if they are small, since small cases cost little.
+"""One in this many drawn trials is replaced by an edited one, which no strategy aims at. The other
+trials are kept; an edited copy is added if they are small, since small cases cost little.
 """
 
 SMALL = 1_500
 """Maximum number of bytes of a small trial."""
 
 EDITING_ATTEMPTS = 4
-"""Number of attempts to edit a trial so that it stays valid."""
+"""Maximum number of attempts to edit a trial so that it stays valid."""
 
 GROWTH_LIMIT = 8
-"""Largest factor by which the number of draws grows at once if they yield too few questions."""
+"""Largest factor by which the number of draws grows in one step if they yield too few questions."""
 
 MIN_NEW_SHARE = 0.4
 """Drawing stops if a larger draw yields less than this share of the questions expected from it."""
 
 SEQUENCE_WEIGHT = 6
-"""Estimated work of a rule whose cases are sequences of questions, relative to other rules."""
+"""Estimated work for a rule whose cases are sequences of questions, relative to other rules."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourcedTrial:
-    """A trial and its source. Two are equal only if they are the same object."""
+    """A trial and its source. Two objects are equal only if they are the same object."""
 
     origin: Origin
     trial: Trial
@@ -104,8 +99,8 @@ def trials_of_rule(
     """Yield a rule's trials: saved ones first, then worked examples, then drawn ones.
 
     In a replay, the replayed case is the only trial. An implementation that answers only questions
-    about its own state lists them in its hello message. Trials that are invalid under the profile
-    are left out, but a strategy of its own needs no setting of the documents. `earlier` are the
+    about its own state lists these in its hello message. Trials that are invalid under the profile
+    are left out; an implementation's own strategy needs no documented setting. `earlier` are the
     saved trials, by default those of the plan.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
@@ -141,7 +136,7 @@ def trials_of_rule(
 
 @cache
 def _worked_trials(rule: str, profile: str) -> tuple[tuple[Trial, fixtures.Example], ...]:
-    """Return the valid trials of a rule's worked examples; they are the same for all."""
+    """Return the valid trials of a rule's worked examples, the same for every implementation."""
     defaults = specs.load().defaults(profile)
     found = (
         (Trial.asking(example.questions), example)
@@ -189,7 +184,7 @@ def with_edits(
 ) -> tuple[tuple[Origin, Trial], ...]:
     """Return a rule's drawn trials, some replaced by edited ones, and edited copies of small ones.
 
-    None is edited for released classes, or for a rule that has none of the operations in `EDITED`.
+    No trial is edited for a release's own classes, or for a rule without an operation in `EDITED`.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found = _as_drawn(trials)
@@ -208,12 +203,12 @@ def with_edits(
 
 
 def _as_drawn(trials: Sequence[Trial]) -> list[tuple[Origin, Trial]]:
-    """Return trials as drawn ones."""
+    """Return each trial with the origin "drawn"."""
     return [("drawn", trial) for trial in trials]
 
 
 def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:
-    """Return a trial with random edits that leave it valid, or the trial if none is found."""
+    """Return a valid copy of a trial with random edits, or the trial itself if no edit is valid."""
     attempts = (edited(trial, random) for _ in range(EDITING_ATTEMPTS))
     valid = (one for one in attempts if one != trial and bad_trial(one, defaults) is None)
     return next(valid, trial)
@@ -229,7 +224,7 @@ def _vary(trial: Trial, random: Random) -> Trial:
 def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials whose answers distinguish a reading's alternatives.
 
-    They do so under every combination of the other readings.
+    The answers distinguish them under every combination of the other readings.
     """
     return tuple(
         trial
@@ -240,7 +235,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 
 
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return valid trials like those of `aimed_at` that distinguish no alternatives."""
+    """Return valid trials that resemble those of `aimed_at`, but distinguish no alternatives."""
     aims = (aim for aim in aimed().get(reading, ()) if aim.control)
     return tuple(trial for aim in aims for trial in _controls(aim.strategy, profile, seed))
 
@@ -259,7 +254,7 @@ def _valid_trials(
 
 
 def forget_drawn() -> None:
-    """Free the trials that were drawn so far, where no other run draws the same."""
+    """Free the memory of all trials drawn so far, if no later run draws the same ones."""
     for kept in (draw_trials, with_edits, aimed_at, _controls):
         kept.cache_clear()
 
@@ -269,7 +264,7 @@ def aimed_trials(
 ) -> dict[str, list[SourcedTrial]]:
     """Return, for each reading, trials of these operations that distinguish its alternatives.
 
-    Of trials that take the implementation seconds, only one in `COSTLY_DIVISOR` is used.
+    If a trial takes the implementation seconds, only one in `COSTLY_DIVISOR` trials is used.
     """
     if implementation.hello.own is not None:
         return {}
@@ -291,7 +286,7 @@ def aimed_trials(
 def control_trials(
     readings: Iterable[str], operations: Set[str], implementation: Implementation, plan: Plan
 ) -> dict[str, list[SourcedTrial]]:
-    """Return the controls of readings, of these operations, that take no seconds each."""
+    """Return, for each reading, its control trials of these operations, without costly ones."""
     known, asked = dict[int, SourcedTrial](), operations - set(implementation.hello.costly)
     return {
         reading: [
@@ -306,7 +301,7 @@ def control_trials(
 def distinct_questions(operation: str, profile: str, seed: int, examples: int) -> list[Trial]:
     """Return the distinct questions of an operation that are drawn for a profile's rules.
 
-    Each is a trial of its own; `examples` trials are drawn for each rule.
+    Each question is a trial of its own; `examples` trials are drawn for each rule.
     """
     found: dict[str, Trial] = {}
     for rule in specs.load().rules_of(profile):
@@ -339,7 +334,7 @@ def sample_questions(
 
 
 def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implementation) -> Trial:
-    """Return the questions with the only shedding strategy that an implementation has, if any."""
+    """Return the trial with the implementation's only shedding strategy, if it has just one."""
     plugged = implementation.plugged_strategy if rule.any_strategy else None
     if plugged is not None:
         return with_strategy(plugged, trial)
@@ -350,7 +345,7 @@ def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implement
 
 
 def with_transfer_shedder(trial: Trial) -> Trial:
-    """Return the questions with TransferShedder in each story that sheds."""
+    """Return the trial with TransferShedder in each story that sheds."""
     return Trial(
         tuple(
             Question(operation, OPERATIONS[operation].under_transfer_shedder(case))
@@ -370,7 +365,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def holds_under(example: fixtures.Example, readings: Readings) -> bool:
-    """True if these readings include every alternative that a worked example assumes."""
+    """True if a worked example assumes no other alternatives than these readings have."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 
@@ -379,8 +374,8 @@ def group_rules(
 ) -> list[list[specs.Rule]]:
     """Return groups of rules that share no operation, the group with the most work first.
 
-    One group can be asked while the next is drawn. `sequential` names the operations whose cases
-    are sequences of questions, which take longer; by default those of the catalogue.
+    One group can be asked while the next one is drawn. `sequential` names the operations whose
+    cases are sequences of questions, which take longer; by default those of the catalogue.
     """
     if sequential is None:
         sequential = {name for name, one in OPERATIONS.items() if one.sequential}

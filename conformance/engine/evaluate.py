@@ -1,4 +1,4 @@
-"""Evaluate: judge a trial and its answers by rules, under given readings or under each."""
+"""Evaluate: judges a trial and its answers by rules, under one or several choices of readings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Outcome:
     why: str = ""
     """The reason why the rule does not apply or the question is unsupported."""
     unanswered: bool = False
-    """True for a violation by a missing answer, so that no content was judged."""
+    """True if the violation is a missing answer."""
 
     @property
     def violated(self) -> bool:
@@ -55,11 +55,11 @@ class Fault:
     answers: Sequence[Json]
     outcome: Outcome
     recurrence: str = ""
-    """How often the fault recurred, such as "2 of 3 times"; empty if it did so every time."""
+    """How often the fault recurred, such as "2 of 3 times"; empty if it recurred every time."""
 
 
 MAX_PARSED_TRIALS = 512
-"""Maximum number of parsed trials to keep, because many rules judge the same trial."""
+"""Maximum number of parsed trials to keep; many rules judge the same trial."""
 
 ALLOWED = Outcome("allowed")
 UNREACHED = Outcome("not_reached", why="nothing in the case concerns the rule")
@@ -69,8 +69,8 @@ OTHER_QUESTIONS = Outcome("not_reached", why="the rule judges other questions")
 class RuleEvaluator:
     """Judges answered trials by rules, under one profile's defaults and one set of readings.
 
-    Under a release's profile, cases with settings that the release refuses are not judged: its
-    decision is unknown, and it does not have to follow the documents.
+    Under a release's profile, cases with settings that the release refuses are not judged, because
+    the release's decision is unknown and need not follow the documents.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class RuleEvaluator:
         return bad_trial(trial, self.defaults, self.readings) is None
 
     def lacks_setting(self, trial: Trial) -> bool:
-        """True if a trial that is valid otherwise leaves out a setting that these readings need."""
+        """True if a trial is invalid only because it lacks a setting that these readings need."""
         return lacks_setting(trial, self.defaults, self.readings)
 
     def judge(self, rule: str, trial: Trial, answers: Sequence[Json]) -> Outcome:
-        """Judge the answers to a trial by a rule; `not_reached` if the rule does not apply."""
+        """Judge the answers to a trial by a rule: `not_reached` if the rule does not apply."""
         check = checks()[rule]
         if not check.judges(trial):
             return OTHER_QUESTIONS
@@ -119,7 +119,7 @@ class RuleEvaluator:
         return ALLOWED if expect.was_reached else UNREACHED
 
     def _exchanges(self, trial: Trial, answers: Sequence[Json]) -> list[Exchange]:
-        """Return questions and answers in the types that checks see, parsed once for all rules."""
+        """Return a trial's exchanges in the types that checks see, parsed once for all rules."""
         key = id(trial), id(answers)
         if key not in self._parsed:
             if len(self._parsed) >= MAX_PARSED_TRIALS:
@@ -152,7 +152,7 @@ def refused_setting(trial: Trial, release: ReleasedWays) -> str | None:
 def _demand_answers(exchanges: Sequence[Exchange]) -> None:
     """Raise `LeftUnanswered` for the first question that has no answer.
 
-    A refusal is an answer where a rule covers refused requests.
+    A refusal counts as an answer if a rule covers refused requests.
     """
     for one in exchanges:
         reason = why_unanswered(Question(one.operation, one.case), one.answer)
@@ -161,15 +161,15 @@ def _demand_answers(exchanges: Sequence[Exchange]) -> None:
 
 
 def why_unanswered(question: Question, answer: Json) -> str | None:
-    """Return the refusal or error that was given instead of an answer, or None if there is one."""
+    """Return the refusal or error given instead of an answer; None if there is an answer."""
     return OPERATIONS[question.operation].why_unanswered(answer)
 
 
 Choices = Mapping[str, str]
-"""Chosen alternative by reading, for some or all readings."""
+"""The chosen alternative of some or all readings, by reading."""
 
 Domains = Mapping[str, Sequence[str]]
-"""Remaining alternatives by reading, likeliest first."""
+"""The remaining alternatives of each reading, likeliest first."""
 
 
 class RecordingReadings(Readings):
@@ -202,9 +202,7 @@ def consulted(
 
 @dataclass(frozen=True)
 class Conflict:
-    """A rule, and choices of readings under which the answers violate it, whatever the other
-    readings.
-    """
+    """A rule, and a choice of some readings under which the answers violate it."""
 
     rule: str
     choices: Choices
@@ -220,9 +218,9 @@ class Evidence:
     trial: Trial
     answers: Sequence[Json]
     conflicts: list[Conflict] = field(default_factory=list)
-    """Choices under which a rule is violated, as far as they have been tried."""
+    """The choices that have been tried and under which a rule is violated."""
     fits: list[Choices] = field(default_factory=list)
-    """Choices under which no rule is violated, as far as they have been tried."""
+    """The choices that have been tried and under which no rule is violated."""
 
     def allows(self, domains: Domains) -> bool:
         """True if the answers violate no rule under at least one choice of readings."""
@@ -243,7 +241,7 @@ class Evidence:
                 yield rule.id
 
     def judged_without(self, rules: Collection[str]) -> Evidence:
-        """Return the same answers, judged without some rules."""
+        """Return evidence with the same answers, but without these rules."""
         left = [one for one in self.rules if one.id not in rules]
         return Evidence(self.evaluator, left, self.trial, self.answers)
 
@@ -288,7 +286,7 @@ class Evidence:
 
 
 def _without_conflict(domains: Domains, conflicts: Sequence[Conflict]) -> Iterator[Choices]:
-    """Yield choices of all readings that contain no known conflict, most likely first.
+    """Yield choices of all readings that contain no known conflict, the likeliest choice first.
 
     The caller adds the conflicts that it finds under a choice to `conflicts` before it requests the
     next one.
@@ -342,9 +340,9 @@ def without_broken_rules(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide readings.
 
-    A rule that some answers violate under every reading is broken for another cause, which can look
-    like an alternative elsewhere: a broker that is never seen as overloaded keeps its bundles as if
-    none might move. So such a rule decides nothing, and neither do those answers.
+    Left out are answers that violate a rule under every reading, and the rules that they violate.
+    The cause of such a violation is a fault, which can look like an alternative in other trials: a
+    balancer that never regards a broker as overloaded keeps bundles as if they must not move.
     """
     refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
     broken = {rule for one in refuted for rule in one.broken(domains)}
@@ -355,7 +353,7 @@ def without_broken_rules(
 
 
 def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
-    """Return the alternatives that remain possible in the light of all evidence.
+    """Return the alternatives of each reading that all evidence leaves possible.
 
     The evidence is examined repeatedly, because each reading that is decided helps to decide
     others.
@@ -364,7 +362,7 @@ def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Doma
         before = domains
         for reading, trials in evidence.items():
             left = common_alternatives(reading, trials, domains)
-            if left:  # None remain if an implementation follows no alternative, or several.
+            if left:  # Else it follows none, or several.
                 domains = {**domains, reading: left}
         if domains == before:
             return domains
@@ -373,7 +371,7 @@ def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Doma
 def common_alternatives(
     reading: str, evidence: Iterable[Evidence], domains: Domains
 ) -> tuple[str, ...]:
-    """Return the alternatives of a reading under which every trial's answers may be right."""
+    """Return the alternatives of a reading that the answers to every trial allow."""
     trials = list(evidence)
     return tuple(
         value
@@ -383,13 +381,13 @@ def common_alternatives(
 
 
 Disagreeing = Sequence[tuple[Trial, tuple[str, ...]]]
-"""Trials without a common alternative of a reading, each with those that its answers allow."""
+"""Trials without a common alternative of a reading, each with the alternatives that it allows."""
 
 
 def disagreeing_trials(reading: str, evidence: Iterable[Evidence], domains: Domains) -> Disagreeing:
     """Return the smallest two trials that allow no common alternative of a reading.
 
-    If no two do so, the result is empty.
+    The result is empty if every two trials have a common alternative.
     """
     smallest = sorted(evidence, key=lambda one: len(canonical(one.trial.as_json())))
     shown = [(one.trial, common_alternatives(reading, [one], domains)) for one in smallest]

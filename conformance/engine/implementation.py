@@ -31,25 +31,24 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.answers.shedding import strategies_of, strategy_in
 
 MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
-"""Adapters of the model; in the neutral one, undocumented settings have no effect."""
+"""Adapters of the model; in the neutral model, undocumented settings have no effect."""
 
 REMEMBERED_QUESTIONS = 20_000
-"""Maximum number of questions remembered since a start, to find later which caused a fault."""
+"""Maximum number of questions remembered since a start, to find out later which caused a fault."""
 
 REMEMBERED_STARTS = 8
 """Number of starts, including restarts, for which questions are remembered."""
 
 MAX_RECONNECTS = 8
-"""Maximum number of repetitions of a question whose connection other threads have closed."""
+"""Maximum number of times that a question is repeated after another thread disconnected."""
 
 
 class Implementation:
     """An implementation that is asked under one profile.
 
-    It is told to follow the readings in `pinned`, and the profile's defaults of all others. Any
-    thread may ask it, up to `concurrency` threads at a time. If `patient` is true and a case
-    crashes it, the other cases of the batch are asked again without that case, whose answer is
-    `failed`.
+    It is told to follow the readings in `pinned`, and the profile's defaults for all others. Up to
+    `concurrency` threads may ask it at the same time. If `patient` is true and a case crashes it,
+    the other cases of the batch are asked again without that case, whose answer is `failed`.
 
     Errors: `AdapterError` from the constructor if the implementation cannot be reached or declares
     a reading that does not exist.
@@ -70,7 +69,7 @@ class Implementation:
         self._patient = patient
         self._state = Lock()
         self._breaking: dict[tuple[str, str], Json] = {}
-        """The answer to return for each case that is known to crash the implementation."""
+        """For each case that is known to crash the implementation, the answer to return."""
         self._histories: deque[deque[Question]] = deque(maxlen=REMEMBERED_STARTS)
         """The questions answered since each start, oldest start first."""
         self._history: deque[Question] | None = None
@@ -95,17 +94,17 @@ class Implementation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which lists of known deviations may refer to it."""
+        """The names by which lists of known deviations may refer to the implementation."""
         return self.adapter, self.name, self.hello.name
 
     @property
     def in_process(self) -> bool:
-        """True if it runs in this process and receives the original cases, not copies."""
+        """True if the implementation runs in this process, and gets cases that are not copied."""
         return self._connection is not None and self._connection.in_process
 
     @property
     def declared(self) -> Mapping[str, str]:
-        """The readings that it declares in its hello message."""
+        """The readings that the implementation declares in its hello message."""
         return self.hello.readings
 
     @property
@@ -115,20 +114,20 @@ class Implementation:
 
     @property
     def restarts(self) -> bool:
-        """True if it can be restarted quickly and forgets everything when it is."""
+        """True if the implementation restarts quickly, and remembers nothing after a restart."""
         return self._connection is None or self._connection.restarts
 
     @property
     def is_model(self) -> bool:
-        """True if it is the reference model itself."""
+        """True if the implementation is the reference model itself."""
         return type(self._connection) is ReferenceConnection
 
     def costly(self, rule: specs.Rule) -> bool:
-        """True if it takes seconds to answer a single case of the rule."""
+        """True if the implementation takes seconds to answer one case of the rule."""
         return any(one in self.hello.costly for one in rule.operations)
 
     def why_not_offered(self, rule: specs.Rule) -> str | None:
-        """Return why the implementation cannot be judged by a rule, or None.
+        """Return why the implementation cannot be judged by a rule, or None if it can.
 
         It must offer all operations of the rule, or one of them if the rule allows that. A rule
         about one kind of load manager or strategy does not apply to others.
@@ -225,9 +224,9 @@ class Implementation:
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if it declined every case of an operation that it was asked.
+        """True if the implementation declined every case of an operation that it was asked.
 
-        False if all of them were cases of a single strategy or algorithm.
+        False if all these cases had the same strategy or algorithm.
         """
         kinds = self._declined.get(operation, set())
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
@@ -248,8 +247,8 @@ class Implementation:
     def first_unanswered(self, questions: Sequence[Question]) -> tuple[int | None, str] | None:
         """Ask questions of one operation in one message; return the first that gets no answer.
 
-        The result has the question's index and the reason. The index is None if the message failed
-        as a whole, so that the question is unknown. The result is None if all are answered.
+        The result has the question's index and the reason. The index is None if the whole message
+        failed, so that the question is unknown. The result is None if all questions are answered.
 
         Errors: `AdapterError` if the implementation cannot be started.
         """
@@ -302,8 +301,7 @@ class Implementation:
         return [breaking.get((operation, canonical(case))) for case in cases]
 
     def _ask_isolated(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Return a batch's answers; if it is `patient`, with `failed` for each case that crashes
-        it.
+        """Return a batch's answers; if `patient`, with `failed` for each case that causes a crash.
 
         Errors: `AdapterError`.
         """
@@ -326,14 +324,12 @@ class Implementation:
 
     @property
     def _asked_by(self) -> str:
-        """The name of the adapter to connect; the neutral model if the model is judged by a
-        release.
-        """
+        """The adapter to connect: `adapter`, or the neutral model if a release judges the model."""
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
     def _ask(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Send one request; repeat it only if another thread closed the connection meanwhile."""
+        """Send one request; repeat it only if another thread has closed the connection."""
         reconnects = 0
         while True:
             connection, history = self._open_connection(), self._history
@@ -354,7 +350,7 @@ class Implementation:
             return answers
 
     def _ends(self, connection: Connection) -> bool:
-        """Close a broken connection; return False if another thread has closed it already."""
+        """Close a broken connection; return False if another thread has already closed it."""
         with self._connecting:
             if self.concurrency > 1 and connection is not self._connection:
                 return False
@@ -385,9 +381,10 @@ class Implementation:
 def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
     """Connect to an implementation, and tell it all readings by which it is judged.
 
-    Its list of known deviations can pin readings, too. Since that list is found by the
-    implementation's name, a second connection is needed if it pins any. It does not override
-    readings that the implementation declares and the profile permits. Errors: `AdapterError`.
+    The implementation's list of known deviations can pin readings, too. It is found by the name in
+    the hello message, so a list that pins readings requires a second connection. It does not
+    override readings that the implementation declares and the profile permits. Errors:
+    `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
     listed = plan.listed_readings(profile, *found.names)

@@ -1,4 +1,4 @@
-"""Isolate: find the case in a batch that crashes an implementation, by bisection."""
+"""Isolate: finds the case in a batch that crashes an implementation, by bisection."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
 
 MAX_CRASHES = 48
-"""Maximum number of crashes while one batch is bisected; each costs a restart or a time limit."""
+"""Maximum number of crashes while one batch is bisected; each costs a restart or a timeout."""
 
 MAX_MESSAGES_PER_BATCH = 200
 """Maximum number of messages sent while one batch is bisected."""
 
 CRASHES_OF_A_BROKEN_PROGRAM = 12
-"""Number of crashes without a single answer after which it is assumed to crash on every case."""
+"""Number of crashes without any answer after which a program is assumed to crash on every case."""
 
 PROBE_POSITIONS = (0.0, 1.0, 0.5)
 """Positions, as fractions of a batch, of cases that are asked alone until one is answered.
@@ -40,7 +40,7 @@ NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the imp
 """The answer that stands for a case that was not asked."""
 
 CAUSED_BY_CASES = ("ask", "answer")
-"""Phases in which an error may have been caused by a case, unlike a failed start."""
+"""Phases in which a case may have caused an error; it cannot cause a failed start."""
 
 
 class Isolation:
@@ -66,13 +66,13 @@ class Isolation:
     def answers(self, error: AdapterError) -> list[Json]:
         """Return an answer for each case; it has `failed` and `ISOLATED_CRASH` if the case crashes.
 
-        The cases of each strategy and algorithm are asked separately first, because one of these
-        may crash on every case. After too many crashes, the remaining cases are not asked, and
-        their answer is `NOT_ASKED`.
+        First, the cases of each strategy and algorithm are asked separately, because the
+        implementation may crash on every case of one of them. After too many crashes, the remaining
+        cases are not asked, and their answer is `NOT_ASKED`.
 
-        `error` is the error of the whole batch. It is raised again if no single case is to blame:
-        if all cases, or all of the first few, crash alone; if every case is answered when asked
-        separately; or if the implementation cannot be restarted.
+        `error` is the error of the whole batch. It is raised again if no single case is the cause:
+        if all cases, or all of the first few, crash alone; if every case is answered when it is
+        asked separately; or if the implementation cannot be restarted.
         """
         kinds = self._kinds()
         try:
@@ -173,7 +173,7 @@ class Isolation:
                 self._ask_and_bisect(places[half:])
 
     def _not_known_to_crash(self, places: Sequence[int]) -> list[int]:
-        """Return the positions of cases that are not known to crash; answer the other cases.
+        """Return the positions of cases not known to crash; record the answers of the other cases.
 
         A case is known to crash if an equal case has crashed.
         """

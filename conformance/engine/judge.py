@@ -1,4 +1,4 @@
-"""Judge: apply rules to an implementation, under the readings that violate the fewest of them."""
+"""Judge: applies rules to an implementation, under given readings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OutcomesByRule = Mapping[str, Sequence[Outcome]]
 """For each rule, by ID, the outcomes of its trials, in their order."""
 
 MAX_RANDOM_ANSWERS = 64
-"""Maximum number of distinct answers to enumerate where a release decides at random."""
+"""Maximum number of distinct answers to enumerate if a release decides at random."""
 
 NOT_CONCERNED = Outcome("not_reached", why="the rule does not apply to the case")
 """Outcome of an unanswered saved case to which the rule does not apply."""
@@ -72,7 +72,7 @@ class JudgedImplementation:
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
-        """Return an implementation with its pinned or declared readings, or else the defaults."""
+        """Return an implementation with its pinned or declared readings; all others are default."""
         return cls.of(implementation, before_asking(implementation))
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
@@ -85,7 +85,7 @@ class JudgedImplementation:
 
     @property
     def way(self) -> Hashable:
-        """All that an outcome depends on besides the rule, the trial and the answers."""
+        """Everything on which an outcome depends besides the rule, the trial and the answers."""
         choices = frozenset(self.evaluator.readings.choices.items())
         return self.resolved.profile, choices, self.implementation.neutral
 
@@ -102,11 +102,11 @@ class JudgedImplementation:
         return Model(self.resolved.profile, context=replace(context, readings=readings))
 
     def model_answers(self, trial: Trial) -> list[Json] | None:
-        """Return the model's answers to a trial, or None if it does not answer."""
+        """Return the model's answers to a trial; None if the model does not answer."""
         return next(distinct_answers(self.model, trial, 1), None)
 
     def applies_to_trial(self, trial: Trial) -> bool:
-        """True if at least one rule applies to the trial, as far as the model's answers show."""
+        """True if at least one rule applies to the trial with the model's answers."""
         right = self.model_answers(trial)
         return right is None or any(
             self.evaluator.judge(rule.id, trial, right).word in DECISIVE
@@ -116,12 +116,12 @@ class JudgedImplementation:
         )
 
     def possible_model_answers(self, trial: Trial) -> Iterator[list[Json]]:
-        """Yield the answers that the model can give; several if it decides at random."""
+        """Yield the answers that the model can give: several if it decides at random."""
         return distinct_answers(self.model, trial, MAX_RANDOM_ANSWERS)
 
 
 def distinct_answers(model: Model, trial: Trial, most: int) -> Iterator[list[Json]]:
-    """Yield up to `most` distinct answers of the model; none if it cannot answer."""
+    """Yield up to `most` distinct answers of the model; nothing if it cannot answer."""
     seen: list[list[Json]] = []
     if not trial.operations <= set(model.operations):
         return
@@ -151,8 +151,8 @@ class AppliedRule:
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
         """Judge answers by the rule.
 
-        Under a release's profile, a violation does not count if the model of the release violates
-        the rule as well, can give the same answer by random choice, or has no answer.
+        Under a release's profile, a violation does not count if the release's model also violates
+        the rule, can give the same answer by random choice, or has no answer.
         """
         found = self._judge(trial, answers)
         if found.violated and self.judged.released:
@@ -168,7 +168,7 @@ class AppliedRule:
         return found
 
     def word(self, trial: Trial, answers: Sequence[Json]) -> str:
-        """Return the word of an outcome, `not_reached` for a violation by an illegal trial."""
+        """Return the word of an outcome; `not_reached` for a violation by an invalid trial."""
         word = self.outcome(trial, answers).word
         illegal = word == "violated" and not self.judged.evaluator.legal(trial)
         return "not_reached" if illegal else word
@@ -213,7 +213,7 @@ class AppliedRule:
     def model_shows_why(self, trial: Trial) -> bool:
         """True if the rule applies to the model's answer and allows it.
 
-        Only then does the model's derivation show why the rule requires another answer.
+        Otherwise, the model's derivation would not show why the rule requires another answer.
         """
         right = self.judged.model_answers(trial)
         return right is not None and self.outcome(trial, right).word == "allowed"
@@ -242,7 +242,7 @@ class Answered:
     known: KnownAnswers[Outcome]
 
     def with_shared_faults(self, faults: AnsweredTrialsByRule) -> Answered:
-        """Return a copy with additional trials per rule: other rules' trials that violate it."""
+        """Return a copy in which each rule also has other rules' trials that violate it."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 
@@ -285,13 +285,13 @@ def _answered_trials(
     """Return the trials that were answered, with their answers."""
     found: list[tuple[Trial, Sequence[Json]]] = []
     for one in trials:
-        with suppress(AdapterError):  # The verdicts of the rules report the error.
+        with suppress(AdapterError):  # Verdicts report the error.
             found.append((one.trial, asked.dispatcher.answers(one)))
     return found
 
 
 class _AppliesToTrial:
-    """Predicate of a rule and a trial: true if the rule applies to the model's answer."""
+    """Callable with a rule and a trial: true if the rule applies to the model's answer."""
 
     def __init__(self, judged: JudgedImplementation) -> None:
         self._judged = judged
@@ -314,7 +314,7 @@ def outcomes_of(
 ) -> list[Outcome]:
     """Return the outcome of each of a rule's trials.
 
-    Answers that are known from another implementation, judged alike, need not be judged again.
+    An answer that another implementation gave, judged under the same readings, is not judged again.
     """
     applied, found = AppliedRule(rule, judged), []
     kept = {} if known is None else known.outcomes(judged.way)
@@ -329,10 +329,10 @@ def outcomes_of(
 
 
 class JudgedModel:
-    """The model's answers to trials and their judgments, for all implementations that they hold
-    for.
+    """The model's answers to trials and their judgments, shared by several implementations.
 
-    They hold for each that agrees on the readings which the model and the rules consulted.
+    They hold for each implementation that agrees on the readings that the model and rules
+    consulted.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class JudgedModel:
         judged: JudgedImplementation,
         answers: Sequence[Sequence[Json]] = (),
     ) -> None:
-        """Judge the model's answers; `answers` are these if they are known, for nobody else."""
+        """Take the model's answers from `answers`, if given, and then share them with nobody."""
         self._trials = trials
         self._neutral = judged.implementation.neutral
         self._consulting = RecordingReadings(judged.evaluator.readings.choices)
@@ -353,7 +353,7 @@ class JudgedModel:
         ]
 
     def holds_for(self, judged: JudgedImplementation) -> bool:
-        """True if an implementation has no other alternative of a reading consulted so far."""
+        """True if an implementation follows the same alternatives of all consulted readings."""
         chosen = judged.evaluator.readings.choices
         return (
             self._shared
@@ -379,5 +379,5 @@ class JudgedModel:
         return [self._words[one.id] for one in rules]
 
     def _recorded(self, judged: JudgedImplementation) -> JudgedImplementation:
-        """Return the same implementation, of which the readings that are consulted are recorded."""
+        """Return the same implementation with readings that record which of them are consulted."""
         return replace(judged, evaluator=judged.evaluator.under(self._consulting))

@@ -1,4 +1,4 @@
-"""Judge all rules by all answers, under the readings that violate the fewest rules."""
+"""Judges all answers by all rules, under the readings that violate the fewest rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ MAX_CHOICES = 64
 """Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
 MAX_CONSISTENT = 8
-"""Maximum number of combinations of readings to judge all rules by.
-
-Each of them allows all answers to the questions of some rule.
+"""Maximum number of combinations of readings under which all rules are judged. Each combination
+allows all answers to the questions of some rule.
 """
 
 MAX_SUPPORTING = 16
-"""Maximum number of a rule's faults among which one that supports a combination is sought."""
+"""Maximum number of a rule's faults that are searched for one that supports a combination."""
 
 MAX_SHARED_FAULTS = 3
 """Maximum number of faults of a rule to collect from trials that were drawn for other rules."""
@@ -48,7 +47,7 @@ def judge_all(
     asked: AskedTrials,
     judged: JudgedImplementation,
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
-    """Judge each rule by its own trials, then by trials of other rules that show a fault.
+    """Judge each rule on its own trials, then on trials of other rules that show a fault.
 
     Return the implementation under the readings that violate the fewest rules, the trials of each
     rule, and their outcomes.
@@ -66,9 +65,9 @@ def judge(
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
     """Return the implementation and outcomes under the readings that violate the fewest rules.
 
-    If no aimed trial decides a reading, all answers of the run decide it: a rule is violated only
-    if no alternative of the reading allows every answer to the rule's questions. Rules of the
-    profile that were not selected count, too, so that a selection of rules cannot change a reading.
+    A reading that no aimed trial decides is decided by all answers of the run: a rule is violated
+    only if no alternative of the reading allows every answer to the rule's questions. Rules of the
+    profile that were not selected also count, so that the selection cannot change a reading.
     """
     trials = answered.by_rule
     outcomes = answered.outcomes or _outcomes(rules, trials, judged, answered.known)
@@ -84,11 +83,10 @@ def _find_better_readings(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]],
     now: tuple[JudgedImplementation, OutcomesByRule],
 ) -> tuple[JudgedImplementation, OutcomesByRule] | None:
-    """Return the implementation under readings that violate fewer rules, with the outcomes, or
-    None.
+    """Return the implementation and outcomes under readings that violate fewer rules, or None.
 
-    Each violated rule suggests readings that allow all answers to its questions; the best of these
-    suggestions is returned, if it is better than the current readings.
+    Candidates are the readings under which a violated rule allows all answers to its questions. The
+    best candidate is returned if it violates fewer rules than the current readings.
     """
     judged, outcomes = now
     consistent = (
@@ -127,7 +125,7 @@ def _unchosen_rules(
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
-    """Return the outcomes of those answers that differ from the model's.
+    """Return the outcomes of the answers that differ from the model's.
 
     No rule rejects an answer that is equal to the model's.
     """
@@ -172,7 +170,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings, each of which lets a violated rule allow all answers."""
+    """Return choices of open readings under each of which a violated rule allows all answers."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -199,7 +197,7 @@ def _consistent_choices(
 def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[AnsweredTrial]) -> bool:
     """True if at least one faulty trial of a rule violates no rule at all under these choices.
 
-    An answer that is wrong under every reading is evidence for none of them.
+    An answer that is wrong under every reading supports no choice.
     """
     other = AppliedRule(applied.rule, applied.judged.choosing(choices))
     chosen = other.judged.evaluator.readings.choices
@@ -211,7 +209,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
 
 
 def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of remaining alternatives; those that change one reading come first."""
+    """Yield combinations of remaining alternatives; those with one changed reading come first."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])
@@ -234,8 +232,8 @@ def shared_faults(
     """Return, for each rule, trials of other rules whose answers violate it.
 
     Every rule of an operation judges every answer that differs from the model's; no rule rejects
-    the model's answers. Rules that are violated by their own trials are left out. The answers of
-    the model itself are kept for the implementations that are judged after it.
+    the model's answers. Rules that are violated by their own trials are left out. The model's own
+    answers are kept for implementations that are judged later.
     """
     if judged.implementation.is_model:
         _keep_model_answers(asked, judged)
@@ -269,7 +267,7 @@ def _answers_unlike_model(
 ) -> Iterator[tuple[str, SourcedTrial, Sequence[Json]]]:
     """Yield a rule's ID, a trial drawn for it with answers unlike the model's, and the answers.
 
-    Differing answers of a trial with several questions are also yielded as trials of their own,
+    If a trial has several questions, each differing answer is also yielded as a trial of its own,
     with an empty rule ID. Trials that have no answer or are invalid under the readings in force are
     left out.
     """
@@ -295,14 +293,14 @@ def _answers_unlike_model(
 
 
 def agrees_with_model(answer: Json, right: Json) -> bool:
-    """True if an answer equals the model's, if both are refusals, or if it is `unsupported`."""
+    """True if an answer equals the model's, both are refusals, or the answer is `unsupported`."""
     if answer == right or "unsupported" in answer:
         return True
     return "refused" in answer and "refused" in right
 
 
 def _keep_model_answers(asked: AskedTrials, judged: JudgedImplementation) -> None:
-    """Keep the answers that the reference gave, so that its model need not answer again."""
+    """Keep the answers of the judged reference model, so that the model need not answer again."""
     _, kept = _model_of(judged)
     for trials in asked.by_rule.values():
         for one in trials:

@@ -34,15 +34,15 @@ ENOUGH_EXAMPLES = 100
 
 
 class BadPlan(UserError):
-    """Invalid options; the message says what is wrong and what would be valid."""
+    """Raised for invalid options; the message says what is wrong and what would be valid."""
 
 
 class UnusableCase(BadPlan):
-    """A case file that cannot be replayed."""
+    """Raised for a case file that cannot be replayed."""
 
 
 class NothingToJudge(BadPlan):
-    """A replay whose case is judged by none of the selected rules."""
+    """Raised for a replay if no selected rule judges the case."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Plan:
     profiles: tuple[str, ...]
     readings: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
-    """Patterns of rule IDs; empty means all."""
+    """Patterns of the IDs of selected rules; empty selects all rules."""
     deviations: tuple[Deviation, ...] = ()
     replay: Trial | None = None
     """The only trial to ask, from a case file; None to draw trials."""
@@ -68,7 +68,7 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     """The time limits of an implementation."""
     campaign: Campaign | None = None
-    """Results of a campaign that ended before the run; its cases replace drawn ones."""
+    """Results of a campaign that ended before the run; its cases replace drawn cases."""
     known: KnownAnswers[Outcome] = field(default_factory=KnownAnswers, compare=False, repr=False)
     """The answers that implementations of this run have given."""
 
@@ -148,7 +148,7 @@ class Plan:
 
     @property
     def enough(self) -> bool:
-        """True if so many cases are drawn that a rule to which none applies fails the run."""
+        """True if enough cases are drawn for a rule to fail the run if no case applies to it."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
@@ -196,7 +196,7 @@ class Plan:
 
 
 def chosen_readings(readings: Sequence[str], *profiles: str) -> dict[str, str]:
-    """Parse readings given as `NAME=VALUE`, which the profiles have to permit.
+    """Parse readings given as `NAME=VALUE`; the profiles must permit them.
 
     Errors: `BadPlan`, `specs.UnknownName`.
     """
@@ -326,7 +326,7 @@ def add_options(
 
 
 def destination(flag: str) -> str:
-    """Return the attribute in which parsers store an option, prefixed to avoid name clashes."""
+    """Return the attribute in which parsers store an option; a prefix avoids name clashes."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
 

@@ -1,8 +1,8 @@
-"""Find the readings that an implementation follows.
+"""Finds the readings that an implementation follows.
 
-They are pinned by the run, declared by the implementation, or inferred from its answers. An
-alternative of a reading remains possible while there is a choice of the other readings under which
-all rules allow the answers. Readings that are already known help to decide the rest.
+Readings are pinned by the run, declared by the implementation, or inferred from its answers. An
+alternative of a reading is possible if, under some choice of the other readings, all rules allow
+the answers. Readings that are already known help to decide the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ How = Literal["pinned", "declared", "documented", "found", "undecided", "mixed"]
 """How the alternative of a reading is known.
 
 `pinned`: given by --reading. `declared`: in the hello message. `documented`: the documents or the
-release leave no other. `found`: from the answers. `undecided`: not known. `mixed`: the answers
+release allow only this one. `found`: from the answers. `undecided`: not known. `mixed`: the answers
 contradict each other.
 """
 
@@ -51,7 +51,7 @@ class ResolvedReadings:
     """The alternatives that remain possible for each reading; the first one is in force."""
     how: Mapping[str, How] = field(default_factory=dict)
     disagreeing: Mapping[str, Disagreeing] = field(default_factory=dict)
-    """Two trials for each reading that is mixed, if two show it."""
+    """For each mixed reading, two trials that show it, if there are two."""
 
     @property
     def chosen(self) -> Readings:
@@ -76,13 +76,13 @@ class ResolvedReadings:
     def may_be_asked(self, rule: specs.Rule, implementation: Implementation) -> bool:
         """True if an implementation can be tested by a rule, and the rule may apply to it.
 
-        It may apply if the alternatives that it needs have not been ruled out.
+        The rule may apply if the answers have not excluded the alternatives that it needs.
         """
         may_apply = all(value in self.domains[name] for name, value in rule.reading.items())
         return may_apply and rule.id in checks() and implementation.why_not_offered(rule) is None
 
     def why_not(self, rule: specs.Rule) -> str | None:
-        """Return why a rule does not apply under the alternatives in force, or None."""
+        """Return why a rule does not apply under the alternatives in force; None if it applies."""
         for name, value in rule.reading.items():
             if self.chosen[name] != value:
                 if self.how.get(name) in ("undecided", "mixed"):
@@ -103,7 +103,7 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return how each reading of the profile's documents is known, such as "found"."""
+        """Return how each reading of the profile's documents is known, by name, such as "found"."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
@@ -155,12 +155,12 @@ AnswersByReading = Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 def find_readings(
     before: ResolvedReadings, answered: AnswersByReading, controls: AnswersByReading
 ) -> ResolvedReadings:
-    """Return the readings, with the open ones decided as far as answers allow.
+    """Return the readings, with open ones decided as far as the answers decide them.
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
-    reports them. A reading is not decided either by a rule that is violated in its `controls`,
-    trials in which nothing depends on the reading: the same fault may look like an alternative.
+    reports them. `controls` has trials in which nothing depends on the reading. A rule that is
+    violated in them does not decide the reading, because its fault may look like an alternative.
     """
     evaluator, domains = before.evaluator, before.domains
 
@@ -200,8 +200,8 @@ def _evidence_that_decides(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide each reading.
 
-    `suspects` has the rules that are violated in each reading's controls. If other alternatives of
-    the reading would remain without these rules, nothing decides it.
+    `suspects` has the rules that are violated in each reading's controls. If the answers would leave
+    other alternatives of the reading without these rules, no evidence decides the reading.
     """
     left = without_broken_rules(evidence, domains)
     if not any(suspects.values()):
@@ -218,7 +218,7 @@ def _evidence_that_decides(
 
 
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:
-    """Return which two cases show that a reading is mixed, and how to judge by one alternative.
+    """Return which two cases show that a reading is mixed, and how to pin an alternative.
 
     The cases are saved below `root`.
     """
@@ -238,8 +238,8 @@ def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: P
 def deciding_rules(profile: str, operations: frozenset[str]) -> Sequence[specs.Rule]:
     """Return the rules about these operations that can decide a reading.
 
-    These are the testable documented rules of the profile and of its base profiles, and those of
-    any profile that apply under one alternative of a reading; rules that the profile replaces are
+    These are the testable documented rules of the profile and its base profiles, and the rules of
+    any profile that apply under one alternative of a reading. Rules that the profile replaces are
     left out.
     """
     lineage = {one.id for one in specs.load().lineage(profile)}

@@ -1,7 +1,7 @@
-"""Reduce: find the smallest case on which an implementation violates the same rule.
+"""Reduce: finds the smallest case on which an implementation violates the same rule.
 
-Candidates are asked in large batches, because an implementation may take seconds to answer one case
-and little longer for a thousand.
+Candidates are asked in large batches, because an implementation may take seconds for one case, and
+little longer for a thousand.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
 
 MAX_COSTLY_CANDIDATES = 6
-"""Maximum number of candidates where they are asked one by one, because each takes seconds."""
+"""Maximum number of candidates if they are asked one by one, because each takes seconds."""
 
 MAX_CANDIDATES = 6000
 """Maximum number of candidates asked to reduce one case."""
 
 MAX_MESSAGES = 40
-"""Maximum number of messages to isolate and then to reduce one unanswered case."""
+"""Maximum number of messages to isolate an unanswered case and then reduce it."""
 
 REDUCING_MESSAGES = 12
-"""Number of messages that remain to reduce a case even if isolating it took `MAX_MESSAGES`."""
+"""Number of messages left to reduce a case even if isolating it took `MAX_MESSAGES`."""
 
 COSTLY_MESSAGES = 4
-"""Maximum number of messages to reduce an unanswered case, where each takes seconds."""
+"""Maximum number of messages to reduce an unanswered case if each takes seconds."""
 
 MAX_SECONDS = 60.0
 """Seconds after which the reduction of an unanswered case stops.
 
-Each case on which the implementation hangs costs a time limit.
+Each case on which the implementation hangs takes as long as the time limit.
 """
 
 Report = Callable[[int], None]
-"""Called with the number of candidates that are about to be asked."""
+"""Function that is called with the number of candidates before they are asked."""
 
 
 def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEPS) -> Trial:
@@ -59,7 +59,7 @@ def reduce(trial: Trial, failing: Failing, steps: Sequence[ReductionStep] = STEP
 
 
 def one_at_a_time(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks candidates one by one, up to `most` in all calls together.
+    """Return a predicate that asks candidates one by one, at most `most` in all calls together.
 
     A call ends at its first candidate that fails. Candidates that are not asked count as passing,
     which ends the reduction.
@@ -82,7 +82,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
 
 
 def with_budget(failing: Failing, most: int) -> Failing:
-    """Return a predicate that asks up to `most` candidates in all calls together.
+    """Return a predicate that asks at most `most` candidates in all calls together.
 
     Candidates beyond that are not asked and count as passing.
     """
@@ -104,8 +104,9 @@ def _ignore_count(_candidates: int) -> None:
 def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_count) -> Trial:
     """Return the smallest valid trial found on which the implementation violates the same rule.
 
-    This is the original trial if it does not fail again, or if the implementation stops working
-    during the reduction. Where cases take seconds, the trial is known to fail and not asked again.
+    The result is the original trial if it does not fail again, or if the implementation stops
+    working during the reduction. If cases take seconds, the trial is known to fail and is not asked
+    again.
     """
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
     certain: bool | None = None
@@ -155,9 +156,9 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
 
 
 class _UnansweredSearch:
-    """Finds the first of several candidates that gets no answer, within a number of messages.
+    """Finds the first of several candidates that gets no answer, with a limited number of messages.
 
-    All candidates are asked in one message; if it fails as a whole, each half is asked.
+    All candidates are asked in one message; if the whole message fails, each half is asked.
     """
 
     def __init__(self, judged: JudgedImplementation, most: int, report: Report) -> None:
@@ -166,7 +167,7 @@ class _UnansweredSearch:
         self._report = report
         self._until = time.monotonic() + MAX_SECONDS
         self.may_be_asked: Callable[[Trial], bool] = lambda _trial: True
-        """Predicate of the trials that are worth asking; by default all."""
+        """True of a trial that is worth asking; by default, of every trial."""
         self.outcomes: dict[str, str] = {}
         """The reason why each unanswered trial got no answer, by the trial's fingerprint."""
 
@@ -198,8 +199,8 @@ class _UnansweredSearch:
     def _ask_together(self, trials: Sequence[Trial]) -> tuple[int | None, str] | None:
         """Ask trials in one message; return the index of the first without an answer, and why.
 
-        The index is None if the message failed as a whole. The result is None if all are answered,
-        or if no messages or time are left.
+        The index is None if the whole message failed. The result is None if all trials are
+        answered, or if no messages or time are left.
         """
         if not self._left or not trials or time.monotonic() > self._until:
             return None

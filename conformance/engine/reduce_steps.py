@@ -23,29 +23,28 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial, copied
 
 Path = tuple[int | str, ...]
-"""Keys and indexes that lead to a value in a case. All cases of a trial are changed alike."""
+"""Keys and indexes that lead to a value in a case; the value is changed in all cases of a trial."""
 
 Replacement = tuple[Path, float, float]
 """The path of a number, the number, and a simpler one that replaces it."""
 
 MAX_CHUNKS = 256
-"""Maximum number of chunks into which names or fields are divided to be removed in turn.
-
-A list of 1,000 samples is thus not reduced to single ones.
+"""Maximum number of chunks of names or fields that are removed one after the other. A list of 1,000
+samples is therefore not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""Maximum number of numbers in a trial for which every simpler replacement is tried."""
+"""Maximum count of numbers in a trial up to which every simpler replacement is tried."""
 
 MAX_MERGED = 8
-"""Maximum number of names, among those in one place, of which each pair is tried for merging."""
+"""Maximum number of names in one object up to which merging is tried for every pair."""
 
 
 MILLION = 1_000_000
 
 ROUND = (0, 1, 10, 100, 1000)
 ROUND_MILLIONS = (0, MILLION, 10 * MILLION, 100 * MILLION, 1000 * MILLION)
-"""Round numbers that replace large ones: 1 MB/s of traffic is more plausible than 1 B/s."""
+"""Round numbers that replace large numbers: 1 MB/s of traffic is more plausible than 1 B/s."""
 
 ReductionStep = Callable[[Trial, Failing], Trial]
 """Function that reduces a trial in one way while it still fails, and returns the result."""
@@ -158,7 +157,7 @@ def _with_names_merged(trial: Trial, failing: Failing) -> Trial:
 
 
 def _removable_groups(trial: Trial) -> list[list[str]]:
-    """Return the removable names that have data, in a group for each object that holds the data."""
+    """Return the removable names that have data, grouped by the object that holds the data."""
     groups: dict[Path, list[str]] = {}
     for operation, case in trial.questions:
         named = OPERATIONS[operation].removable
@@ -192,7 +191,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
-    """Replace long, non-ASCII and misleading names by simple ones if the trial still fails."""
+    """Replace long, non-ASCII and misleading names by simple names while the trial still fails."""
     plainer = [_edited(trial, edit) for edit in in_plain_names(trial)]
     return first_failing(failing, plainer) or trial
 
@@ -200,13 +199,13 @@ def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
 def _position(path: Path) -> list[tuple[int, str]]:
     """Return a sort key by which later list elements are removed first.
 
-    Otherwise, removing an element would invalidate the paths of later ones.
+    Otherwise, removing an element would invalidate the paths of later elements.
     """
     return [(step, "") if isinstance(step, int) else (0, step) for step in path]
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
-    """Remove questions, but not a question if the others are transformed copies of it."""
+    """Remove questions, but no question of which the others are transformed copies."""
     first = 1 if transformations_of(trial) else 0
 
     def drop(now: Trial, gone: Sequence[int]) -> Trial:
@@ -259,7 +258,7 @@ def _plainer_numbers(trial: Trial) -> list[Replacement]:
 
 
 def _apply_most(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
-    """Apply all replacements, or else the first half of them, and so on, while the trial fails.
+    """Apply all replacements; if the trial then passes, only the first half of them, and so on.
 
     The first replacement alone is known to fail.
     """
@@ -279,10 +278,9 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 
 
 def plainer_than(number: float) -> list[float]:
-    """Return simpler numbers, simplest first: round numbers, fewer digits, a whole number.
+    """Return simpler numbers, simplest first: round, with fewer digits, or whole.
 
-    Round numbers are 0, 1, 10, 100 and 1000, and, for numbers from 100,000, these numbers of
-    millions.
+    Round numbers are 0, 1, 10, 100 and 1000 and, for a number of 100,000 or more, these millions.
     """
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:
@@ -339,7 +337,7 @@ CASE_STEPS = STEPS[2:]
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
     """Return a trial with each case edited.
 
-    If the other questions are transformed copies of the first, they are derived from it again.
+    If the other questions are transformed copies of the first, they are made from it again.
     """
     first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
     copies = transformations_of(trial)

@@ -1,4 +1,4 @@
-"""Report: a rule's verdict, from its confirmed findings."""
+"""Report: makes a rule's verdict from its confirmed findings."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def verdict_of(
 def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) -> Verdict:
     """Return the verdict, changed to a known deviation or unexpected pass if one is listed.
 
-    A pass is unexpected, since the list is then out of date. In a replay it is not, because a
-    single case cannot prove that a deviation is gone.
+    If a deviation is listed, a pass is unexpected: the list is out of date. In a replay, a pass is
+    not unexpected, because a single case cannot prove that a deviation is gone.
     """
     if deviation is None:
         return verdict
@@ -122,7 +122,7 @@ def unreached(verdict: Verdict, findings: Findings) -> Verdict:
 
 
 def _error_if_never_answered(applied: AppliedRule, verdict: Verdict) -> Verdict:
-    """Return the verdict, or an error if every case of an offered operation is declined.
+    """Return the verdict, or an error verdict if every case of an offered operation is declined.
 
     Otherwise an implementation could pass by declining everything as unsupported.
     """
@@ -142,18 +142,17 @@ NOX_SESSION = "NOX_CURRENT_SESSION"
 """Environment variable with the name of the nox session that is running."""
 
 LONGEST_ANSWER = 400
-"""Maximum length, in characters, of an answer in a failure; the command `ask` prints longer ones.
-"""
+"""Maximum length of an answer in a failure, in characters; `ask` prints longer answers."""
 
 NOT_CERTAIN = ("undecided", "mixed", "pinned")
-"""How readings are known that the command to reproduce a failure must pin.
+"""Readings known in these ways must be pinned by the command that reproduces a failure.
 
 A reading found by answers is also pinned if another alternative, or several together, would let the
 case pass.
 """
 
 KNOWN = ("documented", "declared")
-"""How readings are known that are the same whenever the implementation is judged."""
+"""Readings known in these ways are the same whenever the implementation is judged."""
 
 SCRIPT = "pulsar-conformance"
 
@@ -210,7 +209,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield each alternative, as `name=value`, that alone would let the rule allow the answers."""
+    """Yield each alternative, as `name=value`, under which the rule would allow the answers."""
     chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:
@@ -220,14 +219,12 @@ def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
 
 
 def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
-    """Return the alternatives of each reading if none is open: the chosen one."""
+    """Return the chosen alternative of each reading as its only possible one."""
     return {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
 
 
 def _fails_with(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
-    """True if the case alone is a fault, whatever the readings that are neither pinned nor given by
-    the documents.
-    """
+    """True if the case is a fault under all readings that are neither pinned nor known."""
     resolved = applied.judged.resolved
     domains = _chosen_domains(applied)
     for name, values in documented_alternatives(resolved.profile).items():
@@ -256,7 +253,7 @@ def model_derivation(judged: JudgedImplementation, trial: Trial) -> list[str]:
 
 
 def example_failure(applied: AppliedRule, plan: Plan, example: AnsweredTrial) -> Failure:
-    """Return the failure for a worked example whose answer differs from the expected one."""
+    """Return the failure of a worked example that got another answer than the expected one."""
     sourced, answers = example
     assert sourced.example is not None, "the trial of a worked example"
     worked, judged = sourced.example, applied.judged
@@ -283,7 +280,7 @@ def reproduce_command(
 ) -> str:
     """Return the command line that reproduces a failure.
 
-    It pins the given readings, because a single case might not decide them.
+    It pins the readings in `pinned`, because a single case might not decide them.
     """
     words = [*_run_command(), "--adapter", judged.implementation.adapter]
     words += ["--judge-by", judged.resolved.profile]
@@ -318,7 +315,7 @@ class RecordingSettings(specs.Defaults):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        if isinstance(settings, specs.Defaults):  # which are unused, unlimited or renamed
+        if isinstance(settings, specs.Defaults):  # copies `unused`, `renamed` etc.
             vars(self).update(vars(settings))
         self.looked_up: dict[str, Any] = {}
 
@@ -330,11 +327,13 @@ class RecordingSettings(specs.Defaults):
 def settings_in_force(profile: str, readings: Mapping[str, str], trial: Trial) -> Iterator[str]:
     """Yield the settings that the model looks up, as `name=value (SOURCE)`.
 
-    Of the case, they are also those that only the derivation has: the answer of a model for which a
-    difference does not count does not depend on how often it would have to.
+    Settings of the case that only the derivation uses are included: if AvgShedder finds no
+    difference, the answer does not depend on how many cycles must have one, but the derivation
+    shows the number.
 
-    The source is the case, or the defaults of the profile. A default has the name by which the
-    documents of the profile call the setting, and a deprecated name of the case also has it.
+    The source is the case, or the defaults of the profile. A default is listed under the setting's
+    name in the profile's documents; a setting of the case with a deprecated name is listed with
+    both names.
     """
     model = Model(profile, readings)
     renamed = specs.load().defaults(profile).renamed

@@ -49,7 +49,7 @@ class JudgedRun:
 
 
 class Run:
-    """One implementation judged by one profile. Each step runs when its result is first needed."""
+    """One implementation judged by one profile; each step runs when its result is first needed."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Run:
         self._verdicts: dict[str, Verdict] = {}
 
     def prepare(self) -> AskedTrials:
-        """Draw trials and begin to ask them. Errors: `AdapterError` if that cannot be done."""
+        """Draw trials and start asking them. Errors: `AdapterError`."""
         if self._asked is None:
             before = before_asking(self.implementation)
             rules = [rule for rule in self.rules if before.may_be_asked(rule, self.implementation)]
@@ -138,7 +138,7 @@ class Run:
 
     @property
     def implementation(self) -> Implementation:
-        """The connected implementation. Errors: `AdapterError`, the same each time."""
+        """The connected implementation. Errors: `AdapterError`, the same one at every access."""
         if self._reached is None:
             try:
                 self._reached = reach(self.plan, self.adapter, self.profile)
@@ -155,14 +155,12 @@ class Run:
 
     @property
     def unchosen_faults(self) -> dict[str, str]:
-        """A line for each rule that was not selected but is violated by cases of selected rules,
-        with the rule.
-        """
+        """A message for each unselected rule that cases of selected rules violate, by rule ID."""
         return unchosen_faults(self._judged.findings) if self._judged else {}
 
     @property
     def name(self) -> str:
-        """The implementation's own name, or the adapter's if it has none."""
+        """The implementation's own name; the adapter's name if it cannot be reached."""
         try:
             return self.implementation.name
         except AdapterError:
@@ -170,7 +168,7 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """The implementation's remarks about how it has worked so far, and its mixed readings."""
+        """Remarks on how the implementation has been asked so far, and on its mixed readings."""
         remarks = self._reached.notes() if isinstance(self._reached, Implementation) else []
         return [*remarks, *self._mixed]
 

@@ -1,1 +1,1 @@
-"""Text output: derivations of answers, and descriptions of failures."""
+"""Text output: derivations of answers, explanations of logs, and comparisons of decisions."""

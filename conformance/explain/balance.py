@@ -40,16 +40,17 @@ from pulsar_conformance.specs.text import columns, counted, enumerated, paragrap
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
-"""Pull requests that changed when a broker is underloaded, and if bundles without traffic go."""
+"""Pull requests that changed when a broker is underloaded, and whether idle bundles are moved."""
 
 EARLIEST = "3.0.0"
-"""The first version with an extensible load manager, whose rules are those before all changes."""
+"""The first version with an extensible load manager; its rules are those before all changes."""
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
     """Yield the loads, the conditions of TransferShedder, and whether it sheds.
 
-    Without a release, the newest known one decides, and others that decide otherwise are named.
+    Without a release, the newest known release decides, and releases that decide otherwise are
+    named.
     """
     at = release or known_releases()[-1]
     settings = _settings_in(given, at)
@@ -73,9 +74,9 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 def changed_lines(
     data: LoadData, given: Mapping[str, Any], before: Mapping[str, Any], release: str | None
 ) -> Iterator[str]:
-    """Yield what the leader decides with the settings of a cluster, if other ones were asked about.
+    """Yield what the leader decides without the changed settings.
 
-    `given` are the settings with changes, `before` those without.
+    `given` are the settings with the changes, `before` the settings without them.
     """
     at = release or known_releases()[-1]
     if _decision(data, given, at) == _decision(data, before, at):
@@ -104,7 +105,7 @@ def _first_state(data: LoadData, settings: Mapping[str, Any], version: str) -> L
 
 
 def _with_age(data: LoadData, settings: Mapping[str, Any]) -> LoadData:
-    """Return the data with the brokers whose data are outdated."""
+    """Return the data with the names of the brokers whose data are outdated."""
     old = frozenset(name for name in data.loads if data.age(name) > settings[LIFETIME])
     return replace(data, outdated=old)
 
@@ -126,7 +127,7 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
 
 
 def _deciding_otherwise(data: LoadData, given: Mapping[str, Any], version: str) -> list[str]:
-    """Return the releases that decide otherwise than a version, the first one included."""
+    """Return the known releases, and `EARLIEST`, that decide otherwise than a version."""
     mine = _decision(data, given, version)
     return [one for one in (EARLIEST, *known_releases()) if _decision(data, given, one) != mine]
 
@@ -159,7 +160,7 @@ def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _condition_lines(state: LoadState) -> Iterator[str]:
-    """Yield the conditions that hold, or why none does, and brokers that tie."""
+    """Yield the conditions that hold, or why none holds, and brokers with equal loads."""
     for text in _reasons(state) if state.uneven else _why_even(state):
         yield from paragraph(text, 4, "  ")
     for text in _ties(state):
@@ -167,7 +168,7 @@ def _condition_lines(state: LoadState) -> Iterator[str]:
 
 
 def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield whether brokers shed, and what becomes of the top bundles of each that does."""
+    """Yield whether brokers shed, and which top bundles of each shedding broker go."""
     off = _why_off(settings)
     pairs = [] if off else list(load_pairs(state.data, state.rules))
     first = next((one.state for one in pairs if one.moves or not one.known), None)
@@ -207,14 +208,14 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _bound_bundles(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
-    """Return the namespaces with policies of which bundles go; where these may go is not known."""
+    """Return the namespaces with policies whose bundles go; their destinations are not known."""
     bound = state.data.bound or {} if state.rules.with_policies else {}
     moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
     return [*dict.fromkeys(one for one in map(namespace_of, moved) if one in bound)]
 
 
 def _policy_remarks(state: LoadState) -> Iterator[str]:
-    """Yield what is not known of policies, and where bundles may go of namespaces with any."""
+    """Yield remarks on unknown policies, and on destinations of bundles under policies."""
     free, bound = state.rules.with_policies, state.data.bound
     of_namespaces = "of namespaces with an isolation policy or an anti-affinity group"
     fate = "go only where these permit it" if free else "stay"
@@ -232,14 +233,14 @@ def _policy_remarks(state: LoadState) -> Iterator[str]:
 
 
 def with_policies(data: LoadData, constraints: Constraints) -> LoadData:
-    """Return load data with the policies of each namespace that has top bundles."""
+    """Return the load data with the policies of each namespace that has top bundles."""
     bundles = (name for top in data.top.values() for name in top)
     bound = {name: constraints.named_for(name) for name in map(namespace_of, bundles)}
     return replace(data, bound={name: text for name, text in bound.items() if text})
 
 
 def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:
-    """Yield how much one broker may give to another, and what becomes of its top bundles."""
+    """Yield how much traffic a broker may give to another, and whether each top bundle goes."""
     yield from paragraph(_amount_text(state), 2)
     top = state.data.top.get(state.busy)
     bundles = ", ".join(top) if top else f"save them as {state.busy}{SUFFIX}.json to list them"
@@ -281,7 +282,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
 
 
 def _why_even(state: LoadState) -> Iterator[str]:
-    """Yield that no condition to shed holds, and the figures of the least loaded broker."""
+    """Yield a line that no condition to shed holds, and the figures of the least loaded broker."""
     yield "no condition to shed holds"
     load, traffic = _underload_figures(state)
     yield (
@@ -305,7 +306,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
 
 
 def _ties(state: LoadState) -> Iterator[str]:
-    """Yield the brokers of which one is taken as the busiest, or the least busy, by their order."""
+    """Yield a remark on brokers with equal loads of which one is the most or the least busy."""
     for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
         load = state.data.loads[end]
         tied = [name for name in state.order if state.data.loads[name] == load]

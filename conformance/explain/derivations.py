@@ -57,33 +57,33 @@ MAX_DEFAULTS_LISTED = 2
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Options of `explain`; if `profile` is None, the one named in the case is used."""
+    """Options of `explain`; if `profile` is None, the profile named in the case is used."""
 
     profile: str | None
     readings: Mapping[str, str]
     settings: Mapping[str, Any]
     focus: Focus = field(default_factory=Focus)
     every: bool = False
-    """True to list every bundle that stays, and everything else of which there are many."""
+    """True to list every bundle that stays, and all entries of other long lists."""
     unknown: tuple[str, ...] = ()
     """Brokers whose traffic is unknown."""
     ports: tuple[str, ...] = ()
-    """Regular expressions of isolation policies that match no host without its port."""
+    """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """The same moment as other profiles see it, by profile."""
+    """For other profiles, the trial about the same cluster as they need it, by profile."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The new spelling of those settings that are given by it."""
+    """The newer name of each setting that is given by that name."""
     sweep: str | None = None
-    """A setting and its values, for each of which the decision is wanted."""
+    """A setting and several values, for each of which the decision is shown."""
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The names of the settings, each with the one by which it is given."""
+        """Each setting's name, with the name by which it is given."""
         return {name: self.spelled.get(name, name) for name in self.settings}
 
 
 def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:
-    """Return a trial with the settings, as its version decides on it, the model, and the version.
+    """Return the trial with the settings, the trial as its version decides it, model and version.
 
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """
@@ -103,7 +103,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
 
 
 def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings that are not those of the case or the example itself."""
+    """Return the given readings that the case or the example does not have itself."""
     return {name: value for name, value in given.items() if own.get(name) != value}
 
 
@@ -167,7 +167,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
 
 
 def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note if a setting of the command line would change what brokers report."""
+    """Yield a note if a setting on the command line would change what brokers report."""
     if NIC_SPEED in given and any(
         operation.startswith("shed.") for operation, _ in trial.questions
     ):
@@ -178,7 +178,7 @@ def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note on each bundle that is split by traffic, if topics have none in the case."""
+    """Yield a note on each bundle that is split by traffic if the case lacks traffic of topics."""
     for operation, case in trial.questions:
         if operation != SPLIT.id:
             continue
@@ -197,7 +197,7 @@ def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def _unsampled_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on bundles whose rates are not used, since no sample has them."""
+    """Yield a note on bundles whose rates are not used, because their data have no samples."""
     unsampled = {
         name: None
         for _, case in trial.questions
@@ -223,7 +223,7 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
 
 
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
-    """Yield a worked example, the model's derivation, and whether the two answers agree.
+    """Yield a worked example, the model's derivation, and whether their answers agree.
 
     Errors: as `case_lines`.
     """
@@ -274,7 +274,7 @@ def _profile_of(example: Example, trial: Trial) -> str:
 def _derivations(
     trial: Trial, derived: Sequence[Derivation], options: ExplainOptions, model: Model
 ) -> Iterator[str]:
-    """Yield each question with its derivation and answer; equal ones in a row are shown once."""
+    """Yield each question with its derivation and answer; equal questions in a row appear once."""
     focus = options.focus
     asked = groupby(zip(trial.questions, derived, strict=True), key=itemgetter(0))
     groups = [(question, [one for _, one in equal]) for question, equal in asked]
@@ -305,7 +305,7 @@ def _derivations(
 
 
 def _with_ports(step: Step, ports: Sequence[str]) -> Step:
-    """Return the step of the isolation policies with those of their entries that have a port."""
+    """Return the step; if it is about isolation policies, add their entries with a port."""
     if not ports or step.label.strip() != "isolation":
         return step
     verb = "contains" if len(ports) == 1 else "contain"

@@ -1,4 +1,4 @@
-"""Restricting a derivation to a broker or a bundle, or to steps that need no unknown traffic."""
+"""Restricts a derivation to a broker or a bundle, or to steps that need no unknown traffic."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ from pulsar_conformance.specs.text import columns, paragraph
 
 STAYS = "stays"
 FATES = ("goes", STAYS)
-"""Labels of steps that say whether a bundle is moved or stays."""
+"""Labels of steps about a bundle, which say whether it goes or stays."""
 
 
 MAX_STAYING = 10
-"""Maximum number of staying bundles in a decision that are all listed."""
+"""Maximum number of staying bundles up to which a decision lists all of them."""
 
 MAX_LISTED = 5
 """Maximum number of brokers that a message names."""
 
 NEARLY_MOVED = 2
-"""Number of a broker's staying bundles that are listed if not all are."""
+"""Number of a broker's staying bundles that a decision lists if it does not list all."""
 
 MANY = 16
-"""Number of bundles that a broker is supposed to have, so that a part of them can be unloaded."""
+"""Number of bundles that a broker is assumed to have, so that a part of them can be unloaded."""
 
 SUPPOSED_BUNDLES = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
-"""Bundles of a broker that is supposed to have traffic, if none of its bundles are known."""
+"""Names of the bundles that a broker is assumed to have if none of its bundles is known."""
 
 SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
-"""Traffic of a bundle that is supposed, more than any threshold."""
+"""Traffic that a bundle is assumed to have: more than any threshold."""
 
 OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
-"""Matches a text that takes unknown traffic for none."""
+"""Matches a text in which unknown traffic appears as no traffic."""
 
 DECIDING = ("decision", "to shed", "share", "stays", "goes")
 """Labels of steps that follow from a broker's traffic."""
 
 NO_TRAFFIC, OF_OTHER = re.compile(r"\b(and) 0 B/s"), re.compile(r"\bthe 0 B/s")
-"""Match the unknown traffic of two brokers in the condition for an underloaded one."""
+"""Match the unknown traffic of two brokers in the condition for an underloaded broker."""
 
 UNKNOWN_HIT = "0 or 1, depending on traffic,"
-"""Stands for a number of hits that depends on unknown traffic."""
+"""Text for a number of hits that depends on unknown traffic."""
 
 LATER = ("later", "would go")
-"""Labels of steps about later cycles, which depend on the traffic."""
+"""Labels of steps about later cycles, which depend on traffic."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,10 @@ class Focus:
 
 
 def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: str) -> Iterator[str]:
-    """Yield the decision about a bundle or broker for each value of a setting, and the first value
-    from which on it stays the same; `text` is `NAME=FIRST..LAST/STEP`.
+    """Yield the decision about a bundle or broker for each value of a setting.
+
+    The last line has the first value after which the decision no longer changes. `text` is
+    `NAME=FIRST..LAST/STEP`.
 
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """
@@ -171,9 +173,7 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
 def _why_no_value_matters(
     swept: str, every: Sequence[Mapping[str, Any]], trial: Trial, model: Model, version: str
 ) -> str:
-    """Return why a setting has no effect in a trial, whichever of these values it has; empty if one
-    has an effect.
-    """
+    """Return why a setting has no effect in a trial at any of these values; empty if it has one."""
     if version and (unknown := why_unknown(swept, version)):
         return unknown
     marked = "no effect: "
@@ -207,7 +207,8 @@ def _fate(trial: Trial, model: Model, focus: Focus) -> str:
 def shortened(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield a decision's steps, with only the first two bundles that each broker keeps.
 
-    These come closest to being moved. If the decision keeps few bundles, all steps are yielded.
+    These two are the next ones that would be moved. If the decision keeps few bundles, all steps
+    are yielded.
     """
     if sum(step.label.strip() == STAYS for step in steps) <= MAX_STAYING:
         yield from steps
@@ -240,7 +241,7 @@ def _is_about(step: Step, bundle: str) -> bool:
 
 
 def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> list[str]:
-    """Return those of the brokers with unknown traffic whose traffic could change the decision."""
+    """Return the brokers with unknown traffic whose traffic could change the decision."""
     if not unknown:
         return []
     usual = comparable_answers(trial, model)
@@ -252,7 +253,7 @@ def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> l
 
 
 def _supposing(trial: Trial, broker: str) -> Iterator[Trial]:
-    """Yield the trial with much traffic where that of a broker is unknown."""
+    """Yield copies of the trial in which a broker has much traffic instead of unknown traffic."""
     cases = (one.case for one in trial.questions)
     reports = [case["brokers"][broker] for case in cases if broker in case.get("brokers", {})]
     lacking = {
@@ -269,7 +270,7 @@ def _supposing(trial: Trial, broker: str) -> Iterator[Trial]:
 
 
 def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
-    """Return a case in which a broker's bundles have much traffic where they have none given."""
+    """Return a case in which these bundles of a broker have much instead of unknown traffic."""
     changed: Json = copied(case)
     known = changed.get("brokers", {}).get(broker)
     if not isinstance(known, dict):
@@ -293,10 +294,10 @@ def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
 def without_unknown_traffic(
     derived: Derivation, undecided: Sequence[str], decided: Collection[str]
 ) -> Derivation:
-    """Return a derivation without what follows from the traffic of brokers, which is unknown.
+    """Return a derivation without steps that follow from the unknown traffic of brokers.
 
-    `undecided`: the brokers whose traffic decides the answer; if there are any, it has none.
-    `decided`: the other brokers, whose steps stay as they are.
+    `undecided`: the brokers whose unknown traffic could change the answer; if there are any, the
+    derivation has no answer. `decided`: the other brokers, whose steps are kept unchanged.
     """
     steps = _with_unknown_hits(derived.steps)
     if undecided:
@@ -311,9 +312,7 @@ def without_unknown_traffic(
 
 
 def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
-    """Return the steps of TransferShedder, whose hits may depend on the traffic of brokers, as
-    unknown; those of other strategies as they are.
-    """
+    """Return the steps; hits of TransferShedder that depend on unknown traffic become unknown."""
     found = next((one for one in steps if one.label == "underloaded"), None)
     if found is None:
         return steps
@@ -330,7 +329,7 @@ def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> Iterator[Step]:
-    """Yield the steps, except those that follow from unknown traffic."""
+    """Yield the steps, without those that follow from unknown traffic."""
     section, told = "", False
     for step in steps:
         indented = step.label.startswith(" ")

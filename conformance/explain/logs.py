@@ -1,4 +1,4 @@
-"""Explains the unloads in a broker's log, and recomputes the figures in each line."""
+"""Explains the unloads and splits in a broker's log, and recomputes the figures in each line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 NUMBER = r"([-\d.E]+)"
 LARGEST_FRACTION = 2
-"""Largest usage that is taken for a fraction: a broker that unloads is not at 2 % or below."""
+"""Largest usage that is regarded as a fraction, not as a percentage: no broker unloads at 2 %."""
 
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
@@ -44,7 +44,7 @@ Figures = tuple[str, ...]
 
 
 def _unwrapped(line: str) -> str:
-    """Return the line in a JSON object that Docker wrote, or any other line as it is."""
+    """Return the log line in a JSON object that Docker wrote, or any other line unchanged."""
     if not line.startswith('{"log":'):
         return line
     with suppress(NotJSON):
@@ -53,10 +53,10 @@ def _unwrapped(line: str) -> str:
 
 
 def log_lines(file: Path) -> Iterator[str]:
-    """Yield each unload in a log, its arithmetic, and whether the logged figures agree.
+    """Yield each unload or split in a log, its arithmetic, and whether the logged figures agree.
 
     The log may be compressed by gzip, and its lines may be objects with the field `log`, as Docker
-    saves them. Errors: `BadCase` for a file without such lines.
+    saves them. Errors: `BadCase` for a file without lines about unloads or splits.
     """
     try:
         content = file.read_bytes()
@@ -84,7 +84,7 @@ def log_lines(file: Path) -> Iterator[str]:
 
 
 def _explained(line: str) -> list[str]:
-    """Return the explanation of a line; empty if it is not about an unload."""
+    """Return the explanation of a line; empty if it is not about an unload or a split."""
     message, attributes = parsed_line(line)
     for pattern, explain in PATTERNS.items():
         if matched := pattern.search(message):
@@ -133,7 +133,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
 
 
 def _below_floor(figures: Figures) -> Iterator[str]:
-    """Explain a line about an unload below the minimum: its amount and the minimum."""
+    """Explain a ThresholdShedder line about an amount below the minimum."""
     broker, planned, floor = figures
     yield f"ThresholdShedder, {broker}: it keeps all"
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
@@ -141,7 +141,7 @@ def _below_floor(figures: Figures) -> Iterator[str]:
 
 
 def _over_other_broker(figures: Figures) -> Iterator[str]:
-    """Explain an AvgShedder line: both brokers' score, bytes and messages; the amount moved."""
+    """Explain an AvgShedder line: both brokers' score, bytes and messages; the amount to move."""
     busy, idle, *texts, by_messages, marked = figures
     highest, bytes_of, messages, lowest, fewer_bytes, fewer_messages = map(float, texts)
     yield f"AvgShedder, {busy} to {idle}: scores {highest:.2f} and {lowest:.2f}"
@@ -190,7 +190,7 @@ def _uniform_bytes(figures: Figures) -> Iterator[str]:
 
 
 def _to_transfer(figures: Figures) -> Iterator[str]:
-    """Explain a TransferShedder line: both brokers, the load, the part and the amount to move."""
+    """Explain a TransferShedder line: both brokers, the source's load, the amount to move."""
     busy, idle, *texts = figures
     load, part, amount = map(float, texts)
     least = f", {idle or 'the least busy broker'} {load - 2 * part:.2f} %"
@@ -215,7 +215,7 @@ def _too_large(figures: Figures) -> Iterator[str]:
 
 
 def _of_target(amounts: Iterable[str]) -> Iterator[str]:
-    """Explain the amounts moved and taken in exchange, their difference, and the one to move."""
+    """Explain the traffic moved, the traffic taken in exchange, the difference, and the target."""
     moved, gained, net, target = (float(text) * KIBIBYTE for text in amounts)
     yield f"moved: {_rate(moved)} less {_rate(gained)} in exchange, of {_rate(target)} to be moved"
     agrees = abs(moved - gained - net) <= 0.02 * KIBIBYTE
@@ -223,7 +223,7 @@ def _of_target(amounts: Iterable[str]) -> Iterator[str]:
 
 
 def _to_split(figures: Figures) -> Iterator[str]:
-    """Explain a line about a split: topics, producers, consumers, rates, and their limits."""
+    """Explain a line about a planned split: topics, producers, consumers, rates, and limits."""
     bundle, *texts = figures
     topics, most, producers, consumers, sessions, rate, rates, traffic, limit = map(float, texts)
     yield f"{bundle} is to be split (BundleSplitterTask.findBundlesToSplit)"
@@ -269,17 +269,17 @@ def _same_owner(figures: Figures) -> Iterator[str]:
 
 
 def _percent(*values: float) -> tuple[float, ...]:
-    """Return values in percent; they are fractions in the logs of old releases."""
+    """Return values in percent; in logs of old releases, they are fractions."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
 
 def _rate(mebibytes: float) -> str:
-    """Format a throughput in the log's unit and in decimal units."""
+    """Format a throughput in MiB/s, the log's unit, and in MB/s."""
     return f"{mebibytes:.4g} MiB/s ({mebibytes * MEBIBYTE / MEGABYTE:.4g} MB/s)"
 
 
 def _verdict(logged: str, computed: float) -> str:
-    """Compare a logged amount with a recomputed one; the line may have been rounded."""
+    """Return whether a logged amount agrees with a recomputed one, apart from rounding."""
     rounding = 0.0 if "E" in logged else 0.5 / 10 ** len(logged.partition(".")[2])
     allowed = max(TOLERANCE * max(abs(computed), 1e-9), rounding)
     if abs(float(logged) - computed) <= allowed:
@@ -354,7 +354,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
     re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)"): _failed,
 }
-"""Patterns of log lines, whose groups are figures, and the function that explains them."""
+"""Patterns of log lines, and the function that explains each; the groups are its figures."""
 
 SPLIT_COUNTS = "topics", "maxBundleTopics", "producerCount", "consumerCount", "maxBundleSessions"
 SPLIT_RATES = "messageRate", "maxBundleMsgRate", "messageThroughputMiB", "maxBundleBandwidthMiB"

@@ -17,21 +17,21 @@ from pulsar_conformance.specs.text import WIDTH, paragraph
 LABEL = 16
 """Maximum length of a label on the same line as its text; a longer one gets its own line."""
 SHORT = 24
-"""Maximum length of the elements of a list that is written on one line."""
+"""Maximum length of each element of a list that is written on one line."""
 
 MAX_UNLOADS_LISTED = 3
 """Maximum number of unloads on one line."""
 
 MAX_ALIKE = 24
-"""Maximum number of similar steps in a row, or of elements of an answer, that are all shown."""
+"""Number of similar steps in a row, or of elements of an answer, up to which all are shown."""
 
 SHOWN = 8
-"""Number of similar steps in a row, or of elements of an answer, that are shown if not all are."""
+"""Number of similar steps in a row, or of elements of an answer, that a shortened list shows."""
 
 REST = "--all lists each"
 
 IN_TURN = "in turn since the leader's start"
-"""Part of the decision of a strategy that counts the bundles that it placed."""
+"""Part of the text of a decision by a strategy that places bundles on brokers in turn."""
 
 FIRST_IN_TURN = ", if it is the first bundle placed in turn"
 
@@ -53,7 +53,7 @@ def decision(answer: Mapping[str, Any]) -> str:
 
 
 def condition(derived: Derivation) -> str:
-    """Return the condition under which a decision is made; empty without one."""
+    """Return the condition for a decision, as text; empty if it has none."""
     return FIRST_IN_TURN if any(IN_TURN in one.text for one in derived.steps) else ""
 
 
@@ -70,10 +70,10 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def without_floods(steps: Sequence[Step], case: Any, answer: Mapping[str, Any]) -> Iterator[Step]:
-    """Yield steps, with only some of many in a row that say the same of different subjects.
+    """Yield steps, but only some of a long run of steps that differ only in their subject.
 
-    Of such a run, the steps about what the answer names and the first ones are yielded, and the
-    number of the others.
+    Of a long run, the first steps and the steps about subjects that the answer names are yielded,
+    and the number of the other steps.
     """
     yield from _shortened_runs(steps, frozenset(_texts(case)), frozenset(_texts(answer)))
 
@@ -99,7 +99,7 @@ def _shortened_runs(
 
 
 def _subject_or_label(step: Step, subjects: AbstractSet[str]) -> str:
-    """Return the label of a step; an empty text if it is a subject, such as a broker's name."""
+    """Return the label of a step; empty if the label is a subject, such as a broker's name."""
     label = step.label.strip()
     return "" if label.partition(" to ")[0] in subjects else label
 
@@ -116,9 +116,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True) -> Iterator[str]:
-    """Yield the fields of an answer, one per line; of a long list only its beginning if not
-    `every` element is wanted.
-    """
+    """Yield an answer's fields, one per line; unless `every`, only the start of a long list."""
     width = max((len(name) for name in value if len(name) <= LABEL), default=0)
     for name, item in value.items():
         more = 0 if every or not isinstance(item, Mapping | list) else len(item) - MAX_ALIKE
@@ -182,7 +180,7 @@ def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _changes(before: Mapping[str, Any], value: Mapping[str, Any]) -> str:
-    """Format the fields in which an object differs from the previous one."""
+    """Format the fields in which an object differs from the previous object."""
     changed = {name: item for name, item in value.items() if before.get(name) != item}
     fields = (f"{name} {', '.join(_value_lines(item))}" for name, item in changed.items())
     return "; ".join(fields) or "as before"
@@ -206,7 +204,7 @@ BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def as_logged(step: Step) -> Step:
-    """Return a step with the amount to shed also in the unit of Pulsar's log."""
+    """Return a step in which the amount to shed also appears in the unit of Pulsar's log."""
     if step.label.strip() != "to shed":
         return step
 

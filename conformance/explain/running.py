@@ -1,4 +1,4 @@
-"""Completes a user's case by a release's defaults, and compares decisions of releases."""
+"""Adds a release's defaults to a user's case, and compares decisions of releases."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OF_MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
 
 DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
-"""Operations whose answer may be drawn, with the field of the brokers."""
+"""Operations whose answer may be random, with the field that has the brokers."""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
@@ -64,7 +64,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 
 
 def _missing_setting(trial: Trial, model: Model) -> str | None:
-    """Return a setting that an otherwise valid case needs and that nothing gives, or None."""
+    """Return a setting that an otherwise valid case needs but lacks; None if it lacks none."""
     missing = missing_setting(trial, model.defaults)
     if missing is not None or bad_trial(trial, model.defaults) is not None:
         return missing
@@ -77,9 +77,9 @@ def _missing_setting(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the profile of a release whose documents a profile is, or the profile if released.
+    """Return the released profile of a documented one; a released profile is returned itself.
 
-    None if no release follows the profile.
+    None if no release has the documents of this profile.
     """
     known = specs.load().profiles
     if known[profile].kind == "released":
@@ -119,7 +119,7 @@ def check_manager(
 ) -> None:
     """Raise `BadSetting` if a question concerns the modular manager but another one runs.
 
-    A release is asked about the extensible manager's shedder as well.
+    A release may also be asked about the extensible manager's shedder.
     """
     anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:
@@ -136,7 +136,7 @@ def check_manager(
 
 
 def manager_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on each question that is answered for another load manager than the case's."""
+    """Yield a note on each question that is answered for the modular manager but has another."""
     for operation, case in trial.questions:
         if _concerns_a_manager(operation, case) and (other := _other_manager(operation, case)):
             yield (
@@ -146,7 +146,7 @@ def manager_notes(trial: Trial) -> Iterator[str]:
 
 
 def _concerns_a_manager(operation: str, case: Any) -> bool:
-    """True if a question with settings is about what the modular manager alone does."""
+    """True if a question with settings is about something that only the modular manager does."""
     settings = case.get("settings") if isinstance(case, dict) else None
     return isinstance(settings, dict) and operation.startswith(OF_MODULAR)
 
@@ -154,7 +154,7 @@ def _concerns_a_manager(operation: str, case: Any) -> bool:
 def _other_manager(
     operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
 ) -> str:
-    """Return the manager that runs or is selected; empty if it, or its shedder, may be asked."""
+    """Return the load manager that runs or is selected, if the question does not apply to it."""
     settings = case["settings"]
     own = runs if runs and runs.manager == EXTENSIBLE else None
     manager = own.manager if own else manager_by_settings(settings)
@@ -165,9 +165,7 @@ def _other_manager(
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield notes on settings that nobody knows, and on an undocumented one that would change the
-    answer of a release.
-    """
+    """Yield notes on unknown settings, and on an undocumented one that changes the answer."""
     yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
@@ -186,9 +184,10 @@ def without_effect_notes(
     *,
     defaults: bool = False,
 ) -> Iterator[str]:
-    """Yield a note for each setting of the command line that other settings disable in a version,
-    which is empty for documents; `given` has the names by which they are given, and `defaults` is
-    as in `without_effect`.
+    """Yield a note for each setting on the command line that other settings disable in a version.
+
+    `version` is empty for documents. `given` has the names by which the settings are given. For
+    `defaults`, see `without_effect`.
     """
     for _, case in trial.questions:
         settings = {**model.defaults, **(case.get("settings") or {})}
@@ -204,8 +203,9 @@ def without_effect_notes(
 
 
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a running leader would remember what the case does not give: usages of
-    earlier cycles, or how often AvgShedder found brokers apart.
+    """Yield a note if a running leader would remember something that the case lacks.
+
+    It remembers usages in earlier cycles, and how often AvgShedder found brokers apart.
     """
     for operation, case in trial.questions:
         if not operation.startswith("shed."):
@@ -228,7 +228,7 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note if a leader would keep bundles that it unloaded shortly before."""
+    """Yield a note if the case does not say which bundles the leader recently unloaded."""
     for operation, case in trial.questions:
         minutes = {**model.defaults, **case.get("settings", {})}.get(GRACE)
         if operation == SHED.id and minutes and not case.get("recentlyUnloaded"):
@@ -249,8 +249,8 @@ def sheds_any(trial: Trial, model: Model) -> bool:
 def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> Iterator[str]:
     """Yield the decisions of the documents or of releases that differ from the model's.
 
-    `trials` are the same moment as other profiles see it; profiles without one are asked about
-    `trial`.
+    `trials` has the trials for other profiles about the same cluster; a profile that is not in it
+    is asked about `trial`.
     """
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
@@ -283,7 +283,7 @@ DOCUMENTED = f"--setting {STRATEGY}=OverloadShedder"
 
 
 def _shared_history(trial: Trial, *models: Model) -> Iterator[str]:
-    """Yield a note if two models would count different usage in a case's usage history."""
+    """Yield a note if two models would read the values of a case's usage history differently."""
     brokers = trial.questions[0].case.get("brokers", {}).values()
     ways = {one.profile: specs.load().ways_of(one.profile).get("heap-memory") for one in models}
     without = sorted(profile for profile, way in ways.items() if way == "left-out")
@@ -330,7 +330,7 @@ def comparable_answers(trial: Trial, model: Model) -> set[Any]:
 
 
 def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
-    """Yield the possible answers and their derivations; several if the model chooses at random."""
+    """Yield the derivation of each possible answer: several if the model chooses at random."""
     operation, case = trial.questions[0]
     of = DRAWING.get(operation)
     for _ in range(max(1, len(case[of])) if of else 1):
@@ -338,8 +338,9 @@ def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
 
 
 def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
-    """Return the broker that the model chose, with the others among which it draws, or with the
-    condition under which it is its turn.
+    """Return the chosen broker as text, with the other brokers if the choice is random.
+
+    If brokers take bundles in turn, the condition under which it is this broker's turn is added.
     """
     derived = list(_derived(trial, model))
     found = {str(one.answer.get("broker")) for one in derived} | {broker}
@@ -349,7 +350,7 @@ def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
 
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:
-    """Return the decision on one line; of a random choice, all possible ones."""
+    """Return the decision on one line; for a random choice, all possible decisions."""
     first, *others = dict.fromkeys(map(_decision_of, derived))
     return " or ".join(sorted((first, *others)))
 
@@ -366,7 +367,7 @@ def _decision_of(derived: Derivation) -> str:
 
 
 def _apart_from_manager(trial: Trial) -> Any:
-    """Return a trial's cases without the load manager, which is a question of its own."""
+    """Return a trial's cases without the setting of the load manager."""
     cases = (one.case for one in trial.questions if isinstance(one.case, dict))
     return [{**one, "settings": {**(one.get("settings") or {}), MANAGER: None}} for one in cases]
 
@@ -374,7 +375,7 @@ def _apart_from_manager(trial: Trial) -> Any:
 def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
     """Yield the decisions with and without the changed settings, as two rows of a table.
 
-    If the settings change nothing, that is said instead.
+    If the settings change nothing, one line says so instead.
     """
     if (
         _apart_from_manager(before) == _apart_from_manager(after)

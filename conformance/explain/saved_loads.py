@@ -25,8 +25,9 @@ WRITTEN = "updatedAt"
 
 
 def consumed_load_data(file: Path) -> LoadData:
-    """Read load data and top bundles that pulsar-client consume printed; the last of each broker
-    counts. Errors: `BadSnapshot`.
+    """Read load data and top bundles that pulsar-client consume printed. Errors: `BadSnapshot`.
+
+    Only the last message of each broker counts.
     """
     brokers, top, notes = consumed_load(file)
     _check_loads(brokers, dict.fromkeys(brokers, file))
@@ -34,7 +35,7 @@ def consumed_load_data(file: Path) -> LoadData:
 
 
 def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
-    """Raise `BadSnapshot` for load data without a number that decides."""
+    """Raise `BadSnapshot` for load data that lack a number on which the decision depends."""
     for name, one in brokers.items():
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
@@ -95,7 +96,7 @@ def parsed_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> Load
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:
-    """Return the bytes per second in both directions; None if neither is known."""
+    """Return the total bytes per second of both directions; None if neither is known."""
     known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
     return float(sum(known)) if known else None
 

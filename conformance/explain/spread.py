@@ -1,5 +1,5 @@
-"""Shows how topics are spread over bundles, how probable so uneven a spread is by chance, and where
-a bundle goes after its owner's next report.
+"""Shows how topics are spread over bundles, how probable a spread this uneven is by chance, and
+where a bundle goes after its owner's next report.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LEAST_SHARE = 0.001
 def spread_lines(
     operation: str, case: Mapping[str, Any], answer: Mapping[str, Any], every: bool = False
 ) -> Iterator[str]:
-    """Yield the number of topics in each bundle, and the probability of so uneven a spread.
+    """Yield the number of topics in each bundle, and the probability of a spread this uneven.
 
-    Of many bundles, those with the most topics are listed, unless `every` one is wanted.
+    If there are many bundles, only those with the most topics are listed, unless `every`.
     """
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
@@ -46,10 +46,10 @@ def broker_lines(
     owned: Mapping[str, Sequence[str]],
     every: bool = False,
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and the probability of so uneven a spread.
+    """Yield the number of topics on each broker, and the probability of a spread this uneven.
 
-    `owned` has the ranges of the bundles that each broker owns. Of many brokers, those with the
-    most topics are listed, unless `every` one is wanted.
+    `owned` has the ranges of the bundles that each broker owns. If there are many brokers, only
+    those with the most topics are listed, unless `every`.
     """
     owners = {bundle: broker for broker, bundles in owned.items() for bundle in bundles}
     shares: dict[str, float] = dict.fromkeys(owned, 0.0)
@@ -110,13 +110,13 @@ def _counts(
 
 
 def _topics_each(numbers: Sequence[int]) -> str:
-    """Format the least and the greatest of some numbers of topics."""
+    """Format the lowest and the highest of some numbers of topics."""
     least, most = min(numbers), max(numbers)
     return f"{counted(most, 'topic')} each" if least == most else f"{least} to {most} topics each"
 
 
 def _rounded_share(share: float) -> str:
-    """Format a probability in percent; one that is not certain is rounded to neither 0 nor 100."""
+    """Format a probability in percent, but "under 0.1 %" or "over 99.9 %" at the ends."""
     if share < LEAST_SHARE / 2:
         return "under 0.1 %"
     if share >= 1 - LEAST_SHARE / 2:
@@ -130,8 +130,8 @@ def probability_of_at_most(
     """Return the probability that no bundle gets more than `most` of the topics.
 
     `shares` has the fraction of the hash range of each bundle, and `other` is the fraction in which
-    any number of topics may be. The bundles are processed in turn: the number of topics in one is
-    binomially distributed over the topics left by earlier bundles.
+    any number of topics may be. The bundles are processed one after the other: the number of topics
+    in a bundle has a binomial distribution over the topics that are not in earlier bundles.
     """
     left = [0.0] * topics + [1.0]
     rest = sum(shares) + other
@@ -150,7 +150,7 @@ def probability_of_at_most(
 def _binomial(count: int, part: float, most: int) -> Iterator[float]:
     """Yield the probabilities that 0, 1, … up to `most` of `count` topics fall into a bundle.
 
-    `part` is the probability of each topic to do so.
+    `part` is the probability that a topic falls into the bundle.
     """
     if part >= 1:
         yield from (float(taken == count) for taken in range(min(count, most) + 1))
@@ -162,10 +162,10 @@ def _binomial(count: int, part: float, most: int) -> Iterator[float]:
 
 
 def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield the decision after the owner's next report, if it differs from the one before.
+    """Yield where a bundle goes after its owner's next report, if that differs from before it.
 
-    Clients look a bundle up as soon as it is unloaded, while the leader still counts it with its
-    owner (ModularLoadManagerImpl.updateBundleData).
+    Clients look a bundle up as soon as it is unloaded, when the leader still counts it with its
+    former owner (ModularLoadManagerImpl.updateBundleData).
     """
     if trial.operation != ASSIGN.id or len(trial.questions) > 1:
         return
@@ -186,7 +186,7 @@ def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
 
 
 def owner_of(case: Any, bundle: str) -> str | None:
-    """Return the broker whose report has the bundle; None without one."""
+    """Return the broker whose report has the bundle; None if no report has it."""
     reports = case["brokers"].items()
     return next((name for name, one in reports if bundle in one.get("bundles", ())), None)
 
