@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if it cannot be built."""
+    """Print a case file for `explain`, `ask` or `run --replay`; return 2 if it cannot be made."""
     if args.folder and args.reports:
         raise BadSnapshot("FOLDER and --reports mean the same; give one of them")
     found = made(args, args.folder or args.reports, args.operation)

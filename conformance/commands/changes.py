@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print each kind of change with its smallest case; return 2 if a release is unavailable."""
+    """Print each kind of change with its smallest case; return 2 if a release cannot be run."""
     walk = _ReleasePairs(limits_of(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _effort_note(operations: Sequence[str], examples: int) -> str:
-    """Return a note for users on how many examples are asked, and how to ask fewer."""
+    """Return a note for users on how many examples are asked, and how to ask fewer examples."""
     asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
     fewer = "--operation NAME asks a single operation"
     return f"both releases are asked {asked}, which takes minutes; {fewer}"
@@ -92,14 +92,14 @@ def adapter_of(version: str) -> str:
 
 
 class _ReleasePairs:
-    """Compares pairs of releases; at most two releases run at a time."""
+    """Compares pairs of releases, of which at most two run at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._open: dict[str, Implementation] = {}
 
     def between(self, older: str, newer: str) -> Comparison:
-        """Return a comparison of two releases, which are started. Errors: `AdapterError`."""
+        """Start two releases, and return a comparison of them. Errors: `AdapterError`."""
         for version in [one for one in self._open if one not in (older, newer)]:
             self._open.pop(version).close()
         return Comparison(Pair(*map(self._subject, (older, newer))), show_progress)
@@ -133,7 +133,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
 
 
 def _release(version: str) -> str:
-    """Return a known release, or the newest of a line such as 4.2. Errors: `specs.UnknownName`."""
+    """Return a release, or the newest one of a line such as 4.2. Errors: `specs.UnknownName`."""
     of_line = (one for one in reversed([*releases()]) if f"{one}.".startswith(f"{version}."))
     found = next(of_line, None)
     if found is None:
@@ -152,7 +152,7 @@ def _check_writable(file: str | None) -> None:
 def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[str]:
     """Return the requested operations, or all that both releases answer.
 
-    Errors: `BadPlan`, also for an operation that one of them does not answer.
+    Errors: `BadPlan`, also for an operation that one release does not answer.
     """
     both = comparison.operations
     for operation in wanted or ():

@@ -28,7 +28,7 @@ UNKNOWN_OPERATION = "no.such_operation"
 
 @dataclass
 class Checkup:
-    """The results of a protocol check: a line per check, and whether all passed."""
+    """The results of a protocol check: a line for each check, and whether all checks passed."""
 
     lines: list[str] = field(default_factory=list)
     ok: bool = True
@@ -66,7 +66,7 @@ def check_adapter(
 ) -> Checkup:
     """Test whether an implementation follows the protocol, check by check.
 
-    `readings` are those that it has to follow instead of the profile's own.
+    `readings` are the readings that it must follow instead of the profile's own.
     """
     found = Checkup()
     try:
@@ -105,7 +105,7 @@ def _indented(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's example cases, or the adapter's own cases if it answers no others."""
+    """Return the operation's example cases, or the adapter's own if it answers no other cases."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -136,9 +136,7 @@ def _check_operations(found: Checkup, connection: Connection) -> None:
 def _check_declared_readings(
     found: Checkup, connection: Connection, profile: str, given: Mapping[str, str]
 ) -> None:
-    """Check the declared readings, and note those that a run would not use, and undocumented
-    strategies.
-    """
+    """Check the declared readings; note unused ones and undocumented strategies."""
     hello = connection.hello
     try:
         load().check_readings(hello.readings)
@@ -168,7 +166,7 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    It asks the operation with the most example cases, among the quick ones if there are any.
+    The asked operation has the most example cases of all quick operations, or of all.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))
@@ -190,7 +188,7 @@ def _send_bye(connection: Connection) -> str:
 
 
 def _check_order(connection: Connection, operation: str, cases: Sequence[JSON]) -> str:
-    """Return an error if a batch is answered in the wrong order; an empty text if not."""
+    """Return an error if a batch is answered in the wrong order; empty if it is not."""
     alone = [_without_why(connection.ask(operation, [case])[0]) for case in cases]
     together = [_without_why(answer) for answer in connection.ask(operation, cases)]
     if together == alone or sorted(map(repr, together)) != sorted(map(repr, alone)):

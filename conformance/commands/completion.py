@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the completion script."""
-    import shtab  # needed by this command alone
+    import shtab  # only this command needs it
     from pulsar_conformance.conformance.commands.main import COMMANDS, whole_parser
 
     parser = whole_parser(*COMMANDS)
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _words() -> Mapping[object, list[str]]:
-    """Return the values that complete each placeholder."""
+    """Return the values with which the shell completes each placeholder."""
     from pulsar_conformance import specs
     from pulsar_conformance.adapters.names import FORMS
     from pulsar_conformance.adapters.pulsar.versions import releases

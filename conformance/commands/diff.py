@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the number of differences and the smallest cases; return 1 if there are any."""
+    """Print the number of differences and the smallest cases; return 1 if there are differences."""
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
@@ -64,7 +64,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ; differences that result from them are not mistakes."""
+    """Print the readings that differ; answers that differ because of them are not mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:

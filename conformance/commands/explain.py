@@ -91,10 +91,10 @@ OF_REPORTS = (
     *("bundle_data", "topics", "cluster"),
     *("profile", "reading", "broker", "bundle", "sweep", "all"),
 )
-"""Options that the explanation of the extensible load manager's data does not take."""
+"""Options that cannot be used with load data of the extensible load manager."""
 
 OF_CASES = ("conf", "dynamic", "setting", "profile", "reading", "broker", "bundle", "sweep", "all")
-"""Options that the explanation of a log does not take."""
+"""Options that cannot be used with a log."""
 
 OF_ANSWERS = ("profile", "reading", "broker", "bundle", "sweep", "all")
 """Options that have no effect on an example that is printed as a case."""
@@ -107,7 +107,7 @@ GROUPS_UNKNOWN = (
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
-"""Additions to remarks on weights, beside load data of the extensible load manager."""
+"""Text added to remarks on weights if load data of the extensible load manager are explained."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
-    """Yield the explanation; return false if the model answers no question of the user's."""
+    """Yield the explanation; return false if the model answers none of the user's questions."""
     if args.case is not None and args.case.startswith("fixtures/"):
         args.case = str(fixtures.shipped(args.case))
     given = (args.case, args.example, args.log, args.metrics, args.url)
@@ -227,7 +227,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
 
 
 def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) -> None:
-    """Raise `BadCase` if one of the options is given that only this source takes."""
+    """Raise `BadCase` if an option is given that is only for another source than the given one."""
     given = given_options(args, names)
     if given:
         named = args.case or ("--log" if args.log else f"--example {args.example}")
@@ -275,7 +275,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model = model.at_addresses(found.addresses)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
-        if not note.endswith(PORT_IGNORED):  # It is told where it decides.
+        if not note.endswith(PORT_IGNORED):  # Printed with the decision.
             print_note(note)
     if sheds_any(changed, model):
         for note in unknown_unloads_notes(changed, model):
@@ -315,10 +315,11 @@ def _as_it_runs(trial: Trial, found: MadeCase) -> Trial:
 def _extensible_settings(
     args: argparse.Namespace, release: str | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the settings of a cluster of the extensible load manager, with and without those of
-    --setting; print a note on those without effect.
+    """Return the settings of an extensible manager's cluster, with and without --setting.
 
-    Values are accepted as a broker does. Errors: `BadCase` for one that it cannot read.
+    A note on settings without effect is printed.
+
+    A value is accepted if a broker accepts it. Errors: `BadCase` for a value that it cannot read.
     """
     asked = read_given(args.setting, release or "", any_range=bool(release))
     given = asked.values
@@ -335,7 +336,7 @@ def _extensible_settings(
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
-    """Return the release that is given, or else that of the only image in the settings file."""
+    """Return the given release or, without one, that of the only image in the settings file."""
     tags = image_tags(args.conf) if args.conf and not args.release else ()
     return args.release or (tags[0].version or None if len(tags) == 1 else None)
 
@@ -358,8 +359,9 @@ def _check_extensible(
 
 
 def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> ExplainOptions:
-    """Return the options for a case, with the settings from files and command line as the asked
-    release reads them, or else that of the case's profile; print a note on those without effect.
+    """Return the options for a case, with settings as the asked release reads them.
+
+    Without a release, that of the case's profile reads them. Notes on unused settings are printed.
     """
     of_profile = version_of_released(profile) if profile else ""
     version = of_profile if args.profile else args.release or of_profile
@@ -381,7 +383,7 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
 
 
 def _is_example(name: str | None) -> bool:
-    """True if a name is a worked example's ID or place, and not a file."""
+    """True if a name is not a file, but a worked example's ID or place."""
     with suppress(OSError):  # The text may be too long for a file name.
         return (
             name is not None

@@ -34,7 +34,7 @@ from pulsar_conformance.specs.text import counted, paragraph
 
 UNUSABLE = 2
 CAMPAIGN = "campaign"
-"""Folder, within the folder of a run's results, for the results of a campaign."""
+"""Folder for a campaign's results, within the folder of the run's results."""
 
 SECONDS_BETWEEN_LINES = 10.0
 """Seconds between two lines of progress if standard error is not a terminal."""
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         file = _campaign_file(plan, args)
     words = [str(rules_folder()), "-p", "pulsar_conformance.conformance.plugin"]
     words += ["-p", "no:cacheprovider", "-q", "--no-header", "--tb=no", "-rN", "-c", "/dev/null"]
-    # Cases may have been drawn, to find readings, before Hypothesis is loaded as a plug-in.
+    # Cases may already have been drawn to find readings, before Hypothesis is loaded as a plug-in.
     words += ["-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning"]
     # This plug-in of pytest would run the garbage collector over the whole memory, twice.
     words += ["-p", "no:unraisableexception"]
@@ -120,7 +120,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
 
 
 def _profile_of(file: Path, adapters: Sequence[str]) -> str:
-    """Return the profile named in a saved case, or the usual one of the adapters."""
+    """Return the profile named in a saved case, or else the usual profile of the adapters."""
     named = None
     with suppress(BadCase):  # The plan reports the error.
         named = load_saved(file).profile
@@ -199,7 +199,7 @@ class _Progress:
         self._reported = 0.0
 
     def show(self, done: int) -> None:
-        """Print the number of completed parts; on a terminal after every part, otherwise rarely."""
+        """Print the number of completed parts: on a terminal after every part, otherwise seldom."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._parts - done

@@ -81,7 +81,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str, str]]:
-    """Yield a rule's other properties, each with a label; its sources only of a profile, if any."""
+    """Yield a rule's other properties, each with a label; if `profile`, only the sources in it."""
     yield "level", rule.level
     for source in rule.sources:
         if profile and not known.says(profile, source):
@@ -99,7 +99,7 @@ def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str,
     for clause in rule.clauses if len(rule.clauses) > 1 else ():
         yield "clause", clause.says
     yield "profiles", ", ".join(one for one in known.profiles if rule in known.rules_of(one))
-    from pulsar_conformance import fixtures  # slow to load, and only one look-up shows them
+    from pulsar_conformance import fixtures  # slow to import, and only used here
 
     for example in fixtures.examples():
         if rule.id in example.rules:
@@ -111,7 +111,7 @@ def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str,
 def _known_to_break(rule: str, listed: Path) -> Iterator[str]:
     """Yield the implementations whose known deviations list a rule.
 
-    The lines of the files are compared, since parsing all of them takes seconds.
+    The files' lines are searched, because parsing all files would take seconds.
     """
     for file in sorted(listed.glob("*.yaml")):
         if f"- rule: {rule}\n" in file.read_text("utf-8"):
@@ -168,7 +168,7 @@ def _readings(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _mark(known: Specs, profile: str, reading: str, one: Alternative) -> str:
-    """Return the mark of an alternative: the profile's own, not allowed by it, or allowed."""
+    """Return the mark of an alternative: `*` if the profile's own, `-` if not allowed."""
     if one.value == known.default_readings(profile)[reading]:
         return "*"
     return "-" if known.why_closed(profile, reading, one.value) else " "
@@ -266,7 +266,7 @@ def _takes(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf, or else that of released Pulsar."""
+    """Format the profile's default as in broker.conf or, without one, released Pulsar's."""
     if name in defaults:
         return written_value(defaults[name])
     released = broker_settings()[name].defaults if name in broker_settings() else {}

@@ -33,12 +33,12 @@ class Command:
     """A command: the module that implements it, its purpose, and examples for its help."""
 
     place: str
-    """Module relative to this package, as in `import_module`, with `:OBJECT` if the command is an
-    object in it.
+    """Module relative to this package, as in `import_module`; `:OBJECT` follows if an object in it
+    is the command.
     """
     purpose: str
     examples: tuple[str, ...]
-    """Arguments of `pulsar-conformance` that work in a clone of the repository."""
+    """Example arguments of `pulsar-conformance` that work in a clone of the repository."""
 
 
 REPORTS = "fixtures/reports/three-brokers"
@@ -181,7 +181,7 @@ WITH_COLORS = frozenset({"run"})
 """Commands whose output comes from pytest and has colors; all others print plain text."""
 
 SAME_AS = {"--release": ("--profile", "--judge-by"), "--judge-by": ("--profile",)}
-"""Arguments of some commands that mean what another one means in others."""
+"""Arguments of some commands that have another name in other commands."""
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""
@@ -197,7 +197,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose texts, like those of its subparsers, do not break words."""
+    """An argument parser; its help, and that of its subparsers, breaks lines only at spaces."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
         given.setdefault("formatter_class", HelpFormatter)
@@ -225,7 +225,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = status_of(lambda: args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody reads standard output any more; Python must not try to flush it at exit.
+        # The reader of standard output has closed it; Python must not try to flush it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNUSABLE
     except OSError as error:
@@ -259,7 +259,7 @@ def _holds_options(file: str) -> bool:
 
 
 def whole_parser(*loaded: str) -> Parser:
-    """Return the parser of all commands; only those in `loaded` get their arguments."""
+    """Return the parser of all commands; only the commands in `loaded` get their arguments."""
     parser = Parser(
         prog=PACKAGE,
         description="Checks load balancers against the documented rules of Apache Pulsar.",

@@ -96,7 +96,7 @@ def _drawn_share(
 ) -> Share:
     """Return the share of correctly predicted answers to an operation's questions.
 
-    These are drawn questions and, if a release is judged, those that reach branches of its source.
+    The questions are drawn; for a release, questions that reach branches of its source are added.
     """
     drawn = predictor.share(operation, _draw_questions(operation, args))
     if operation not in branches:

@@ -11,8 +11,8 @@ from typing import Any
 from pulsar_conformance.specs.errors import UserError, print_note, suggest_names
 
 OptionValues = Callable[[Any], Iterator[str]]
-"""Yields the option values for the value of a key. Errors: `ValueError`, whose text says which
-values the key takes.
+"""Function that yields the option values for a key's value. Errors: `ValueError`, which says what
+the key takes.
 """
 
 
@@ -73,7 +73,7 @@ TAKES_SETTINGS = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Add the options of a project file to a command line, which overrides them.
+    """Return a command line with the options of a project file added, except overridden ones.
 
     Errors: `UserError` for several project files, an unknown key or an invalid value.
     """
@@ -118,8 +118,8 @@ def _table_of(file: str) -> Mapping[str, Any]:
 def _is_superseded(option: str, words: Sequence[str]) -> bool:
     """True if a project file's option must be left out.
 
-    The command line sets the same option, or the option is a setting and the command line names
-    only adapters that take none.
+    It is left out if the command line sets the same option, or if it is a setting and the command
+    line names only adapters that take no settings.
     """
     flag = option.partition("=")[0]
     if _names(flag, words):

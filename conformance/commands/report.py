@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import as_sentence
 STREAM = "verdicts.jsonl"
 REPORT = "a report, as report make writes it"
 CASES = "cases"
-"""Folder, beside reports, with the cases that show their failures."""
+"""Folder next to reports, with the cases that show their failures."""
 
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
     "badge": formats.badge,
@@ -161,9 +161,9 @@ def _make(args: argparse.Namespace) -> int:
 
 
 def _is_lost(line: making.Line) -> bool:
-    """True if the case that shows a failure is not where the report says.
+    """True if the case file of a failure does not exist where the report says.
 
-    A worked example, which has a line number besides its file, is part of the suite.
+    A worked example, whose place is a file and a line, is part of the suite, so never lost.
     """
     place = line["failure"]["case_file"] if line["failure"] else ""
     return place.endswith(".json") and not Path(place).is_file()

@@ -61,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if some of the file's settings are unusable or
-    out of range.
-    """
+    """Print settings, or explain a file; return 1 if a setting is unusable or out of range."""
     if files := [one for one in args.pattern if _is_file(one)]:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
@@ -76,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_file(name: str) -> bool:
-    """True if a name is that of a file, whether it exists or not, or a URL."""
+    """True if an argument is a URL or the name of a file, which need not exist."""
     return "/" in name or ("." in name and not GLOB & {*name}) or Path(name).exists()
 
 
@@ -126,7 +124,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _odd(found: SettingsRead) -> dict[str, str]:
-    """Return why the values of settings in force are hardly meant, by name."""
+    """Return why values of settings in force are probably mistakes, by name."""
     from pulsar_conformance.conformance.cases.setting_types import odd_value
 
     parts, in_force = found.parts(), _in_force(found)
@@ -147,7 +145,7 @@ def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Ite
 
 
 def _indifferent(found: SettingsRead) -> list[Unused]:
-    """Return the settings without effect whose values are their defaults, or ask for none."""
+    """Return the settings without effect whose values are defaults, or make no difference."""
     named = {one.name for one in found.disabled()}
     return [one for one in found.disabled(defaults=True) if one.name not in named]
 
@@ -171,7 +169,7 @@ def _defaults(found: SettingsRead) -> Mapping[str, Any]:
 
 
 def _used_instead(found: SettingsRead) -> Mapping[str, Mapping[str, str]]:
-    """Return the class that runs instead of a default one that the load manager cannot use."""
+    """Return the class that runs instead of a default class that the load manager cannot use."""
     from pulsar_conformance.specs.judged import PLACEMENT, STRATEGY
 
     runs = found.running()
@@ -293,7 +291,7 @@ def _rows(some: Iterable[Unused]) -> list[str]:
 
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
-    """Yield which release is assumed if that of the file is not known, or is not examined."""
+    """Yield a note on the assumed release if the file's release is not known or not examined."""
     from pulsar_conformance.specs.judged import caveat
 
     if assumed:
@@ -306,9 +304,9 @@ def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
 def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
     """Yield how the version that reads the file differs from the release it is compared with.
 
-    A strategy that it lacks is named among the settings without effect, if that matters. Other
-    differences between profiles are counted, if they are not about settings. Differences of what is
-    not in force are left out.
+    A strategy that the version lacks is left out: it is listed among the settings without effect.
+    Unless `every`, differences that are not about settings are only counted. Differences of parts
+    that are not in force are left out.
     """
     from pulsar_conformance.conformance.compare.upgrade import OF_SETTINGS, release_compared
     from pulsar_conformance.specs.differences import differences_from
@@ -325,8 +323,9 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
 
 
 def _remark(found: SettingsRead, name: str) -> str:
-    """Return a remark on a value that counts only later or for a part of its purpose, or that needs
-    another one; usually empty.
+    """Return a remark on a value whose effect is late or partial, or needs another setting.
+
+    Usually empty.
     """
     from pulsar_conformance.conformance.cases.effects import (
         BOTH,

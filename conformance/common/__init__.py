@@ -8,7 +8,7 @@ WORKSPACE = Path(".conformance")
 GC_THRESHOLDS = (8_000_000, 50, 1000)
 """Thresholds of Python's garbage collector during a session.
 
-Cases and answers are kept until the end. The collector finds little and, with default thresholds,
-takes a quarter of the time. With these, it does not start in a usual run, which then needs about
-150 MB more.
+Cases and answers are kept until the end, so that the collector finds little. With default
+thresholds, it takes a quarter of the time. With these, it does not run in a usual session, which
+then needs about 150 MB more.
 """

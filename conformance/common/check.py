@@ -1,4 +1,4 @@
-"""Checks: what a rule demands of the answers to a trial, and the strategies that draw its cases."""
+"""Checks: a rule's predicate, which judges answers, and the strategies that draw its cases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Violated(Exception):
 
 
 class LeftUnanswered(Violated):
-    """Raised if a valid case has no answer: it failed, or was refused and no rule allows that."""
+    """Raised if a valid case has no answer: an error, or a refusal that no rule allows."""
 
 
 class NotReached(Exception):
@@ -40,9 +40,9 @@ class NotReached(Exception):
 class Expect:
     """The judgment of one trial by one rule.
 
-    A check calls `given` for its assumptions, `reached` where the rule applies, and one of the
-    other methods for what the documents demand. A trial to which the rule does not apply counts
-    neither for nor against the implementation.
+    A check calls `given` for its assumptions, `reached` at the point where the rule applies, and
+    one of the other methods for each demand of the documents. A trial to which the rule does not
+    apply counts neither for nor against the implementation.
     """
 
     __slots__ = ("_reached", "readings")
@@ -79,7 +79,7 @@ class Expect:
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demand that the answer has none of the items for which `why` gives the reason."""
+        """Demand that `answered` is empty; `why` is why the answer may not have its items."""
         found = list(answered)
         self.that(not found, f"none of these: {why}", ", ".join(map(str, found)))
 
@@ -90,9 +90,7 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand that `answered` is at least `bound`, within the tolerance `SHARE`; `of` names the
-        quantity.
-        """
+        """Demand that the quantity `of` is at least `bound`, within the tolerance `SHARE`."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
@@ -221,7 +219,7 @@ class Check:
     def name(self) -> str:
         """The name of the registered function as words; it says what the rule requires."""
         function = self.predicate.function
-        undecorated: Callable[..., None] = getattr(function, "func", function)  # of a partial
+        undecorated: Callable[..., None] = getattr(function, "func", function)  # for a partial
         return undecorated.__name__.replace("_", " ")
 
     @property
@@ -231,7 +229,7 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {}
-"""The checks by rule ID; complete once `catalogue.checks` has imported all subjects."""
+"""The checks by rule ID; all are registered once `catalogue.checks` has imported all subjects."""
 
 
 def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
@@ -262,24 +260,21 @@ def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExch
 MakeQuestions = Callable[
     [specs.Rule, Question, Json, Mapping[str, Any], Readings], Iterable[Question]
 ]
-"""Function that builds questions which test a presupposed rule.
-
-Its arguments are the presupposed rule, the failing question, the answer to that, the profile's
-default settings, and the readings.
+"""Function that builds questions to test a presupposed rule. Its arguments are the presupposed
+rule, the failing question, the answer to this question, the profile's default settings, and the
+readings.
 """
 
 
 @dataclass(frozen=True)
 class DerivedQuestions:
-    """A maker of questions that are derived from a failing case and test a presupposed rule."""
+    """A function that derives questions from a failing case, to test a presupposed rule."""
 
     questions: MakeQuestions
     operation: str | None = None
-    """The operation of the failing questions from which others are derived; None if `rule` is
-    given.
-    """
+    """The operation of the failing questions; None if `rule` is given."""
     rule: str | None = None
-    """ID of the presupposed rule that is tested; None for any rule without that operation."""
+    """ID of the tested presupposed rule; None for any rule that does not judge `operation`."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
         """True if questions derived from a failing one test the presupposed rule."""

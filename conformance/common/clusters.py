@@ -29,7 +29,7 @@ def cluster_problems(case: Json, _settings: Settings) -> Problems:
 
 
 def report_problems(broker: str, report: Json) -> Problems:
-    """Yield a problem for each resource whose usage has no limit, hence no percentage."""
+    """Yield a problem for each resource whose usage has no limit, and therefore no percentage."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
@@ -56,7 +56,7 @@ def overlap_problems(bundles: Iterable[str], place: str) -> Problems:
 
 
 def weight_problems(settings: Settings) -> Problems:
-    """Yield a problem for each weight outside 0 to 1, which releases accept.
+    """Yield a problem for each weight outside 0 to 1, the range that releases accept.
 
     Errors: `MissingSetting` for a weight that is not given.
     """
@@ -127,7 +127,7 @@ NAMESPACE = re.compile(r"[-=:.\w]+(/[-=:.\w]+){1,2}", re.ASCII)
 
 
 def namespace_name_problems(names: Iterable[str], place: str) -> Problems:
-    """Yield a problem for each text that Pulsar accepts as no namespace's name."""
+    """Yield a problem for each text that Pulsar does not accept as a namespace's name."""
     for name in names:
         if not NAMESPACE.fullmatch(name):
             yield f"{place}: {name!r} is no name of a namespace (letters, digits and -=:._)"

@@ -1,4 +1,4 @@
-"""The events of a run, of which reporters are notified, and the verdicts."""
+"""The events of a run, which are passed to reporters, and the verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANSWERING = "ANSWER-05"
 """ID of the rule that requires an answer to every legal case."""
 
 OF_EXAMPLE = "worked example "
-"""Prefix of the size of a case that is a worked example, before its ID."""
+"""Beginning of `size` for a worked example; the example's ID follows."""
 
 VerdictWord = Literal[
     "error",
@@ -46,16 +46,15 @@ class Failure:
     again: str
     """The command that reproduces the failure."""
     readings: tuple[str, ...] = ()
-    """The readings that the failure depends on, each `name=value (how it is known)`."""
+    """The readings on which the failure depends, each as `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Alternatives of readings, as `name=value`, each of which alone would let the answer pass.
-
-    Those that other answers of the run exclude are left out.
+    """Alternatives of readings, as `name=value`, under each of which the answer would pass.
+    Alternatives that other answers of the run exclude are left out.
     """
     answers: tuple[str, ...] = ()
-    """All answers, each with a label, if there are several; otherwise the answer if it is short."""
+    """The answers: several have a label each, and a single one is left out if it is long."""
     settings: tuple[str, ...] = ()
-    """The settings that the model's answer depends on, each `name=value (where it is from)`."""
+    """The settings on which the model's answer depends, each as `name=value (source)`."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,13 @@ class Verdict:
 
     @property
     def unanswered(self) -> bool:
-        """True if the failure is a case without an answer, which the rule is not about."""
+        """True if the failure is a case without an answer, and the rule is not about answering."""
         known = self.failure is not None and self.failure.allowed == AN_ANSWER
         return known and self.rule != ANSWERING
 
     @property
     def by_example(self) -> bool:
-        """True if only a worked example's answer differs, and no check rejects what was given."""
+        """True if only a worked example's answer differs, and no check rejects that answer."""
         return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
 
     @property
@@ -105,8 +104,10 @@ class Verdict:
         return ("explain", example, "--judge-by", self.profile)
 
     def headline(self, name: str) -> str:
-        """Return who broke the rule; or who failed on or refused a case, or answered a worked
-        example differently, and that this counts against the rule.
+        """Return a sentence on who broke the rule, and how.
+
+        A failure on a case, a refusal, or a different answer to a worked example counts against the
+        rule.
 
         `name` is the implementation's own name.
         """
@@ -150,14 +151,14 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Event:
-    """A step, just started or ended, of judging the implementation of this name."""
+    """The start or the end of a step in judging the implementation with this name."""
 
     implementation: str
 
 
 @dataclass(frozen=True)
 class RuleDrawn(Event):
-    """The drawing of a rule's cases starts."""
+    """The start of drawing a rule's cases."""
 
     rule: str
 
@@ -167,7 +168,7 @@ class RuleDrawn(Event):
 
 @dataclass(frozen=True)
 class OperationAsked(Event):
-    """An operation's questions are about to be asked."""
+    """The start of asking an operation's questions."""
 
     operation: str
     cases: int
@@ -178,7 +179,7 @@ class OperationAsked(Event):
 
 @dataclass(frozen=True)
 class ReadingFound(Event):
-    """The alternative of a reading has been determined."""
+    """The end of finding out which alternative of a reading is followed."""
 
     reading: str
     value: str
@@ -190,7 +191,7 @@ class ReadingFound(Event):
 
 @dataclass(frozen=True)
 class RuleJudged(Event):
-    """The judging of answers by a rule starts."""
+    """The start of judging answers by a rule."""
 
     rule: str
 
@@ -200,7 +201,7 @@ class RuleJudged(Event):
 
 @dataclass(frozen=True)
 class CaseReduced(Event):
-    """A failing case is being reduced; `candidates` smaller cases are about to be asked."""
+    """A step in reducing a failing case: `candidates` smaller cases are about to be asked."""
 
     rule: str
     candidates: int
@@ -212,7 +213,7 @@ class CaseReduced(Event):
 
 @dataclass(frozen=True)
 class VerdictReached(Event):
-    """The verdict on a rule is final, known deviations included."""
+    """The end of judging a rule, with the final verdict, known deviations included."""
 
     verdict: Verdict
 

@@ -33,10 +33,10 @@ from pulsar_conformance.specs.errors import UserError
 TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
 MILESTONE_TAG = re.compile(r"v?(\d+\.\d+\.\d+)-[mM](\d+)([._-].*)?")
 OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
-"""Matches a distribution's tag, which has its own number after Pulsar's, such as `2.10_5.0`."""
+"""Matches a distribution's tag: Pulsar's version, then the distribution's, such as `2.10_5.0`."""
 
 NAMED_BY_VARIABLE = re.compile(r"\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE)
-"""Matches a variable without a default that is named after Pulsar and stands for its image."""
+"""Matches a variable without a default whose name contains "pulsar", in place of an image."""
 
 TAG_OF_ALL = "defaultPulsarImageTag"
 """Value of the Helm chart for images without a tag of their own."""
@@ -44,27 +44,28 @@ TAG_OF_ALL = "defaultPulsarImageTag"
 GIVE_RELEASE = "give it with --release VERSION"
 
 BROKER, ANY, OTHER = 0, 1, 2
-"""Ranks of images by the component that they belong to; those of the best rank count."""
+"""Ranks of images, by the component that uses them; only images of the best rank count."""
 
 
 class ImageTag(NamedTuple):
-    """A version of Pulsar, with the line of the file that names it."""
+    """The version of Pulsar in an image's tag, with the file's line that names the image."""
 
     version: str
-    """The version; empty if the image does not tell it."""
+    """The version; empty if it cannot be known from the image."""
     place: str
     variable: str = ""
     """The variable that names the version or has it as its default; empty if none does."""
     image: str = ""
-    """The image, unless its tag is the version."""
+    """The image; empty if its tag is the version."""
 
 
 def image_tags(file: Path) -> tuple[ImageTag, ...]:
-    """Return the versions of Pulsar's images in a YAML file, each once, and images of brokers whose
-    version is not known.
+    """Return the versions of Pulsar's images in a YAML file, each once.
 
-    If the file tells which images are the broker's, these count. None are found in other files, and
-    in those that cannot be read.
+    Images of brokers without a known version are included.
+
+    If the file says which images are the broker's, only these count. The result is empty for a file
+    that is not YAML or cannot be read.
     """
     found: list[tuple[int, ImageTag]] = []
     try:
@@ -127,7 +128,7 @@ def _rank_of_service(name: str, known: dict[str, Any]) -> int:
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
-    """Yield the images that a mapping names itself; unknown ones only if they are a broker's."""
+    """Yield the images named in a mapping itself; images of unknown version only if a broker's."""
     scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
     places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
     if "image" in scalars:
@@ -148,9 +149,7 @@ def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[Ima
 
 
 def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
-    """Return the version by a tag; if that has none, the image, and the variable that stands for
-    its tag.
-    """
+    """Return the version in a tag or, if it has none, the image and the variable for its tag."""
     if milestone := MILESTONE_TAG.fullmatch(tag):
         return ImageTag(f"{milestone[1]}-M{milestone[2]}", place, variable)
     if own := TAG.fullmatch(tag):
@@ -163,7 +162,7 @@ def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
 def release_by_image(file: Path) -> tuple[str | None, list[str]]:
     """Return the version of Pulsar's image that a file names, and notes; None if none is known.
 
-    Errors: `UserError` if there are several, or if a variable names it.
+    Errors: `UserError` if there are several versions, or if the version is in a variable.
     """
     tags, notes = image_tags(file), []
     for one in tags:
@@ -187,7 +186,7 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each image of another release than the brokers'."""
+    """Yield a note for each image of another release than the brokers run."""
     for version, place, _, image in tags:
         if not version and not versions:
             yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"

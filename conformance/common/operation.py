@@ -23,14 +23,13 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""Iterator of the problems of a case that its schema cannot express, each with its place."""
+"""Iterator of a case's problems that its schema cannot express, each with its place."""
 
 Legality = Callable[[Json, Settings], Problems]
 """Function that yields the problems of a case. Errors: `MissingSetting`."""
 
 Needs = Callable[[Json, Settings, Readings], None]
-"""Function that looks up the settings on which the answer to a case depends under some readings.
-
+"""Function that looks up the settings on which the answer to a case depends under given readings.
 Errors: `MissingSetting`.
 """
 
@@ -46,7 +45,7 @@ class NamesUsed(NamedTuple):
 
 @dataclass(frozen=True)
 class FlatCase:
-    """A case, with its settings, of an operation whose checks use no type of their own."""
+    """A case with its settings, for operations whose checks use no type of their own."""
 
     case: Json
     settings: Settings
@@ -61,11 +60,11 @@ def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Look up no setting, for operations without settings that depend on readings."""
+    """Look up no setting: for operations whose needed settings do not depend on readings."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
-    """Return a predicate that is true if two answers have the same value in a field."""
+    """Return a predicate that is true of two answers with the same value in this field."""
     return lambda allowed, answer: bool(allowed[name] == answer.get(name))
 
 
@@ -81,14 +80,14 @@ class Operation(Generic[Case, Answer]):
     view: Callable[[Json, Settings, Readings], Case]
     """Returns the case in the type that checks see."""
     read: Callable[[Case, Json], Answer]
-    """Returns the answer in the type that checks see; refusals are passed only if `refusable`.
+    """Returns the answer in the type that checks see; gets refusals only if `refusable`.
 
     Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
-    """Predicate that is true if the second answer agrees with the first, worked out by hand."""
+    """Predicate: true if the second answer agrees with the first, which was worked out by hand."""
     examples: tuple[Json, ...]
-    """Small valid cases, with different answers if possible."""
+    """Small valid cases that have different answers, if possible."""
     legal: Legality = legal_by_schema
     needs: Needs = needs_nothing
     refusable: bool = False
@@ -98,21 +97,21 @@ class Operation(Generic[Case, Answer]):
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
     """Function that returns the names in a case and in its answer, by kind, such as brokers."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
-    """Function that returns the part of an answer that must not change with the order of names in
-    the case; None if no part may change.
+    """Function that returns the part of an answer that may not depend on the order of names in the
+    case; None if the whole answer may not.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Predicate that is true if the documents allow only one answer: there are no ties, and no
     value is near a threshold.
     """
     sequential: bool = False
-    """True if a case is a sequence of steps, whose answers depend on earlier steps."""
+    """True if a case is a sequence of steps, and answers depend on earlier steps."""
     under_transfer_shedder: Callable[[Json], Json] = field(default=lambda case: case)
-    """Function that returns a case for the extensible load manager, which runs TransferShedder."""
+    """Function that changes a case so that the extensible load manager runs TransferShedder."""
     of_modular_strategies: frozenset[str] = frozenset()
-    """The rules that demand what only the modular manager's shedding strategies do."""
+    """The rules that only the modular manager's shedding strategies have to keep."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a case that override a setting unless they are null, by the setting's name."""
+    """For each setting that a field of the case overrides, unless it is null: this field."""
 
     def check(
         self, *rules: str, draws: Draws
@@ -159,4 +158,4 @@ class Operation(Generic[Case, Answer]):
 
 
 AnyOperation = Operation[Any, Any]
-"""An operation of any types."""
+"""An operation whose case and answer have any types."""

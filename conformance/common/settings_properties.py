@@ -1,4 +1,4 @@
-"""Java's properties, and the environment variables that Pulsar's images copy into them."""
+"""Reads Java properties, and environment variables that Pulsar's images copy into them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PREFIX = "PULSAR_PREFIX_"
 
 YAML_FILES = (".yaml", ".yml")
 OTHER_FILES = (".conf", ".properties", ".env", ".json", ".log")
-"""Suffixes of files in which a line with a colon is not YAML."""
+"""Suffixes of files that are not YAML, even if their lines have colons."""
 
 TERRAFORM_FILES = (".tf", ".hcl", ".tfvars")
 SCRIPTS = (".sh", ".bash", ".ksh", ".zsh")
 
 HERE_DOCUMENT = re.compile(r"<<(?P<indented>[-~]?)\s*\\?(?P<quote>[\"']?)(?P<end>\w+)(?P=quote)")
-"""Matches the beginning of a here-document, such as `<<EOF`, and the word that ends it."""
+"""Matches the beginning of a here-document, such as `<<EOF`; the group is the word that ends it."""
 
 NAMED = re.compile(r"[A-Za-z]\w+")
 
@@ -38,11 +38,11 @@ VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
 """Matches a variable of a compose file, such as `${NAME:-default}`."""
 
 ESCAPED = "\0"
-"""Stands for `$$`, which is a dollar sign and begins no variable."""
+"""Stands for `$$` in a compose file, which means a dollar sign that begins no variable."""
 
 
 def is_yaml(file: Path, text: str) -> bool:
-    """True if a file is YAML: by its suffix, or by its lines if the suffix tells nothing."""
+    """True if a file is YAML, by its suffix or, if the suffix is unknown, by its lines."""
     if file.suffix in YAML_FILES:
         return True
     if file.suffix in OTHER_FILES and not re.search(rf"^\s*{PREFIX}\w+:", text, re.MULTILINE):
@@ -52,7 +52,7 @@ def is_yaml(file: Path, text: str) -> bool:
 
 @dataclass(frozen=True)
 class HereDocument:
-    """A here-document with a setting about load balancing, and the line and name of the first."""
+    """A here-document with load balancing settings: the line and name of the first of them."""
 
     line: int
     name: str
@@ -61,8 +61,8 @@ class HereDocument:
 def find_here_document(file: Path, text: str) -> HereDocument | None:
     """Return the first here-document of a script that has settings; None without one.
 
-    Only an end at the beginning of its line counts if the suffix does not tell a script, since the
-    commands in a YAML file are indented.
+    Unless the suffix is a script's, only a here-document whose end is at the beginning of a line
+    counts, since commands in a YAML file are indented.
     """
     script = file.suffix in SCRIPTS or text.startswith("#!")
     if file.suffix in (*YAML_FILES, *OTHER_FILES) and not script:
@@ -115,7 +115,7 @@ def _unescaped(text: str) -> str:
 
 
 def substituted(text: str) -> tuple[str, str]:
-    """Return a text with variables as their defaults, and the name of one that has a default.
+    """Return a text with variables replaced by their defaults, and the name of such a variable.
 
     A variable without a default stays in the text.
     """
@@ -127,7 +127,7 @@ def substituted(text: str) -> tuple[str, str]:
 
 
 def without_default(text: str) -> str:
-    """Return the name of a variable in a text that has no default; empty if there is none."""
+    """Return the name of a variable without a default in a text; empty if there is none."""
     text, _ = substituted(text.replace("$$", ""))
     found = VARIABLE.search(text)
     return found[1] or found[4] if found else ""

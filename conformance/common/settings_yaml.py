@@ -56,13 +56,13 @@ from pulsar_conformance.specs.setting_names import why_unknown
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
 )
-"""Kinds of sources by kind of Kubernetes resource."""
+"""The kind of source of settings that each kind of Kubernetes resource is."""
 
 NO_TEXT = "it has several values in YAML, and a broker takes one text"
 NO_VALUE = "it is no setting of a broker, whose values are single ones, and is not read"
 
 LATER = {MAP: -1, SET: 1}
-"""Rank of a source's settings: a workload overrides a ConfigMap, and a set its broker."""
+"""Rank of a source's settings: a workload overrides a ConfigMap, and a broker set the broker."""
 
 
 class BadYAML(UserError):
@@ -70,10 +70,10 @@ class BadYAML(UserError):
 
 
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
-    """Return a YAML file's settings in the order in which they apply, and what is not read.
+    """Return a YAML file's settings in the order in which they apply, and the parts not read.
 
-    A setting is not known if its last value is not. Errors: `BadYAML`, also if several brokers of
-    the file have different settings.
+    A setting whose last value is not known is not known. Errors: `BadYAML`, also if brokers in the
+    file have different settings.
     """
     try:
         scope, found = YAMLScope(str(file)), list[FoundInYAML]()
@@ -111,22 +111,21 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
 
 
 def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return what was found, with the ConfigMaps and Secrets that `envFrom` gives to an image."""
+    """Return what was found, with settings that `envFrom` gives to an image marked as its own."""
     maps = {one.name for one in found if one.part and one.of_image}
     return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return what was found without keys that are not read but serve as an anchor of those that
-    are.
-    """
+    """Return what was found, without misplaced settings that are read elsewhere by an anchor."""
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
 
 
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
-    """Return settings in the order in which they apply: variables with the prefix come last, and
-    what may not be read after what is.
+    """Return settings in the order in which they apply.
+
+    Variables with the prefix come after others, and misplaced settings at the end.
     """
 
     def order(one: FoundInYAML) -> tuple[bool, bool, int]:
@@ -136,7 +135,7 @@ def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
 
 
 def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
-    """Raise `BadYAML` if several sources of a kind have settings that differ."""
+    """Raise `BadYAML` if several sources of one kind have different settings."""
     given = {one.name for one in found if one.part}
     for kind in (SERVICE, SET, MAP, WORKLOAD):
         every = dict.fromkeys(one.source[1] for one in found if one.source[0] == kind)
@@ -147,7 +146,7 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
             if kind == SET or any(one.matters for one in found if one.source == (kind, name))
         }
         if kind == MAP and given.issuperset(each):
-            continue  # They are parts of one broker's environment.
+            continue  # All are parts of one broker's environment.
         if any(one != other for one in each.values() for other in each.values()):
             *most, last = each
             named = f"{', '.join(most)} and {last}"
@@ -157,7 +156,7 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
 
 
 def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
-    """Return what the settings about load balancing are, and which parts are not read."""
+    """Return the values of the settings about load balancing, and the parts not read, by name."""
     counting = (one for one in _in_order(found) if one.part or one.matters)
     return {one.key: one.unread or one.text for one in counting}
 
@@ -214,8 +213,9 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _beside_settings(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield what else there is if a file's top level has the broker's settings: those of other
-    parts of the broker, and keys whose values have none.
+    """If a file's top level has a broker's settings, yield its other entries.
+
+    These are settings of other parts of the broker, and keys whose values have no settings.
     """
     parts = children(document)
     scalars = {name for name, one in parts.items() if isinstance(one, yaml.ScalarNode)}
@@ -258,7 +258,7 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the volumes that a pod mounts in place of the broker's settings."""
+    """Yield, as parts not read, the volumes that a pod mounts in place of the broker's settings."""
     volumes = {
         scalar(children(one).get("name")): children(one) for one in items_of(pod.get("volumes"))
     }
@@ -283,7 +283,7 @@ def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a text of several lines as not read if it has settings, which no chart applies."""
+    """Yield a text of several lines as not read if it has settings: no chart applies them."""
     lines = properties(value.value) if value.style in ("|", ">") else ()
     named = next((name for _, name, _ in lines if why_unknown(name) is None), "")
     if named:
@@ -292,16 +292,14 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
 
 
 def _misplaced(key: Any, scope: YAMLScope, beside: int) -> Iterator[FoundInYAML]:
-    """Yield a known setting with others beside it under a key that is not read, unless it is
-    another component's.
-    """
+    """Yield a known setting as misplaced, unless its keys name another component."""
     known = why_unknown(key.value.removeprefix(PREFIX)) is None
     if known and not any(map(names_other, scope.path)):
         yield scope.misplaced(key, beside)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:
-    """True if a YAML scalar is a setting, by its section or, at the top level, by its name."""
+    """True if a scalar is a setting, as its section says or, at the top level, its name."""
     if scope.path:
         return scope.ends in SECTIONS
     return why_unknown(name.removeprefix(PREFIX)) != ""
@@ -340,8 +338,9 @@ def _container(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a container's settings, with the reason if its command does not apply them, and the
-    file that it reads if that is not broker.conf.
+    """Yield a container's settings, with the reason if its command does not apply them.
+
+    If it reads another file than broker.conf, this is yielded as a part not read.
     """
     known = children(node)
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
@@ -354,7 +353,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
 
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
-    """Return the setting with a scalar value; in a compose file, null is the shell's value."""
+    """Return a setting with a scalar value; in a compose file, null means the shell's value."""
     if scope.ends == ANSIBLE and "{{" in scalar(value):
         return _unknown(place, name, "a template", scope)
     if not scope.composed:
@@ -366,7 +365,7 @@ def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAM
 
 
 def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
-    """Return a setting of a compose file, whose variables stand for their defaults."""
+    """Return a setting of a compose file, with variables replaced by their defaults."""
     variable = without_default(text)
     if variable:
         return _unknown(place, name, f"the variable {variable}", scope)

@@ -13,16 +13,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Json = dict[str, Any]
 
 COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
-"""Fields of a case whose length is always part of the text that describes its size."""
+"""Fields of a case whose length is always in the text that describes the case's size."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length is part of that text if it is at least `WORTH_MENTIONING`."""
+"""Fields of a case whose length is in that text if it is at least `WORTH_MENTIONING`."""
 
 WORTH_MENTIONING = 4
 """Minimum number of entries of a field in `LONG_FIELDS` for its length to be mentioned."""
 
 CASE_CHANGED = "caseChanged"
-"""Field of an answer with the place in the case that the implementation modified."""
+"""Field of an answer with the place in the case that the implementation has modified."""
 
 ISOLATED_CRASH = "brokeOnIt"
 """Field, next to `failed`, of the answer to a case that crashed the implementation.
@@ -54,7 +54,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """One or more questions that a rule judges together; equal ones are each asked."""
+    """One or more questions that a rule judges together; each is asked, even if some are equal."""
 
     questions: tuple[Question, ...]
     before: tuple[Question, ...] = ()
@@ -69,7 +69,7 @@ class Trial:
 
     @classmethod
     def asking(cls, questions: Iterable[tuple[str, Json]]) -> Trial:
-        """Return a trial of operations with their cases, such as those of a worked example."""
+        """Return a trial of pairs of operation and case, such as those of a worked example."""
         return cls(tuple(Question(*one) for one in questions))
 
     @property
@@ -132,24 +132,22 @@ _Key = tuple[str, str, int]
 
 
 class KnownAnswers(Generic[Found]):
-    """Answers that several implementations of a run gave alike, kept once, with their outcomes."""
+    """Answers of several implementations of a run; equal answers are kept once, with outcomes."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Trial, list[Json]]] = {}
-        """The answers that were given first, by the trial's `id()`; it keeps the trial alive."""
+        """Each trial and its first answers, by the trial's `id()`; the entry keeps it alive."""
         self._outcomes: dict[Hashable, dict[_Key, tuple[Sequence[Json], Found]]] = {}
 
     def once(self, trial: Trial, answers: list[Json]) -> list[Json]:
-        """Return the answers given to the trial first if these are equal, or else these."""
+        """Return the first answers given to the trial if `answers` are equal, else `answers`."""
         _, first = self._first.setdefault(id(trial), (trial, answers))
-        # Equality alone would take true for 1.
+        # In Python, true equals 1.
         equal = first is answers or (first == answers and repr(first) == repr(answers))
         return first if equal else answers
 
     def outcomes(self, way: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return what is known under one way to judge, to look up and to add to: the first answers
-        to each trial and their outcome.
-        """
+        """Return the answers and outcomes known for one way to judge; callers add others."""
         return self._outcomes.setdefault(way, {})
 
 
@@ -165,7 +163,7 @@ def singular(name: str) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Format JSON so that equal values give equal text; the order of object keys matters."""
+    """Format a JSON value as text, equal for equal values whose keys are in the same order."""
     return _ENCODER.encode(value)
 
 
@@ -174,7 +172,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 
 @dataclass(frozen=True, eq=False)
 class SameObject:
-    """A key of a cache that is equal only to a key of the very same object, such as a case."""
+    """A cache key for an object, such as a case, that equals only keys of the same object."""
 
     value: Any
 

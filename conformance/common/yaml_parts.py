@@ -21,19 +21,19 @@ OTHER_COMPONENTS = frozenset(
 """Keys, as `plain` returns them, of components other than the broker; they are ignored."""
 
 BROKERS = frozenset({"broker", "brokers", "standalone"})
-"""Words that name a broker, whatever else its name has; also its subcommands of bin/pulsar."""
+"""Words that make a name a broker's; also the subcommands of bin/pulsar that run a broker."""
 
 OTHER_COMMANDS = (
     "proxy|zookeeper|global-zookeeper|configuration-store|bookie|autorecovery|functions-worker"
     "|websocket|initialize-[a-z-]+"
 )
 RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|standalone)\b")
-"""Matches a component of Pulsar that a container's command runs."""
+"""Matches a command that runs a component of Pulsar; the group is the component."""
 
 ALONE = re.compile(
     r"(?:\S*sh\s+-\w+\s+)?[\"']?\s*(?:exec\s+)?\S*pulsar\s+(broker|standalone)\b[^;&|]*"
 )
-"""Matches a command that runs a broker and nothing before it, which could apply variables."""
+"""Matches a command that runs a broker, without another before it that could apply variables."""
 
 APPLIED = re.compile(r"bin/apply-config-from-env\.py[^;&|]*\bconf/broker\.conf")
 """Matches the command that applies variables to broker.conf."""
@@ -44,10 +44,10 @@ DERIVED = re.compile(r"^[^#\n]*\b(lunastreaming|private-cloud|sn-platform)\b", r
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
 )
-"""Matches the last part of a repository with images of Pulsar or of a distribution of it."""
+"""Matches the last part of a repository with images of Pulsar or of one of its distributions."""
 
 ANSIBLE = "misc_broker_config_dict"
-"""The variable whose entries datastax/pulsar-ansible writes into broker.conf as they are."""
+"""The variable whose entries datastax/pulsar-ansible writes into broker.conf unchanged."""
 
 SECTIONS = frozenset(
     {"configData", "config", "custom", "environment", "env", "data", "stringData", ANSIBLE}
@@ -55,15 +55,15 @@ SECTIONS = frozenset(
 """Keys of YAML files whose values are settings or environment variables."""
 
 JINJA = re.compile(r"\{\{-?\s*[a-z_]\w*\s*(\||\[|-?\}\})|\{%")
-"""Matches an expression of Ansible; those of Helm name objects with a dot, or call functions."""
+"""Matches an expression of Ansible, but not Helm's, which begins with a dot or a function."""
 
 SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads"
-"""Kinds of sources: brokers of one file that may each have settings of their own."""
+"""Kinds of sources of settings; brokers in one file may have settings from different sources."""
 
 EXTRA_CONTAINERS = frozenset(
     {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
 )
-"""Keys, as `plain` returns them, of containers beside that of a component."""
+"""Keys, as `plain` returns them, of containers besides a component's own."""
 
 LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
 
@@ -80,7 +80,7 @@ UNKNOWN_FILE = (
 )
 
 SECRET, ENCODED = "Secret", "data"
-"""The kind of resource with values in base64, and the key of these."""
+"""The kind of resource that has values in base64, and the key of these values."""
 
 REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 """Kinds of resources that `envFrom` names."""
@@ -88,16 +88,16 @@ REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
 KNOWN_GROUPS = re.compile(
     r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
 )
-"""Groups of resources that render their settings as this module reads them."""
+"""API groups of operators that render settings in the way in which this module reads them."""
 
 OF_SETTINGS = re.compile("conf|propert|setting", re.IGNORECASE)
-"""Part of the names of keys all of whose children are meant to be settings."""
+"""Matches a part of a key's name if all its children are meant to be settings."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 Source = tuple[str, str]
-"""The kind and the name of a source; both empty for settings that belong to none."""
+"""The kind and the name of a source of settings; both empty for settings without a source."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ class FoundInYAML:
     text: str
     source: Source
     unread: str = ""
-    """Why the value is not known, or the part not read; empty for a known value."""
+    """Why the value is not known, or why the part is not read; empty for a known value."""
     part: bool = False
-    """True if this is a part such as an env_file, instead of a setting."""
+    """True for a part of the file that is not a setting, such as an env_file."""
     off: str = ""
     """Why a variable does not reach the broker's settings; empty if it does."""
     of_image: bool = False
     """True for an environment variable of Pulsar's own image."""
     of_file: bool = False
-    """True for a line of a whole file."""
+    """True for a line of a whole broker.conf within the YAML."""
     misplaced: bool = False
-    """True for a setting under a key that is not read, which `off` or `unread` names."""
+    """True for a setting under a key that is not read; `off` or `unread` gives the key."""
 
     @property
     def key(self) -> str:
@@ -139,13 +139,13 @@ class FoundInYAML:
 
 @dataclass(frozen=True)
 class YAMLScope:
-    """Where a YAML node is: its file, the keys that lead to it, and its source."""
+    """The place of a YAML node: its file, the keys that lead to it, and the source of settings."""
 
     file: str
     path: tuple[str, ...] = ()
     source: Source = ("", "")
     resource: bool = False
-    """True within a Kubernetes resource, except in the Helm values that one has."""
+    """True within a Kubernetes resource, except in Helm values within the resource."""
     of_helm: bool = False
     """True within Helm values."""
 
@@ -163,10 +163,10 @@ class YAMLScope:
         return self.path[-1] if self.path else ""
 
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
-        """Return the setting of a key that is not read here, with the key to write it under.
+        """Return the setting of a key that is not read here, with the key under which to write it.
 
-        `beside` is the number of other keys here. Whether it has an effect is not known of
-        variables, of operators' resources, and of files that are not known to be Helm values.
+        `beside` is the number of other keys here. It is not known whether a setting has an effect
+        if it is a variable, in an operator's resource, or in a file that may not be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
@@ -183,7 +183,7 @@ class YAMLScope:
 
     @property
     def of_chart(self) -> bool:
-        """True for the values of a broker that Helm charts give to its image as variables."""
+        """True for a broker's values that Helm charts pass to its image as variables."""
         outside = self.resource or self.composed or self.ends != "configData"
         return not outside and any(plain(key).startswith("broker") for key in self.path)
 
@@ -194,7 +194,7 @@ class YAMLScope:
 
 
 def is_of_helm(document: Any, text: str) -> bool:
-    """True if a file has the keys of components, as Helm values have, and nothing of Ansible's."""
+    """True if a file has the keys of components, like Helm values, and no Ansible expressions."""
     own = children(document)
     each = [own, *map(children, own.values())]
     keys = (plain(key) for one in each for key in one if isinstance(one[key], yaml.MappingNode))
@@ -207,7 +207,7 @@ def plain(key: str) -> str:
 
 
 def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a resource of an operator that is not known, which may set more than the file says."""
+    """Yield a resource of an unknown operator, which may set more than the file says."""
     known = children(document)
     version = known.get("apiVersion")
     group, slash, _ = scalar(version).partition("/")
@@ -218,7 +218,7 @@ def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def names_other(name: str) -> bool:
-    """True if the words of a name, such as `pulsar-bookie-0`, are those of another component."""
+    """True if a name, such as `pulsar-bookie-0`, has the name of another component in it."""
     words = [word.lower() for word in WORD.findall(name)]
     if BROKERS.intersection(words):
         return False
@@ -227,20 +227,21 @@ def names_other(name: str) -> bool:
 
 
 def is_other(name: str, *commands: Any) -> bool:
-    """True if a container is of another component, by the commands it runs or else its name."""
+    """True if a container runs another component, by its commands or, without any, its name."""
     runs = components_run(*commands)
     return BROKERS.isdisjoint(runs) if runs else names_other(name)
 
 
 def is_of_pulsar(image: str) -> bool:
-    """True if an image is of Pulsar or of a distribution of it, by its repository."""
+    """True if an image's repository is that of Pulsar or of one of its distributions."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return DISTRIBUTION.fullmatch(name) is not None
 
 
 def containers_of_brokers(containers: list[Any]) -> list[Any]:
-    """Return those of a pod's containers that may run a broker: those that say so, or else those
-    with an image of Pulsar or with none, or else all.
+    """Return the containers of a pod that may run a broker.
+
+    These are the containers that name a broker, else those with Pulsar's image or none, else all.
     """
     each = [(one, children(one)) for one in containers]
     brokers = [one for one, parts in each if is_broker(scalar(parts.get("name")), parts)]
@@ -254,7 +255,7 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
 
 
 def is_broker(name: str, parts: dict[str, Any]) -> bool:
-    """True if a container runs a broker by its commands or else its name."""
+    """True if a container runs a broker, by its commands or, without any, its name."""
     runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
     words = {word.lower() for word in WORD.findall(name)}
     return not BROKERS.isdisjoint(runs or words)
@@ -268,7 +269,7 @@ def components_run(*commands: Any) -> set[str]:
 def why_not_applied(image: str, *commands: Any) -> str:
     """Return why a container's variables do not reach the settings of its broker; usually empty.
 
-    Only images of Pulsar itself, which have no commands of their own, are known.
+    Empty also for other images than Pulsar's own, which may have commands of their own.
     """
     alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
     if not alone or not _is_own_image(image):
@@ -280,9 +281,9 @@ def why_not_applied(image: str, *commands: Any) -> str:
 
 
 def applies_variables(image: str, *commands: Any) -> bool:
-    """True if a container of Pulsar itself applies its variables to broker.conf.
+    """True if a container certainly applies its variables to broker.conf.
 
-    A script of one's own may do otherwise, and so may another image.
+    It is not known whether a user's script or another image applies them.
     """
     said = " ".join(filter(None, map(_words, commands)))
     if "standalone" in components_run(*commands):
@@ -292,7 +293,7 @@ def applies_variables(image: str, *commands: Any) -> bool:
 
 
 def _is_own_image(image: str) -> bool:
-    """True if an image is named like those of Apache Pulsar."""
+    """True if an image has the name of one of Apache Pulsar's images."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return name in ("pulsar", "pulsar-all")
 
@@ -305,9 +306,7 @@ def _words(node: Any) -> str:
 
 
 def helm_values(node: Any) -> list[Any]:
-    """Return the values that an Argo CD application gives to a Helm chart, later ones overriding
-    earlier ones: YAML in a text, a mapping, and parameters such as `broker.configData.NAME`.
-    """
+    """Return an Argo CD application's Helm values: as text, mapping and parameters, in order."""
     known = children(node)
     found = []
     if text := scalar(known.get("values")):
@@ -333,7 +332,7 @@ def items_of(node: Any) -> list[Any]:
 def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the keys and values of a mapping with merges (`<<`) resolved; none of other nodes.
 
-    Explicit keys win over merged ones, and earlier merged mappings over later ones.
+    A mapping's own keys override merged keys, and earlier merged mappings override later ones.
     """
     if not isinstance(node, yaml.MappingNode):
         return
@@ -362,8 +361,9 @@ def scalar(node: Any) -> str:
 
 
 def rendered(node: Any, *, booleans: bool = True) -> str:
-    """Return the text that a chart or an operator makes of a scalar: numbers, and words that are
-    booleans in YAML 1.1, in their usual form if they are not quoted.
+    """Return the text that a chart or an operator writes for a scalar.
+
+    Unless they are quoted, numbers and words that are booleans in YAML 1.1 get their usual form.
     """
     text = scalar(node)
     if not text or node.style is not None:
@@ -381,7 +381,7 @@ def is_null(node: Any) -> bool:
 
 
 def origin_of(node: Any) -> str:
-    """Return from which object or field a variable's value comes."""
+    """Return the object or field from which a variable's value comes, as text."""
     for key, reference in entries_of(node):
         kind = {"configMapKeyRef": "ConfigMap", "secretKeyRef": "Secret"}.get(key.value)
         return f"{kind} {scalar(children(reference).get('name'))}" if kind else str(key.value)

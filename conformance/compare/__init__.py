@@ -1,1 +1,1 @@
-"""Comparison of implementations with each other and with the model."""
+"""Compares implementations with each other and with the model."""

@@ -1,4 +1,4 @@
-"""Decisions that change between two releases; each kind of change with its smallest case."""
+"""Finds decisions that change between two releases, with the smallest case of each kind."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum number of smaller cases to ask the models, and the releases if no model predicts them."""
+"""Maximum number of smaller cases to ask the models, and to ask the releases if no model predicts
+the answers.
+"""
 
 Progress = Callable[[str], None]
-"""Function that is called with messages about the progress."""
+"""Function that is called with messages about progress."""
 
 
 class Cause(NamedTuple):
@@ -113,7 +115,7 @@ class Comparison:
         return Changes(operation, len(trials), apart, together, found)
 
     def settings(self) -> list[Factor]:
-        """Return the settings whose defaults differ. Errors: `AdapterError`."""
+        """Return the settings with different defaults. Errors: `AdapterError`."""
         asked = [DEFAULTS in one.implementation.hello.operations for one in self._pair]
         if all(asked):
             trial = Trial((Question(DEFAULTS, {}),))
@@ -129,9 +131,7 @@ class Comparison:
         ]
 
     def _draw_questions(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """Return valid questions that the rules draw for either release, and those for its
-        branches.
-        """
+        """Return valid questions drawn for both releases' rules, and for their branches."""
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial
@@ -168,7 +168,7 @@ class Comparison:
         ]
 
     def _certain_differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions that are decided differently every time they are asked.
+        """Return the questions that the two releases decide differently every time they are asked.
 
         For releases that choose at random, the sets of possible choices must be disjoint.
         """
@@ -212,9 +212,9 @@ class Comparison:
     def _smallest_difference(self, difference: Difference, cause: Cause) -> Difference:
         """Return the smallest difference with the same cause.
 
-        If the models predict the cause, the smallest difference is first sought with the models,
-        which are a thousand times faster than the releases; the result counts if the releases
-        confirm it.
+        If the models predict the cause, the smallest difference is first searched for with the
+        models, which are a thousand times faster than the releases. The result is used if the
+        releases confirm it.
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
@@ -243,7 +243,7 @@ class Comparison:
     def _broken_by_one(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return, for each release, the documented rules that only this release violates.
 
-        A rule that builds on another of these rules is left out.
+        A rule that presupposes another of these rules is left out.
         """
         each = [set(_breaches(*two, difference.trial)) for two in self._with_answers(difference)]
         older, newer = (_most_basic(each[place] - each[1 - place]) for place in (0, 1))

@@ -1,4 +1,4 @@
-"""Changes between two releases, formatted as text in 80 columns and as JSON."""
+"""Formats changes between two releases as text in 80 columns and as JSON."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def settings_of_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
-    """Return the changes of ways and readings that affect both releases but show in no case."""
+    """Return the changes of ways and readings that concern both releases but that no case shows."""
     shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
     ways = {name for name, one in every.ways.items() if order(one.since) <= order(versions[0])}
@@ -84,7 +84,7 @@ def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
 
 
 def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
-    """Yield changes that no case shows as text, each with its place in the source."""
+    """Yield, as text, the changes that no case shows, each with its place in the source."""
     if not changed:
         return
     yield from ("", "changed as well, and shown by no drawn case")
@@ -98,7 +98,7 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
 
 
 def case_of(name: str) -> str:
-    """Return the file of the case that shows a way; empty if there is none."""
+    """Return the case file that shows a way; empty if there is none."""
     file = f"fixtures/ways/{name}.json"
     return file if fixtures.shipped(file).exists() else ""
 
@@ -122,7 +122,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Return changed settings, including those that are annotated in the source, not documented."""
+    """Return changed settings, with settings added that only annotations in the source describe."""
     if not {*versions} <= {*every_release()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -243,9 +243,7 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
 def _describe_decision(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a release's decision: the reason, the place in the source, the arithmetic and the
-    answer.
-    """
+    """Yield a release's decision: its reason and place in the source, arithmetic and answer."""
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
@@ -260,9 +258,7 @@ def _describe_decision(
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
-    """Yield the case and the model's derivation, as `explain` prints them, if it predicts the
-    answer.
-    """
+    """If the model predicts the answer, yield the case and the derivation in `explain`'s format."""
     trial = change.trial
     try:
         derived = Model(profile).derive(*trial.questions[0])
@@ -290,7 +286,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Return class and method in the source; the other release's for a documented alternative.
+    """Return class and method in the source; of the other release if this one follows documents.
 
     Empty for a setting that the release does not have.
     """

@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def fails(self) -> bool:
-        """True if the result is `none` or `mixed`, or contradicts the declared reading."""
+        """True if the result is `none` or `mixed`, or differs from the declared alternative."""
         if self.found == "undecided":
             return False
         return self.found in ("none", "mixed") or self.says not in (None, self.found)
@@ -74,7 +74,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """Return the alternatives of readings that the profile leaves open, the declared one first."""
+    """Return the alternatives of readings that the profile leaves open, declared ones first."""
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}
@@ -129,7 +129,7 @@ def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> 
 
 
 def _why_unasked(reading: str) -> str:
-    """Return the reason why no case can decide a reading."""
+    """Return why there is no case that decides a reading."""
     rules = [rule for rule in specs.load().rules.values() if reading in rule.reading]
     if rules and all(rule.untestable for rule in rules):
         return f"{', '.join(rule.id for rule in rules)}, which would decide this, cannot be tested"
@@ -157,7 +157,7 @@ def print_characterization(plan: Plan) -> int:
 
 
 def _explained(finding: Finding, profile: str, root: Path) -> Finding:
-    """Return a finding with the reason why it is mixed, if it is; its cases are saved."""
+    """Return a finding; if it is mixed, save the two cases that show it, and add the reason."""
     if finding.found != "mixed":
         return finding
     why = describe_mixed(finding.reading, finding.disagreeing, profile, root)
@@ -171,7 +171,7 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
 
 
 def _notes(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield the number of readings found, and a line for each undecided or misdeclared one."""
+    """Yield the number of readings found, and a line for each undecided or misdeclared reading."""
     failed = [finding for finding in findings if finding.fails]
     open_ones = [finding for finding in findings if finding.found == "undecided"]
     counts = (

@@ -1,4 +1,4 @@
-"""Different decisions of two implementations, and their causes."""
+"""Finds questions that two implementations decide differently, and the causes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
     second: JudgedImplementation
 
     def differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions that both decide, but differently. Errors: `AdapterError`."""
+        """Return the questions on which both decide, but differently. Errors: `AdapterError`."""
         asked = zip(*(subject.implementation.answers(trials) for subject in self), strict=True)
         return [
             Difference(trial, (first, second))
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Return the first difference that violates a rule, or else the first, made smaller."""
+        """Return the first difference that violates a rule, or else the first one, reduced."""
         for difference in differences:
             for index in range(len(self)):
                 for rule in self.breaches(difference, index):
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one side violates, except those that build on such a rule."""
+        """Yield the rules that one side violates, without those that presuppose another of them."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -98,7 +98,7 @@ def decides_differently(operation: str, first: Json, second: Json) -> bool:
 
 
 def _equal_in_floats(first: Any, second: Any) -> bool:
-    """True if two answers have the same numbers in single precision, and are equal otherwise."""
+    """True if two answers are equal when numbers are rounded to single precision."""
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(
             _equal_in_floats(one, second[name]) for name, one in first.items()
@@ -110,7 +110,7 @@ def _equal_in_floats(first: Any, second: Any) -> bool:
 
 
 SINGLE_PRECISION = 2**-23
-"""Relative distance of neighbouring numbers of 32 bits, with which releases calculate."""
+"""Relative distance of neighbouring 32-bit floats, with which releases calculate."""
 
 
 Answers = tuple[Json, Json]
@@ -150,7 +150,7 @@ def version_of_profile(profile: str) -> Version:
 
 
 def is_about(one: Factor, version: Version) -> bool:
-    """True unless a factor is a way that later releases introduced."""
+    """True unless a factor is a way that concerns only releases after this version."""
     since = specs.load().ways[one.name].since if one.kind == "way" else ""
     return not since or version_of(since) <= version
 
@@ -158,7 +158,7 @@ def is_about(one: Factor, version: Version) -> bool:
 class Causes:
     """The models of two releases, and the factors that explain differing answers.
 
-    A way that concerns something that the older release does not have is not a factor.
+    A way is not a factor if the older release lacks what the way is about.
     """
 
     def __init__(self, older: str, newer: str) -> None:
@@ -170,10 +170,10 @@ class Causes:
         self._turned = cache(self._model_with)
 
     def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...] | None:
-        """Return the smallest set of factors found that explains the differing answers.
+        """Return the smallest set of factors found that causes the differing answers.
 
-        Empty if no set does, or if the models do not predict both answers. None if the answers
-        differ only in the order of bundles with equal traffic.
+        Empty if there is no such set, or if the models do not predict both answers. None if the
+        answers differ only in the order of bundles with equal traffic.
         """
         older, newer = answers
         first, second = self.models
@@ -194,7 +194,7 @@ class Causes:
         return some if _predicts(self._turned(some), trial, newer) else unread
 
     def _read_by_the_newer_alone(self, trial: Trial, answer: Json) -> Iterator[Factor]:
-        """Yield the settings that the older release does not have and the answer depends on."""
+        """Yield the settings on which the answer depends and that only the newer release has."""
         older, newer = self._versions
         for name in trial.questions[0].case.get("settings", {}):
             if is_known(name, newer) and not is_known(name, older):
@@ -205,14 +205,14 @@ class Causes:
                     yield Factor("setting", name, None, default_of(name, newer))
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models predict differing answers, and `some` factors alone explain them."""
+        """True if the models predict differing answers, and the factors `some` suffice for it."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:
             return False
         if not decides_differently(trial.operation, older, newer):
             return False
-        # Both may choose at random between the same equal brokers.
+        # Both releases may choose at random among the same equal brokers.
         if _predicts(self.models[0], trial, newer) or _predicts(self.models[1], trial, older):
             return False
         return _predicts(self._turned(some), trial, newer)
@@ -251,9 +251,9 @@ def _predicts(model: Model, trial: Trial, answer: Json) -> bool:
 
 
 def in_broker_order(answer: Json) -> Json:
-    """Return an answer with unloads sorted by broker: releases list them in hash table order.
+    """Return an answer with unloads sorted by broker, since releases list them in hash table order.
 
-    Bundles to split keep their order, since the answer does not name their brokers.
+    Bundles to split keep their order, because the answer does not name their brokers.
     """
     if "cycles" in answer:
         return {**answer, "cycles": [in_broker_order(one) for one in answer["cycles"]]}

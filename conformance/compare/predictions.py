@@ -1,4 +1,4 @@
-"""Measures how many of an implementation's decisions the model predicts, and why it misses some."""
+"""Measures how many of an implementation's decisions the model predicts, and why not all."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ OPEN = "no rule is broken: random choice, rounding, or an open question of the d
 """Explanation of a difference between two answers that are both allowed."""
 
 UNLOADED = "no rule is broken: {} {}"
-"""Explanation of unloads; the placeholders are the strategy and the difference from the model."""
+"""Explanation of differing unloads; the placeholders are the strategy and the difference."""
 
 
 @dataclass(frozen=True)
 class Share:
     """The result for the cases of an operation.
 
-    Attributes:
-        asked: number of cases that were answered.
-        missed: number of cases that the model decides differently, by cause.
-        examples: these cases, in the order in which they were asked.
+    Attributes: asked: number of cases that were answered. missed: number of cases that the model
+    decides differently, by cause. examples: the cases in `missed`, in the order in which they were
+    asked.
     """
 
     operation: str
@@ -51,7 +50,7 @@ class Share:
 
     @property
     def predicted(self) -> int:
-        """Number of cases that the model decides as the implementation does."""
+        """Number of cases that the model and the implementation decide equally."""
         return self.asked - sum(self.missed.values())
 
     @classmethod
@@ -78,10 +77,10 @@ class Predictor:
         self._model = Model(subject.resolved.profile, subject.evaluator.readings.choices)
 
     def share(self, operation: str, trials: Sequence[Trial], *, as_given: bool = False) -> Share:
-        """Return how many single questions the model predicts. Errors: `AdapterError`.
+        """Return the share of single questions that the model predicts. Errors: `AdapterError`.
 
-        Undocumented settings have the release's values. Unless `as_given`, every second question
-        gets values without effect instead.
+        Undocumented settings have the release's defaults. Unless `as_given`, they have values
+        without effect in every second question.
         """
         asked, missed = 0, Counter[str]()
         examples: list[Trial] = []
@@ -99,12 +98,12 @@ class Predictor:
         return Share(operation, asked, missed, examples)
 
     def _possible_answers(self, operation: str, case: Json) -> list[Json]:
-        """Return the model's possible answers; several if it chooses at random."""
+        """Return the model's possible answers: several if it chooses at random."""
         turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
         return [self._model.answer(operation, case) for _ in range(max(turns, 1))]
 
     def _cause(self, difference: Difference) -> str:
-        """Return the rule or reading that explains a difference, or a general cause."""
+        """Return the rule or reading that is the cause of a difference, or else a general cause."""
         trial, [_, answer] = difference
         if "failed" in answer:
             return f"failed: {answer['failed']}"
@@ -131,9 +130,9 @@ class Predictor:
         return left_open(trial.questions[0].case, *difference.answers)
 
     def _is_tie(self, difference: Difference) -> bool:
-        """True if both answers unload bundles with the same traffic, in order, from each broker.
+        """True if both answers unload bundles with equal traffic from each broker, in order.
 
-        No document orders bundles with equal traffic, and known deviations would hide that.
+        No document says which of two bundles with equal traffic goes first.
         """
         trial, answers = difference
         if trial.operation != SHED.id or not all("unload" in answer for answer in answers):
@@ -167,7 +166,7 @@ class Predictor:
 
     @cached_property
     def _models_of_alternatives(self) -> Sequence[tuple[str, str, Model]]:
-        """The model under each alternative not in force, with reading and alternative."""
+        """Each reading, an alternative that is not in force, and the model under it."""
         chosen = self.subject.evaluator.readings
         return [
             (name, value, Model(self.subject.resolved.profile, chosen.but(name, value).choices))
@@ -178,7 +177,7 @@ class Predictor:
 
 
 def _is_same_decision(operation: str, predicted: Json, answer: Json) -> bool:
-    """True if two answers are the same decision, compared by eligible brokers if both list them.
+    """True if two answers are the same decision; if both list eligible brokers, only these count.
 
     False if the model cannot answer.
     """
@@ -208,7 +207,7 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
 
 
 def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add settings to a question that has settings; those of the question have priority."""
+    """Add settings to a question that has settings; the question's own settings have priority."""
     operation, case = question
     if "settings" not in case:
         return question
@@ -238,7 +237,7 @@ def _strategy_of(case: Json) -> str:
 
 
 def _is_about_answers(rule: specs.Rule) -> bool:
-    """True if a rule is about answers in general, so that it explains no difference."""
+    """True if a rule is about answers in general, and therefore never the cause of a difference."""
     return rule.area == "ANSWER"
 
 
@@ -250,7 +249,7 @@ ByOperation = Mapping[str, Sequence[Trial]]
 
 
 def branches_of(profile: str) -> ByOperation:
-    """Return questions that reach branches of a release's source; none for other profiles."""
+    """Return questions that reach branches of a release's source; empty for other profiles."""
     file = BRANCHES / f"{profile}.jsonl.gz"
     if not file.exists():
         return {}

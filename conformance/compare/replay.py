@@ -1,4 +1,4 @@
-"""Replays saved cases: finds the rules that apply to each, and the cases that are fixed."""
+"""Replays saved cases: finds the rules that apply to each case, and the cases that are fixed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Replayed:
     """The rules that the case breaks; if it breaks none, all rules that apply to it."""
     why: str = ""
     status: int = 0
-    """Exit status that the case causes; 0 for a broken rule that is not a `must`."""
+    """Exit status for the case; 0 if only rules that are not a `must` are broken."""
 
     def line(self) -> str:
         """Format the outcome, the file and the reason on one line."""
@@ -52,9 +52,9 @@ def cases_in(folder: Path) -> list[Path]:
 
 
 def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
-    """Replay each case for all implementations and profiles of its plan.
+    """Replay each case for all implementations and profiles of its plan; yield the outcomes.
 
-    Errors: `BadPlan` for a mistake that affects all cases.
+    Errors: `BadPlan` for a mistake that would affect all cases.
     """
     for file in files:
         try:

@@ -1,4 +1,4 @@
-"""Changes that an upgrade makes to a broker's settings."""
+"""Finds what an upgrade changes in the settings of a broker and their effects."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from pulsar_conformance.specs.text import counted, written_value
 from pulsar_conformance.specs.versions import numbers_of
 
 WEIGHT, NEUTRAL = "ResourceWeight", 1
-"""The end of the names of weights, and the weight with which a resource counts as without one."""
+"""The end of the names of weights, and the weight that changes nothing."""
 
 
 OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
-"""Ways that decide about the effect of settings."""
+"""Ways on which the effect of settings depends."""
 
 
 def release_compared(found: SettingsRead) -> str:
@@ -61,7 +61,7 @@ def short_value(value: Any) -> str:
 def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     """Return the known releases after the one that reads the file, up to `to`.
 
-    If `to` is None, that is the next release only. Errors: `UserError` if `to` is not later.
+    If `to` is None, the result is only the next release. Errors: `UserError` if `to` is not later.
     """
     now, known = release_compared(found), known_releases()
     later = known if found.older else known[known.index(now) + 1 :]
@@ -78,8 +78,9 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
 
 def target_of(later: tuple[str, ...], to: str | None) -> str:
-    """Return the version to compare with: `to`, or else the last, and not a milestone of it; empty
-    if there is none.
+    """Return the version to compare with: `to`, or else the last of `later`, without a milestone.
+
+    Empty if there is none.
     """
     if to and (to.count(".") > 1 or not later):
         return to
@@ -87,7 +88,7 @@ def target_of(later: tuple[str, ...], to: str | None) -> str:
 
 
 def note_on_version(to: str | None, new: str) -> str:
-    """Return a note if a version other than the one asked for is compared, or else ""."""
+    """Return a note if another version than the requested one is compared, or else ""."""
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
@@ -98,8 +99,8 @@ def changes_with(
 ) -> Iterator[str]:
     """Yield what changes from the file's version to a new one; `later` are the releases between.
 
-    Unless `every` is true, decisions that change are only counted, apart from those about the
-    effect of settings and those in which one of the versions differs from its profile.
+    Unless `every` is true, changed decisions are only counted, except for decisions about the
+    effect of settings, and decisions in which one of the versions differs from its profile.
     """
     if new:
         upgraded = replace(found, version=new)
@@ -110,7 +111,7 @@ def changes_with(
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield which load manager and strategies run instead of those of today."""
+    """Yield which load manager and strategies run after the upgrade instead of the present ones."""
     before, after = now.running(), upgraded.running()
     why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
     named = {*now.values, *(one.name for one in now.unused)}
@@ -131,11 +132,10 @@ def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
 
 
 def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield the settings that begin or cease to have an effect, and those with which the broker no
-    longer starts.
+    """Yield the settings that gain or lose their effect, or keep the broker from starting.
 
-    If the new version can load no class for the load manager, the most similar one is assumed;
-    without one, it is not known what has an effect.
+    If the new version lacks the load manager's class, the most similar class is assumed. Without a
+    similar class, it is not known which settings have an effect.
     """
     before, after = _off(now), _off(upgraded)
     will = upgraded.running()
@@ -166,10 +166,10 @@ def _off(found: SettingsRead) -> Mapping[str, str]:
 
 
 def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
-    """True if a decision may change when a setting with this value begins or ceases to count.
+    """True if a decision may change when a setting with this value gains or loses its effect.
 
-    A weight of 1 changes none. Nor does the default of both versions if another strategy begins to
-    use it, which is listed itself.
+    A weight of 1 changes no decision. A value that is the default in both versions is left out if
+    another strategy runs, because the change of strategies is listed.
     """
     if value is None or name.endswith(WEIGHT):
         return value not in (None, NEUTRAL)
@@ -208,8 +208,9 @@ def _changes_of_settings(
 
 
 def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield a title and the settings that a new version adds and that have an effect there with
-    their defaults; nothing without any, or if it is not known which load manager runs.
+    """Yield a title and the settings that a new version adds and whose defaults have an effect.
+
+    Yield nothing if there are no such settings, or if it is not known which load manager runs.
     """
     upgraded = replace(found, version=new)
     known = upgraded.running().manager in KINDS or upgraded.corrected()
@@ -218,9 +219,9 @@ def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]
 
 
 def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield each of the new settings with its default, and with its meaning, if documents have one.
+    """Yield each new setting with its default, and with its meaning if it is documented.
 
-    A new name of a former setting is none, and a setting of the file is a change of its own.
+    Left out are new names of former settings, and settings in the file, which are listed elsewhere.
     """
     given = {*found.values, *(one.name for one in found.unused)}
     for name, setting in broker_settings().items():
@@ -234,7 +235,7 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
 
 
 def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool) -> Iterator[str]:
-    """Yield the decisions that change, as far as they concern what runs in both versions."""
+    """Yield the changed decisions about load managers and strategies that run in both versions."""
     will = upgraded.running()
     if will.manager == STOPPED:
         return
@@ -253,8 +254,9 @@ def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool
 
 
 def _changes_of_ways(old: str, new: str, parts: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the ways in which two versions differ and that concern any of the parts of a broker,
-    each with its text.
+    """Yield the ways in which two versions differ, each with its text.
+
+    Only ways that concern one of `parts` of a broker are yielded.
     """
     before, after = ways_of_version(old), ways_of_version(new)
     for name, way in load().ways.items():
@@ -266,6 +268,6 @@ def _changes_of_ways(old: str, new: str, parts: Collection[str]) -> Iterator[tup
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:
-    """Return why a value of a missing setting has no effect; empty if it has one."""
+    """Return why a value of a setting that the file lacks has no effect; empty if it has."""
     given = replace(found, values={**found.values, name: value}, places={**found.places, name: ""})
     return _off(given).get(name, "")
