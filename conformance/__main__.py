@@ -1,6 +1,6 @@
 """Entry point of `pulsar-conformance`; it can be interrupted even while modules load.
 
-`python -m pulsar_conformance.conformance` is the command, if its script is not on PATH.
+`python -m pulsar_conformance.conformance` runs the command if its script is not on PATH.
 """
 
 from __future__ import annotations

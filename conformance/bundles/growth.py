@@ -228,7 +228,7 @@ def busy_once(random: Random) -> Json:
 
 
 def between_the_megabytes(random: Random) -> Json:
-    """Return a case of a bundle between 100 decimal and 100 binary megabytes per second."""
+    """Return a case of a bundle that carries between 100 decimal and 100 binary MB per second."""
     rate = {"msgThroughputIn": random.choice((101, 102, 104)) * loads.MEGABYTE}
     return _cluster_of_one_bundle({MAX_MEGABYTES: 100}, rate, loads.draw_average(rate, 10, 1000))
 

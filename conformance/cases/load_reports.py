@@ -131,7 +131,7 @@ def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
     named: dict[str, SavedReport] = {}
     for file, read in found.values():
         if file.broker in named:
-            raise BadSnapshot(f"{file.path}: there is already a report of {file.broker}")
+            raise BadSnapshot(f"{file.path}: there is already a report of {file.broker}; keep one")
         named[file.broker] = read
     return ReportsRead(named, tuple(notes))
 
@@ -389,7 +389,7 @@ def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dic
     if compared and more:
         raise BadSnapshot(
             f"{more[0]} runs {reports[more[0]].version}: with preferLaterVersions, Pulsar compares "
-            "more than the three numbers of a version, which no case can have"
+            "what follows the three numbers of a version, and a case cannot contain that"
         )
     return {
         name: ".".join(str(int(part)) for part in numbers.groups()[:3])

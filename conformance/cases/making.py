@@ -214,7 +214,9 @@ def made(
     check_constraints(args)
     source = _source(args, folder)
     if args.metrics and operation == READ.id:
-        raise BadSnapshot(f"{READ.id} asks about load reports; metrics are not reports")
+        raise BadSnapshot(
+            f"{READ.id} is about load reports; give a folder of them instead of metrics"
+        )
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     named = Snapshot(source.reports, data, {}).versions or [source.version]
     tags = image_tags(args.conf) if args.conf else ()

@@ -321,13 +321,13 @@ def consumed_load(file: Path) -> ConsumedLoad:
     loads, top = map(_latest_messages(file).__getitem__, (BROKER_LOAD, TOP_BUNDLES))
     if alone := [name for name, one in top.items() if one and name not in loads]:
         raise BadSnapshot(
-            f"{file}: it has the top bundles of {alone[0]} and not its load data; append what "
+            f"{file}: it has top bundles of {alone[0]}, but not its load data; append what "
             f"pulsar-client consume prints of {BROKER_LOAD}"
         )
     brokers = {name: one for name, one in loads.items() if one is not None}
     gone = ", ".join(name for name in loads if name not in brokers)
     if not brokers:
-        raise BadSnapshot(f"{file}: its last messages remove the load data of {gone}")
+        raise BadSnapshot(f"{file}: no load data is left: the last messages remove that of {gone}")
     why = "a message without content removed its load data (TableViewLoadDataStoreImpl.removeAsync)"
     return ConsumedLoad(
         brokers,

@@ -208,7 +208,7 @@ def _policy(place: str, name: str, data: Any, stored: bool) -> Policy:
     kind = failover.get("policy_type", failover.get("policyType"))
     least = str((failover.get("parameters") or {}).get("min_limit", ""))
     if kind != FAILOVER_TYPE or not least.isdecimal():
-        raise BadSnapshot(f"{place}: its {FAILOVER[0]} is not {FAILOVER_TYPE} with a min_limit")
+        raise BadSnapshot(f"{place}: {FAILOVER[0]} must be {FAILOVER_TYPE}, with a min_limit")
     namespaces, primary, secondary = patterns.values()
     return Policy(name, namespaces, primary, secondary, int(least), stored)
 
@@ -248,7 +248,7 @@ def groups_of(place: str, data: Any) -> dict[str, str]:
 def _entries(place: str, data: Any, what: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of an object. Errors: `BadSnapshot` if it is not an object."""
     if not isinstance(data, dict):
-        raise BadSnapshot(f"{place}: it is not an object of {what}")
+        raise BadSnapshot(f"{place}: it is not a JSON object with {what}")
     yield from data.items()
 
 

@@ -270,7 +270,7 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
         found = ((known.get(name), taken) for name, taken in given.items())
         if all(way is not None and taken in way.alternatives for way, taken in found):
             return given
-    raise BadCase(f"{place}: its ways are not those of a release; leave them out")
+    raise BadCase(f"{place}: `ways` has an unknown way or alternative; leave `ways` out")
 
 
 def in_version(

@@ -155,7 +155,7 @@ class SettingsRead:
         )
 
     def late(self, name: str) -> list[str]:
-        """Return a remark on when a dynamic setting takes effect; empty if at once."""
+        """Return a remark on when a dynamic setting takes effect, if there is one."""
         if not self.places.get(name, "").endswith(DYNAMIC):
             return []
         if name == SHEDDING_INTERVAL:

@@ -112,7 +112,7 @@ def topics_question(
     usual = broker_settings()[ASSIGNER].default(known_releases()[-1])
     assigner = snapshot.settings.get(ASSIGNER) or usual
     if assigner != usual:
-        raise BadSnapshot(f"{file}: {ASSIGNER} is {assigner}, and what that decides is not known")
+        raise BadSnapshot(f"{file}: {ASSIGNER} is {assigner}, whose decisions are not known")
     topics, notes = _counted_once(read_topics(file), file)
     spaces = list(dict.fromkeys(map(topic_namespace, topics)))
     if len(spaces) > 1:

@@ -193,7 +193,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
     if args.as_case and not is_example:
         how = "make one of a cluster with the case command" if from_cluster else "leave it out"
-        raise BadCase(f"--as-case is for worked examples, to print them as cases; {how}")
+        raise BadCase(f"--as-case prints a worked example as a case; {how}")
     if args.log is not None:
         yield from log_lines(args.log)
         return True

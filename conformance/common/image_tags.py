@@ -128,7 +128,7 @@ def _rank_of_service(name: str, known: dict[str, Any]) -> int:
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
-    """Yield the images named in a mapping itself; images of unknown version only if a broker's."""
+    """Yield the images that a mapping names; unknown versions only of brokers' images."""
     scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
     places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
     if "image" in scalars:

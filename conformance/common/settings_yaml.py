@@ -117,7 +117,7 @@ def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return what was found, without misplaced settings that are read elsewhere by an anchor."""
+    """Return what was found, without misplaced settings that are read through a YAML anchor."""
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
 

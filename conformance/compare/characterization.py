@@ -38,7 +38,7 @@ from pulsar_conformance.specs.text import table
 
 @dataclass(frozen=True)
 class Finding:
-    """The result for one reading."""
+    """Which alternative of one reading an implementation was found to follow."""
 
     reading: str
     says: str | None
@@ -114,7 +114,7 @@ def _finding(
 
 
 def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> str:
-    """Return why no case that would decide a reading was answered: what is not offered."""
+    """Return why no case that would decide a reading was answered."""
     trials = aimed_at(reading, implementation.profile, seed)
     if not trials:
         return "every case that would decide this is illegal"

@@ -196,7 +196,7 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return a bundle's load as an average of `samples` samples, `most` being the window's size."""
+    """Return bundle data in which `load` is the average of `samples` samples, of at most `most`."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 

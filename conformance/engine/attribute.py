@@ -202,7 +202,7 @@ def _with_unanswered(
 ) -> dict[str, Findings]:
     """Return the findings, with each unanswered case counted against one rule of its operation.
 
-    This is `ANSWERING` if that rule is judged; otherwise the first rule that has an unanswered case
+    The rule is `ANSWERING` if that is judged; otherwise, the first rule that has an unanswered case
     and no other fault.
     """
     unanswered: dict[str, dict[str, Fault]] = {}

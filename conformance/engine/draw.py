@@ -74,7 +74,7 @@ SEQUENCE_WEIGHT = 6
 
 @dataclass(frozen=True, eq=False)
 class SourcedTrial:
-    """A trial and its source. Two objects are equal only if they are the same object."""
+    """A trial and its source. Instances are compared by identity."""
 
     origin: Origin
     trial: Trial
@@ -100,8 +100,8 @@ def trials_of_rule(
 
     In a replay, the replayed case is the only trial. An implementation that answers only questions
     about its own state lists these in its hello message. Trials that are invalid under the profile
-    are left out; an implementation's own strategy needs no documented setting. `earlier` are the
-    saved trials, by default those of the plan.
+    are left out; drawn trials are not checked if the implementation runs a strategy of its own.
+    `earlier` are the saved trials, by default those of the plan.
     """
     earlier = earlier_trials(plan) if earlier is None else earlier
     if plan.replay is not None:
@@ -215,7 +215,7 @@ def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:
 
 
 def _vary(trial: Trial, random: Random) -> Trial:
-    """Return a trial rewritten so that its answer must stay the same, if it can be rewritten."""
+    """Return a trial, rewritten if possible in a way that must not change its answer."""
     known, weights = variations(trial)
     return random.choices(known, weights)[0].of_all(trial) if known else trial
 

@@ -206,7 +206,7 @@ def chosen_readings(readings: Sequence[str], *profiles: str) -> dict[str, str]:
         if not equals or not name or not value:
             raise BadPlan(f"--reading {text}: write NAME=VALUE, as in overload-amount=margin")
         if chosen.get(name, value) != value:
-            raise BadPlan(f"--reading {text}: {name} is {chosen[name]} already")
+            raise BadPlan(f"--reading {text}: {name} is already given as {chosen[name]}")
         chosen[name] = value
     specs.load().check_readings(chosen)
     for profile in profiles:

@@ -305,7 +305,7 @@ def _derivations(
 
 
 def _with_ports(step: Step, ports: Sequence[str]) -> Step:
-    """Return the step; if it is about isolation policies, add their entries with a port."""
+    """Return the step; if it is about isolation policies, add a remark on regexes in `ports`."""
     if not ports or step.label.strip() != "isolation":
         return step
     verb = "contains" if len(ports) == 1 else "contain"

@@ -141,9 +141,9 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     if not focus:
         raise BadCase(f"{here}: name a bundle with --bundle, or a broker with --broker")
     if trial.operation != SHED.id or len(trial.questions) > 1:
-        raise BadCase(f"{here}: it is for a single cycle of shedding ({SHED.id})")
+        raise BadCase(f"{here}: only a single cycle of shedding ({SHED.id}) can be swept")
     if swept == NIC_SPEED:
-        raise BadCase(f"{here}: it changes what brokers report, and the reports here stay")
+        raise BadCase(f"{here}: it would change what brokers report, but the reports are given")
     every = [given_settings([f"{swept}={value}"]) for value in values]
     if why := _why_no_value_matters(swept, every, trial, model, version):
         yield from paragraph(f"--sweep {swept} has no effect: {why}", 2)
@@ -270,7 +270,7 @@ def _supposing(trial: Trial, broker: str) -> Iterator[Trial]:
 
 
 def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
-    """Return a case in which these bundles of a broker have much instead of unknown traffic."""
+    """Return a case in which much traffic replaces unknown traffic of these bundles of a broker."""
     changed: Json = copied(case)
     known = changed.get("brokers", {}).get(broker)
     if not isinstance(known, dict):

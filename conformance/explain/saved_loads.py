@@ -63,8 +63,8 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
         return None
     if unlike:
         raise BadSnapshot(
-            f"{paths[unlike[0]]}: it is no load data of the extensible load manager, as others "
-            "are; without that of each broker TransferShedder unloads nothing"
+            f"{paths[unlike[0]]}: it is not load data of the extensible load manager, but other "
+            "files are; save every broker's, without which TransferShedder unloads nothing"
         )
     _check_loads(brokers, paths)
     for name in top:
@@ -75,7 +75,7 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
             )
     for one in found:
         if paths[one.broker] != one.path:
-            raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}")
+            raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}; keep one")
     named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
     return replace(parsed_load_data(brokers, named), notes=tuple(notes))
 

@@ -119,7 +119,7 @@ GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "rel
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each state without its brokers, and each undocumented first change."""
+    """Yield a problem for each state that lacks its brokers, and each undocumented first change."""
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])

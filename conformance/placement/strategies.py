@@ -72,7 +72,7 @@ def _names(random: Random, *counts: int) -> list[str]:
 
 
 def _below_the_mean(random: Random) -> Trial:
-    """Return a trial in which the usage of some candidates is far enough below the mean."""
+    """Return a trial in which the usage of some candidates is below the mean by the margin set."""
     names = _names(random, 2, 3, 4, 5, 6, 8, 12)
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))
@@ -94,7 +94,7 @@ def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None
 
 
 def _used_less(case: Placing, margin: Fraction) -> Names:
-    """Return the candidates whose usage is below the mean by enough and by `margin`."""
+    """Return the candidates with usage far enough below the mean, or up to `margin` too high."""
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
     return frozenset(name for name, usage in weighted.items() if usage <= bound + margin)
@@ -186,7 +186,7 @@ def _running(random: Random) -> Trial:
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of a question 60 times, with a plan in one of these states.
+    """Return a strategy for trials that ask a question with a plan in one of these states 60 times.
 
     Without states, there is no plan.
     """
@@ -267,7 +267,7 @@ def _each_takes_it(asked: AllAsked, expect: Expect) -> None:
 
 @PLACE.check_together("PLANNED-03", draws=_repeated("completed", "failed"))
 def a_plan_ends_with_its_attempt(asked: AllAsked, expect: Expect) -> None:
-    """Once the attempt is over, each candidate gets the bundle in some repetitions."""
+    """Once the attempt to unload is over, each candidate gets the bundle in some repetitions."""
     plan = asked[0].case.case.get("plan")
     expect.given(plan is not None and plan["attempt"] != RUNNING, "the attempt of a plan is over")
     _each_takes_it(asked, expect)

@@ -64,7 +64,7 @@ class Traffic:
 
 
 def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic such that `need.step` percent too much or too little sheds other bundles.
+    """Return traffic of which an amount wrong by `need.step` percent would shed other bundles.
 
     The bundles that are shed first add up to less than a step below the need. The next bundle
     brings the sum to less than a step above it; the bundle after that would, too. Messages and

@@ -139,7 +139,7 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles since the last one whose unevenness is in `ending`."""
+        """Return the number of cycles in a row up to this one; a state in `ending` ends a row."""
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -217,7 +217,7 @@ def unloads_name_nobody_without_transfers(
 def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return each earlier cycle with unloads: the seconds since then, and the source brokers."""
+    """Return the seconds since each earlier cycle with unloads, with its source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])

@@ -209,7 +209,7 @@ def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> N
 
 
 def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
-    """Demand that topics of other namespaces keep their owners, and that their bundles stay."""
+    """Demand that topics of other namespaces keep their owners, and that none is unloaded."""
     others = [one for one in scene.now.unloaded if one.namespace != space]
     by_hand = [one.bundle for one in others if one.reason == "admin"]
     expect.nothing(by_hand, f"{scene}: bundles of other namespaces are not unloaded")

@@ -90,7 +90,7 @@ def cover_the_namespace(bundles: Iterable[str]) -> bool:
 
 
 def used_without_an_owner(scene: Scene) -> list[str]:
-    """Return the topics without an owner that an event uses, or that have traffic in a tick."""
+    """Return the topics without an owner that an event uses, or with traffic as time passes."""
     if scene.kind == "topic":
         used = [scene.about["topic"]]
     elif scene.passes:

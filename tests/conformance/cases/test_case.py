@@ -311,7 +311,7 @@ MISTAKES = {
     "no JSON": (no_json, "broker-2.json: it isn't JSON (Expecting value, character 1)"),
     "no report": (no_report, "broker-2.json: it is not a load report: it has neither"),
     "no files": (no_files, "reports: there is no *.json in it"),
-    "a broker twice": (twice, "broker-1.json: there is already a report of broker-1"),
+    "a broker twice": (twice, "broker-1.json: there is already a report of broker-1; keep one"),
     "a bundle twice": (two_owners, "is also owned by broker-1"),
     "a wrong value in the conf": (
         conf_of(f"a=b\n{THRESHOLD}=ten\n"),

@@ -196,7 +196,7 @@ def test_ways_that_no_release_has_are_refused(capsys, tmp_path, full_heap, ways)
     content = json.loads(capsys.readouterr().out)
     file.write_text(json.dumps({**content, "ways": json.loads(ways)}), "utf-8")
     assert main(["explain", str(file)]) == 2
-    assert f"{file}: its ways are not those of a release" in capsys.readouterr().err
+    assert f"{file}: `ways` has an unknown way or alternative" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_no_number_and_infinity_are_read_and_not_decided_by(told, text, tmp_path
     least = "loadBalancerBundleUnloadMinThroughputThreshold"
     status, out = told(f"{least}={text}", options=["--release", "4.2.4"])
     assert status == 1
-    assert "what it decides by that is not known" in " ".join(out.split())
+    assert "how it decides with this number is not known" in " ".join(out.split())
     assert "cannot be read" not in out
     found = json.loads(told(f"{least}={text}", options=["--release", "4.2.4", "--json"])[1])
     assert found["inForce"][least]["value"] in ("NaN", "-Infinity", "Infinity")
@@ -182,7 +182,9 @@ def test_no_number_and_infinity_are_read_and_not_decided_by(told, text, tmp_path
     conf.write_text(f"{least}={text}\n", "utf-8")
     for words in (("--conf", str(conf)), ("--setting", f"{least}={text}")):
         assert main(["explain", str(REPORTS), *words]) == 2
-        assert "what it decides by that is not known" in " ".join(capsys.readouterr().err.split())
+        assert "how it decides with this number is not known" in " ".join(
+            capsys.readouterr().err.split()
+        )
 
 
 @pytest.mark.parametrize("text", ["0x1", "nan", "inf", "1_0", "1e", "NaNf", "0x1p-1x", "Infinityd"])

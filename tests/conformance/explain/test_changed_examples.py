@@ -54,7 +54,7 @@ def test_an_example_can_be_saved_changed_and_explained(said, tmp_path, capsys):
 def test_only_examples_are_printed_as_cases(said, words, hint):
     status, out, err = said("explain", *words, "--as-case")
     assert (status, out) == (2, "")
-    assert f"--as-case is for worked examples, to print them as cases; {hint}" in err
+    assert f"--as-case prints a worked example as a case; {hint}" in err
 
 
 def test_an_example_as_a_case_shows_no_part_of_an_answer(said):

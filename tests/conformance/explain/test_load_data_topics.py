@@ -121,7 +121,7 @@ def test_what_a_consumer_prints_of_the_topics_is_read(consumed):
 def test_top_bundles_of_a_broker_without_load_data_are_told(consumed):
     status, _, err = consumed(message("b1:8080", {"topBundlesLoadData": TOP}))
     assert status == 2
-    assert "top bundles of b1:8080 and not its load data" in err
+    assert "top bundles of b1:8080, but not its load data" in err
 
 
 def test_a_message_that_is_cut_is_told(consumed):
@@ -158,7 +158,7 @@ def test_a_message_without_content_removes_the_data_of_its_broker(consumed, cont
     _, out, err = consumed(*others, gone, message("b3", LOAD))
     assert ("b3 90 %" in out, "left out" in err) == (True, False)
     status, _, err = consumed(message("b1", LOAD), removal("b1", content))
-    assert (status, "its last messages remove the load data of b1" in err) == (2, True)
+    assert (status, "no load data is left: the last messages remove that of b1" in err) == (2, True)
 
 
 def test_a_message_that_removes_top_bundles_leaves_the_load_data(consumed):
