@@ -17,17 +17,19 @@ class Spread:
 
     namespace: str
     groups: Mapping[str, str]
-    """The one group of each namespace. [ANTI-06]"""
+    """The anti-affinity group of each namespace; a namespace is in one group at most. [ANTI-06]"""
     domains: Mapping[str, Sequence[str]]
     owned: Mapping[str, Collection[str]]
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """The brokers of a domain that count, as an alternative of the reading `domain-counts`."""
+    """The alternative of the reading `domain-counts`: which brokers of a domain count."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> Spread:
-        """Read a `place.anti_affinity` case; `counted` is the reading `domain-counts`."""
+        """Read a `place.anti_affinity` case; `counted` is an alternative of the reading
+        `domain-counts`.
+        """
         names = ("namespace", "groups", "domains", "owned", "candidates")
         return cls(**{name: case[name] for name in names}, counted=counted)
 
@@ -102,4 +104,4 @@ COUNTED: Mapping[str, Callable[[Spread], Collection[str]]] = {
     "all": lambda spread: spread.owned,
     "candidates": lambda spread: spread.candidates,
 }
-"""The brokers whose namespaces count in a domain, under the reading `domain-counts`. [ANTI-01]"""
+"""The function that returns the brokers whose namespaces count, by `domain-counts`. [ANTI-01]"""

@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import (
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two time frames, each with its maximum number of samples. [DATA-03]"""
+"""The field with the maximum number of samples, for each of the two time frames. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
 """Function that averages values, oldest first, over a window of the given number of samples."""
@@ -33,9 +33,10 @@ def sliding(values: Sequence[Rate], window: int) -> Rate:
 
 
 def fading(values: Sequence[Rate], window: int) -> Rate:
-    """Return the mean of the first `window` values, into which each later value is mixed. [DATA-02]
+    """Return an average in which older values fade. [DATA-02]
 
-    1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
+    The average starts as the mean of the first `window` values; each later value then counts 1 /
+    `window`. 1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
     """
     first, later = values[:window], values[window:]
     whole = total(first)
@@ -84,13 +85,16 @@ def together(loads: Iterable[Rates]) -> Rates:
 
 
 WINDOWS: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
-"""The two time frames, each with its number of samples. [DATA-03]"""
+"""The default maximum number of samples of each time frame. [DATA-03]"""
 
 PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
     "fading": lambda total, _oldest, new, window: total * Fraction(window - 1, window) + new,
 }
-"""The sum of a full window after one more sample, under the reading `window`. [DATA-02]"""
+"""The function that returns the sum of a full window after one more sample, by `window`.
+
+[DATA-02]
+"""
 
 
 NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)
@@ -107,7 +111,7 @@ class Frame:
 
     window: int
     kind: str
-    """The reading `window`."""
+    """The alternative of the reading `window`: how samples are averaged."""
     taken: deque[Rates] = field(default_factory=deque)
     totals: tuple[Rate, ...] = NOTHING.each()
 

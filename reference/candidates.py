@@ -33,7 +33,7 @@ Measure = Callable[["Growth", str], Fraction]
 
 @dataclass(frozen=True)
 class Growth:
-    """The load of all bundles, and the limits of the automatic split, in one run."""
+    """A `bundles.split_candidates` case: one run of the automatic split, with loads and limits."""
 
     case: Mapping[str, Any]
     settings: Settings
@@ -70,12 +70,12 @@ class Growth:
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def assumed(self, bundle: str) -> bool:
-        """True if a bundle's rates are assumed, since the average that counts has no samples."""
+        """True if a bundle's rates are assumed, since the average to compare has no samples."""
         known = average_of(self.case["bundles"].get(bundle), "longTermData")
         return self.readings["split-rate-window"] == "long-term" and known is None
 
     def measured(self, bundle: str, limit: str) -> Fraction:
-        """Return the quantity that a threshold limits."""
+        """Return a bundle's quantity that a limit applies to, such as its number of topics."""
         return MEASURES[limit](self, bundle)
 
     def exceeded(self, bundle: str) -> list[str]:
@@ -138,7 +138,7 @@ RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
     "long-term": _long_term,
     "latest": _latest,
 }
-"""The function that returns a bundle's rates, by alternatives of `split-rate-window`."""
+"""The function that returns a bundle's rates, by `split-rate-window`."""
 
 MEASURES: Mapping[str, Measure] = {
     MAX_TOPICS: lambda growth, bundle: Fraction(growth.stats[bundle].topics),

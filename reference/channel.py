@@ -18,7 +18,9 @@ NEXT: Mapping[str | None, tuple[str, ...]] = {
     "splitting": ("deleted",),
     "deleted": (),
 }
-"""The states that may follow each state other than owned; None is a bundle without an entry."""
+"""The states that may follow each state other than owned; None stands for a bundle without an
+entry.
+"""
 
 AFTER_OWNED: Mapping[str, tuple[str, ...]] = {
     "releasing": ("releasing", "splitting"),
@@ -44,7 +46,7 @@ class Channel:
 
     case: Mapping[str, Any]
     transfer: str
-    """The reading `channel-transfer`."""
+    """The alternative of the reading `channel-transfer`."""
 
     def _is_valid(self, before: Entry | None, change: Entry) -> bool:
         """True if the state change is allowed and names the right brokers. [CHANNEL-01]"""

@@ -70,7 +70,7 @@ class Settings:
 
     @property
     def any_range(self) -> bool:
-        """True if values outside the documented ranges are accepted, as releases do."""
+        """True if values outside the documented ranges are accepted, as they are by releases."""
         return self._documented.any_range
 
     def counts(self, name: str) -> bool:
@@ -159,32 +159,38 @@ class Refused(WithoutAnswer):
 
 @dataclass(frozen=True)
 class Context:
-    """The defaults, readings and release of a profile.
+    """Everything an answer depends on besides the case: a profile's defaults, readings and release.
 
-    Random choices are reproducible: the same questions in the same order get the same answers. A
-    repeated question gets each of the equal choices in turn. [PLACE-05]
+    Random choices are reproducible: the same questions in the same order get the same answers. If a
+    question is repeated, the candidates take turns. [PLACE-05]
     """
 
     defaults: Mapping[str, Value]
     readings: Readings
     release: ReleasedWays | None = None
-    """The release of a released profile; None for documents."""
+    """The behavior of the release that the profile describes; None if the profile describes
+    documents.
+    """
     dropped: frozenset[str] = frozenset()
-    """Rules of earlier documents that the profile's documents withdrew."""
+    """Rules of earlier documents that the documents of the profile withdrew."""
     hashed: str = HASHED
-    """Note on the hashes of topics in derivations."""
+    """Note for derivations on how topic names are hashed."""
     _asked: dict[bytes, Iterator[int]] = field(
         default_factory=lambda: defaultdict(count), init=False, repr=False, compare=False
     )
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None, neutral: bool) -> Context:
-        """Return the context of a profile. Errors: `specs.UnknownName`."""
+        """Return the context of a profile; repeated questions are counted from 0. Errors:
+        `specs.UnknownName`.
+        """
         chosen = tuple((name, str(value)) for name, value in (readings or {}).items())
-        return replace(_context(profile, chosen, neutral))  # The same, with turns of its own.
+        return replace(_context(profile, chosen, neutral))  # The copy counts questions of its own.
 
     def turn(self, case: Case) -> int:
-        """Return how often a case was asked before, which selects one of equal candidates."""
+        """Return how often a case was asked before; the count selects one of several equal
+        candidates.
+        """
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
@@ -210,7 +216,9 @@ def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool)
 
 
 def _hashed(profile: str) -> str:
-    """Return the note on hashes, which says that another hash is allowed if no rule states it."""
+    """Return the note on hashes; if no rule names the hash function, it says that others are
+    allowed.
+    """
     if specs.load().profile(profile).kind == "released":
         return HASHED_BY_RELEASES
     stated = any(rule.id == HASH_RULE for rule in specs.load().rules_of(profile))

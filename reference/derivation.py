@@ -16,7 +16,7 @@ BUNDLE = re.compile(r"\S*0x[0-9a-f]{8}_0x[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a derivation: a label and the calculation."""
+    """One line of a derivation: a label, and a calculation or a reason."""
 
     label: str
     text: str

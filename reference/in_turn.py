@@ -1,4 +1,4 @@
-"""Decides one shedding cycle after another, as a running leader does, each in constant time."""
+"""A leader that decides one shedding cycle after another, in constant time per cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_
 class CyclesInTurn:
     """A leader that follows the documents and remembers only what affects later cycles.
 
-    It answers as `shed.cycles` does for all cycles so far.
+    Its answers are those to a `shed.cycles` case that contains all cycles so far.
     """
 
     context: Context
@@ -46,12 +46,14 @@ class CyclesInTurn:
 
 
 def aged(one: Any, passed: Minutes) -> Any:
-    """Return the record of an earlier cycle as it stands `passed` minutes later."""
+    """Return the record of an earlier cycle after `passed` more minutes."""
     return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
 
 
 def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Add a cycle for TransferShedder; only the last cycle and recent unloads count later."""
+    """Return the records to keep for TransferShedder: this cycle, and earlier ones with recent
+    unloads.
+    """
     hits = earlier[-1].hits if earlier else 0
     now = Past(cycle, unloads, ZERO)
     longest = cycle.settings.number(DELAY) + cycle.settings.number(LIFETIME)
@@ -60,7 +62,9 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Add a cycle for AvgShedder, which counts up to the larger of two numbers of cycles."""
+    """Return the records to keep for AvgShedder: as many cycles as its larger number of hits, plus
+    one.
+    """
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

@@ -53,16 +53,20 @@ class Model:
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
     def with_ways(self, ways: Mapping[str, str]) -> Model:
-        """Return a copy of a release's model with some other ways; documents have no ways."""
+        """Return a copy of a release's model with some other ways, see `ReleasedWays`.
+
+        A model of documents has no ways and is returned as it is.
+        """
         release = self._context.release
         if release is None or not ways:
             return self
         return Model(self.profile, context=replace(self._context, release=release.with_ways(ways)))
 
     def at_addresses(self, addresses: Mapping[str, str]) -> Model:
-        """Return a copy of a release's model that knows the IDs of a case's brokers by their names.
+        """Return a copy of a release's model in which the brokers of a case have the given IDs.
 
-        A release iterates over brokers in an order that depends on their IDs, host and web port.
+        `addresses` maps names to IDs. A release iterates over brokers in an order that depends on
+        their IDs, which consist of host and web port.
         """
         release = self._context.release
         if release is None or not addresses:
@@ -105,7 +109,9 @@ class Model:
         return dict(self.derive(operation, case).answer)
 
     def in_turn(self) -> Callable[[Case, float], dict[str, Any]] | None:
-        """Return a leader that answers one cycle after another; None for a release."""
+        """Return a function that decides one cycle after another, like a leader; None for a
+        release.
+        """
         if self._context.release is not None:
             return None
         from pulsar_conformance.reference.in_turn import CyclesInTurn

@@ -32,7 +32,7 @@ Minutes: TypeAlias = Fraction
 ZERO = Fraction(0)
 
 LONG = 10**15
-"""Numbers from this one on are printed with a power of ten."""
+"""Numbers of at least this size are printed with a power of ten."""
 
 
 CACHED_NUMBERS = 1 << 16
@@ -76,7 +76,9 @@ MOST_PLACES = 15
 
 
 def places_apart(number: Fraction, bound: Fraction) -> int:
-    """Return how many decimal places `plain` needs to show two numbers as different, at least 2."""
+    """Return the number of decimal places at which `plain` prints two numbers differently, at least
+    2.
+    """
     if number == bound:
         return 2
     places = (

@@ -23,7 +23,10 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
     "reaches": lambda usage, threshold: usage >= threshold,
 }
-"""Comparison of usage and threshold, by `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""The function that compares usage and threshold, by `overload-trigger`.
+
+[OVERLOAD-01, OVERLOAD-04]
+"""
 
 
 def threshold_of(cycle: Cycle) -> Percent:

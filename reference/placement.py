@@ -32,7 +32,10 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
     "excluded": lambda usage, threshold: usage >= threshold,
 }
-"""True if a broker is not considered, under the reading `placement-at-threshold`. [PLACE-04]"""
+"""The function that is true if a candidate is not considered, by `placement-at-threshold`.
+
+[PLACE-04]
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
         one.rate + added, one.usage.percent, threshold
     ),
 }
-"""Score of a candidate under the reading `placement-score`; the lowest is best. [PLACE-02]"""
+"""The function that returns a candidate's score, by `placement-score`; the lowest wins.
+
+[PLACE-02]
+"""
 
 
 @dataclass(frozen=True)
@@ -105,9 +111,9 @@ class Placement:
         return not self.considered
 
     def chosen(self, turn: Callable[[], int]) -> str | None:
-        """Return the broker that gets the bundle.
+        """Return the broker that gets the bundle; None without candidates.
 
-        If all are overloaded, they are chosen in turn; otherwise the first of the best is chosen.
+        It is the first of the best; if all are overloaded, `turn` selects one.
         """
         if not self.best:
             return None
@@ -121,7 +127,7 @@ class LeastUsage:
     usage: Mapping[str, Percent]
     """The weighted usage of each candidate."""
     below: Percent
-    """Percentage points by which a usage has to be below the mean."""
+    """Percentage points by which a candidate's usage must be below the mean."""
 
     @property
     def mean(self) -> Percent:
@@ -130,7 +136,7 @@ class LeastUsage:
 
     @property
     def best(self) -> list[str]:
-        """The candidates far enough below the mean, or all if there are none. [PLACE-18]"""
+        """The candidates far enough below the mean, or all candidates if none is. [PLACE-18]"""
         mean = self.mean if self.usage else ZERO
         low = [name for name, usage in self.usage.items() if usage + self.below <= mean]
         return low or list(self.usage)
@@ -174,10 +180,10 @@ def planned_placement(
 
 
 def placed_by(settings: Settings, shedder: str | None = None) -> str:
-    """Return the placement strategy in force, as a class name without the package.
+    """Return the placement strategy in use, as a class name without the package.
 
-    AvgShedder places only bundles that it shed. `shedder` overrides the shedding strategy in the
-    settings. [PLACE-19, PLANNED-01, PLANNED-07]
+    AvgShedder places bundles only if it is also the shedding strategy. `shedder` overrides the
+    shedding strategy in the settings. [PLACE-19, PLANNED-01, PLANNED-07]
     """
     if PLACEMENT_STRATEGY not in settings.defaults:
         return LEAST_RATE
@@ -243,7 +249,9 @@ def brokers_under(brokers: Iterable[str], regexes: Sequence[str]) -> tuple[str, 
 
 
 def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -> tuple[str, ...]:
-    """Return the registered brokers on which a namespace's bundles may be placed."""
+    """Return the registered brokers that may serve a namespace's bundles, under its isolation
+    policies.
+    """
     own = [one for one in policies if matches_any(one["namespaces"], namespace)]
     if not own:
         reserved = {broker for one in policies for broker in brokers_under(brokers, one["primary"])}
@@ -257,7 +265,10 @@ def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -
 def permitted_by(
     policies: Sequence[Mapping[str, Any]], namespace: str, brokers: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the brokers that policies by name permit for a namespace's bundles. [PLACE-14]"""
+    """Return the brokers that named isolation policies permit for a namespace's bundles.
+
+    [PLACE-14]
+    """
     own = [one for one in policies if namespace in one["namespaces"]]
     if not own:
         dedicated = {name for one in policies for name in one["primary"]}
@@ -285,7 +296,9 @@ class Assignment:
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles on each broker: those reported, and those assigned since."""
+        """The bundles on each broker: those that it reported, and those assigned to it since its
+        report.
+        """
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]

@@ -129,25 +129,30 @@ def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
 
 
 def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
-    """Locate partitions in consecutive bundles, so that different brokers can own them.
+    """Locate a partition: partition N of a topic is N bundles after its first partition.
 
-    [BUNDLE-08]
+    Consecutive partitions lie in consecutive bundles, which different brokers can own. [BUNDLE-08]
     """
     whole, number = without_partition(topic)
     return (by_own_hash(ranges, whole) + number) % len(ranges)
 
 
 def without_partition(topic: str) -> tuple[str, int]:
-    """Split a topic name into topic and partition number; 0 for a topic without partitions."""
+    """Split a topic's name into the name without its partition and the partition's number.
+
+    The number is 0 for a topic without partitions.
+    """
     partition = PARTITION.search(topic)
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
-"""The function that returns the index of a topic's range, under the reading `partitions`."""
+"""The function that returns the index of a topic's range, by `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""The function that returns the name to hash and an offset in bundles, by `partitions`."""
+"""The function that returns the name to hash and how many bundles further the topic is, by
+`partitions`.
+"""

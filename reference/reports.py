@@ -32,7 +32,7 @@ THRESHOLD = "loadBalancerReportUpdateThresholdPercentage"
 MIN_MILLIS = "loadBalancerReportUpdateMinIntervalMillis"
 MAX_MINUTES = "loadBalancerReportUpdateMaxIntervalMinutes"
 MAX_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
-"""Settings for when load data are written, and for the number of bundles in a report."""
+"""The settings above decide when load data are written, and how many bundles a report contains."""
 
 SHOWN = 60
 """Maximum number of characters of a wrong value in an error."""
@@ -56,7 +56,7 @@ class Report:
 
 
 def read(report: object) -> Report:
-    """Parse a load report, without adding or computing anything.
+    """Parse a load report; nothing is added or computed.
 
     `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol does not know are
     omitted, and so are resources with a negative limit, which were not measured. Errors:
@@ -72,10 +72,10 @@ def read(report: object) -> Report:
 
 
 def manager_of_report(report: Mapping[str, Any]) -> str:
-    """Return the load manager that wrote a report, as its resources show. [REPORT-01, 02]
+    """Return the load manager that wrote a report. [REPORT-01, 02]
 
-    The modular load manager writes resources at the top level. Pulsar's simple reports repeat them
-    there, so `systemResourceUsage` decides.
+    The modular load manager writes resources at the top level. Reports of Pulsar's simple load
+    manager repeat them there, so `systemResourceUsage` decides.
     """
     return "modular" if report.get(NESTED) is None else "simple"
 
@@ -85,7 +85,7 @@ def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse a simple report; its bundles are those with statistics."""
+    """Parse a report of the simple load manager; its bundles are those that have statistics."""
     resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
     load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
@@ -189,4 +189,4 @@ READ: Mapping[str, Callable[[object, str], Any]] = {
     **dict.fromkeys(("bundles", *CHANGES), _bundles),
     "lastStats": _stats,
 }
-"""Parser of each field; each raises `Unreadable`."""
+"""Function that parses each field; it raises `Unreadable` for a wrong value."""

@@ -14,13 +14,13 @@ from pulsar_conformance.reference.threshold import Levels
 
 
 class Past(NamedTuple):
-    """An earlier cycle, its unloads, and the minutes since. [TRANSFER-06, TRANSFER-11]"""
+    """An earlier cycle, its unloads, and how many minutes ago it ran. [TRANSFER-06, TRANSFER-11]"""
 
     cycle: Cycle
     unloads: tuple[str, ...]
     ago: Minutes
     hits: int | None = None
-    """Number of consecutive cycles, up to this one, with an imbalance, if it is known."""
+    """Number of consecutive cycles with an imbalance, up to this one; None if it is unknown."""
 
     @property
     def sources(self) -> frozenset[str]:
@@ -42,13 +42,13 @@ class CycleSequence:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> Cycle:
-        """Return a cycle without the history of earlier ones."""
+        """Return the cycle at an index, without the history of earlier cycles."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return the cycle that follows cycles with these unloads.
+        """Return the next cycle, given the bundles that each earlier cycle unloaded.
 
-        Usage in earlier cycles becomes the history of its brokers, if the strategy keeps any.
+        If the strategy keeps a history, the earlier cycles become part of the case.
         """
         now = {**self._later(unloads), "brokers": self._with_history(len(unloads))}
         if self._strategy == "AvgShedder":
@@ -67,7 +67,7 @@ class CycleSequence:
         return Past(self._cycle(seen), tuple(unloads[place]), passed)
 
     def after_unloads(self, unloads: Sequence[Iterable[str]]) -> Cycle:
-        """Return the cycle after these unloads, for a strategy that keeps its own history."""
+        """Return the next cycle without usage history, for a strategy that keeps its own state."""
         return self._cycle(self._later(unloads))
 
     def _later(self, unloads: Sequence[Iterable[str]]) -> dict[str, Any]:
@@ -75,7 +75,9 @@ class CycleSequence:
         return {**now, "recentlyUnloaded": self.unloaded_before(unloads)}
 
     def unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, in or before earlier cycles."""
+        """Return the minutes since each bundle was last unloaded, by an earlier cycle or before the
+        first.
+        """
         place = len(unloads)
         found: dict[str, Minutes] = {}
         for earlier in range(place + 1):

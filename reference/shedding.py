@@ -28,7 +28,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 
 TRANSFER_SHEDDER = "TransferShedder"
 TRANSFER_TARGET = "loadBalancerBrokerLoadTargetStd"
-"""A setting found only in documents that describe TransferShedder."""
+"""A setting of TransferShedder; only documents that describe the strategy list it."""
 
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
 TRANSFERS = "loadBalancerTransferEnabled"
@@ -46,17 +46,18 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
     "message-rate": lambda rates: rates.messages,
 }
-"""The function that measures traffic, under the reading `shed-measure`. [SHED-07]"""
+"""The function that measures traffic, by `shed-measure`. [SHED-07]"""
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Time frame of a bundle's traffic, under the reading `shed-window`."""
+"""Time frame of a bundle's traffic, by `shed-window`."""
 
 CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
     "reported": lambda _cycle, broker: broker.rates,
     "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
 }
-"""The function that returns a broker's rates, under the reading `broker-rates`. [OVERLOAD-02,
-THRESHOLD-03, UNIFORM-01]
+"""The function that returns a broker's rates, by `broker-rates`.
+
+[OVERLOAD-02, THRESHOLD-03, UNIFORM-01]
 """
 
 WRITTEN: Mapping[str, Callable[[Rate], str]] = {
@@ -68,7 +69,7 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""Predicate that is true if an unload is still recent, under the reading `grace-edge`. [SHED-04]"""
+"""The function that is true if an unload is still recent, by `grace-edge`. [SHED-04]"""
 
 
 def short_name(strategy: str) -> str:
@@ -77,7 +78,7 @@ def short_name(strategy: str) -> str:
 
 
 def names_extensible(settings: Mapping[str, Any]) -> bool:
-    """True if the settings select the extensible load manager, in any package."""
+    """True if the settings select a class named ExtensibleLoadManagerImpl, in any package."""
     return str(settings.get(MANAGER)).endswith(".ExtensibleLoadManagerImpl")
 
 
@@ -103,7 +104,11 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if the extensible load manager is set and no shedding strategy is. [TRANSFER-18]"""
+        """True if no shedding strategy is set and the extensible load manager is, whose own one
+        applies.
+
+        [TRANSFER-18]
+        """
         named = self.case["strategy"] is not None or STRATEGY in self.settings.given
         return not named and names_extensible(self.settings.given)
 
@@ -117,7 +122,7 @@ class Cycle:
 
     @cached_property
     def grace(self) -> Minutes:
-        """Minutes during which a bundle that was unloaded is not unloaded again."""
+        """Minutes after an unload during which a bundle may not be unloaded again."""
         return self.settings.number(GRACE)
 
     @cached_property
@@ -132,8 +137,8 @@ class Cycle:
         return bool(self.moved_with(bundle))
 
     def moved_with(self, bundle: str) -> Sequence[str]:
-        """Return the recent unloads that keep a bundle from being unloaded, under the reading
-        `grace-of`.
+        """Return the recent unloads that keep a bundle from being unloaded; the reading `grace-of`
+        decides.
         """
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
@@ -154,7 +159,7 @@ class Cycle:
         return unmeasured_rates(self.readings["kilobyte"])
 
     def traffic(self, bundle: str) -> Rate:
-        """Return a bundle's traffic in the measure set by the readings."""
+        """Return a bundle's traffic in the measure that the readings choose."""
         known = self._traffic.get(bundle)
         if known is None:
             known = MEASURE[self.readings["shed-measure"]](self.rates(bundle))
@@ -166,11 +171,11 @@ class Cycle:
         return {}
 
     def traffic_of(self, broker: Broker) -> Rate:
-        """Return a broker's traffic in the measure set by the readings."""
+        """Return a broker's traffic in the measure that the readings choose."""
         return MEASURE[self.readings["shed-measure"]](self.rates_of(broker))
 
     def rates_of(self, broker: Broker) -> Rates:
-        """Return a broker's rates, as reported or summed over its bundles."""
+        """Return a broker's rates, as it reports them or summed over its bundles."""
         return CARRIES[self.readings["broker-rates"]](self, broker)
 
     def written(self, traffic: Rate) -> str:
@@ -185,7 +190,7 @@ class Cycle:
         return self.by_traffic(bundle for bundle in broker.bundles if not self.blocked(bundle))
 
     def by_traffic(self, bundles: Iterable[str]) -> list[str]:
-        """Return bundles in the order in which they are considered: most traffic first.
+        """Return bundles in the order in which shedding considers them: most traffic first.
 
         [SHED-07]
         """
@@ -214,7 +219,9 @@ MOVED_WITH: Mapping[str, Callable[[Cycle, str], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Unloads:
-    """The bundles that a broker sheds, in the order chosen, and the derivation."""
+    """The bundles that a broker sheds, in the order in which they were chosen, and the
+    derivation.
+    """
 
     broker: str
     bundles: tuple[str, ...]
@@ -227,9 +234,10 @@ class Unloads:
 
 
 def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
-    """Select bundles by descending traffic until they carry enough. [SHED-07]
+    """Select bundles that a broker may shed, by descending traffic, until they carry `need`.
 
-    If any bundle may be unloaded, at least one is selected, even without traffic. [OVERLOAD-01]
+    If there is any such bundle, at least one is selected, even if it carries nothing. [OVERLOAD-01]
+    [SHED-07]
     """
     taken: list[str] = []
     carried = Fraction(0)

@@ -10,15 +10,15 @@ from pulsar_conformance.reference.numbers import Fraction, Rate, exact, plain, q
 from pulsar_conformance.reference.shedding import Cycle
 
 Stays = Callable[[str, Rate], str]
-"""Function that returns why a movable bundle stays, given the traffic shed so far."""
+"""Function that returns why a bundle that may move stays, given the traffic shed so far."""
 
 
 def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, *, sums: bool = False
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: shed, with the running sum if `sums`, or kept.
+    """Yield a step for each bundle of a broker, which says whether it is shed or kept, and why.
 
-    The running sum stands alone: the amount to shed is in a step of its own before these.
+    With `sums`, the step of each shed bundle also shows the traffic shed so far.
     """
     carried, going = Fraction(0), set(taken)
     for bundle in cycle.by_traffic(broker.bundles):
@@ -40,10 +40,10 @@ def keep_all_steps(
     obstacle: str = "",
     kept_by: Callable[[str], str] | None = None,
 ) -> Iterator[Step]:
-    """Yield the steps for a broker that sheds nothing, for a reason of its own or because of an
-    `obstacle` that keeps all brokers from shedding.
+    """Yield the steps for a broker that sheds nothing.
 
-    `kept_by` returns why a bundle would have to stay anyway; empty if it could go.
+    The reason is `why`, or an `obstacle` that keeps all brokers from shedding. `kept_by` returns
+    why a bundle would stay in any case; empty if it could go.
     """
     decision = f"{obstacle}: {broker.name} keeps all" if obstacle else ""
     yield Step("decision", decision or f"{broker.name} {why}: it keeps all")
@@ -56,7 +56,7 @@ def keep_all_steps(
 
 
 def enough_has_gone(_bundle: str, _carried: Rate) -> str:
-    """Return why a bundle is kept once enough traffic has been shed."""
+    """Return the reason why a bundle stays once enough traffic has been shed."""
     return "enough has gone"
 
 
@@ -66,7 +66,7 @@ def _carrying(cycle: Cycle, bundle: str) -> str:
 
 
 def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
-    """Format the latest recent unload that blocks a bundle, and its age."""
+    """Format the latest of the unloads that block a bundle, with its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))
     part = "" if last == bundle else f"as a part of {last} "
@@ -74,5 +74,7 @@ def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
 
 
 def unload_text(minutes: Fraction, grace: Fraction, part: str = "") -> str:
-    """Format the age of an unload that the grace period covers; `part` is how it was unloaded."""
+    """Format the age of an unload within the grace period; `part` says what was unloaded, if not
+    the bundle.
+    """
     return f"unloaded {part}{quantity(minutes, 'minute')} ago, grace {plain(grace)}"

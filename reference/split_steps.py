@@ -45,7 +45,11 @@ def split_steps(
 
 
 def _size(part: HashRange, by_name: bool) -> str:
-    """Format a part's number of hashes; `by_name` counts a last hash separately."""
+    """Format the number of hashes in a part.
+
+    With `by_name`, the last hash of a namespace is counted separately, since the name of the last
+    bundle does not include it.
+    """
     if by_name and part.last:
         return f"{quantity(part.width - 1, 'hash')} by its name, and the last, {hex_of(part.upper)}"
     return quantity(part.width, "hash")
@@ -121,7 +125,9 @@ WRITTEN: Mapping[str, Callable[[Fraction], str]] = {
 
 
 def candidate_steps(growth: Growth) -> Iterator[Step]:
-    """Yield each bundle's load, limits and decision as steps, in report order."""
+    """Yield steps with each bundle's load, the limits and the decision, in the order of the
+    reports.
+    """
     off = _off(growth)
     if off:
         yield Step("splitting", f"{off}: nothing is split")
@@ -156,7 +162,7 @@ def _decided(growth: Growth, bundle: str) -> str:
 
 
 def _full(growth: Growth, bundle: str) -> str:
-    """Return why the namespace may not have more bundles; empty if it may. [SPLIT-06]"""
+    """Return why a namespace may not have more bundles; empty if it may. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
     chosen = sum(namespace_of(other) == namespace for other in growth.split)

@@ -23,8 +23,9 @@ FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
 @dataclass(frozen=True)
 class PartLimits:
-    """The limits of a part, in messages and bytes per second, and the percentage above them that
-    triggers a split.
+    """The limits of a part, in messages and bytes per second, and the margin for a split.
+
+    A bundle is split if it exceeds a limit by at least the margin, in percent.
     """
 
     messages: Rate
@@ -63,7 +64,7 @@ class Split:
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
-        """Parse a request with names as in the protocol."""
+        """Parse a split request whose bundle, topics and positions are named as in the protocol."""
         return cls(
             HashRange.parse(bundle),
             tuple(sorted(hash_of(topic) for topic in topics)),
@@ -73,7 +74,7 @@ class Split:
     def with_loads(
         self, topics: Sequence[str], given: Mapping[str, Any], limits: PartLimits
     ) -> Split:
-        """Return the request with its topics' traffic and the limits of a part."""
+        """Return the request with the traffic of its topics and the limits of a part."""
         found = [(hash_of(topic), Rates.read(given.get(topic, {}))) for topic in topics]
         return replace(self, loads=tuple(sorted(found, key=lambda one: one[0])), limits=limits)
 
@@ -83,17 +84,17 @@ class Split:
 
 
 def middle_by_size(bundle: HashRange) -> int:
-    """Return the position that leaves equally many hashes on both sides.
+    """Return the position that leaves equally many hashes on both sides. [SPLIT-10]
 
-    [SPLIT-10, range-halves: equal]
+    This is the alternative `equal` of the reading `range-halves`.
     """
     return bundle.lower + bundle.width // 2
 
 
 def middle_by_name(bundle: HashRange) -> int:
-    """Return the middle of the two bounds in the bundle's name.
+    """Return the middle of the two bounds in the bundle's name. [SPLIT-10]
 
-    [SPLIT-10, range-halves: by-name]
+    This is the alternative `by-name` of the reading `range-halves`.
     """
     return bundle.lower + (bundle.upper - bundle.lower) // 2
 
@@ -102,16 +103,19 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
     "equal": middle_by_size,
     "by-name": middle_by_name,
 }
-"""The function that returns the middle of a range, under the reading `range-halves`."""
+"""The function that returns the middle of a range, by `range-halves`."""
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
-    """Cut a range into two parts with the same number of hashes. [SPLIT-10]"""
+    """Return the position that cuts a range into two parts with the same number of hashes.
+
+    [SPLIT-10]
+    """
     return split.inside([MIDDLE[readings["range-halves"]](split.bundle)])
 
 
 def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
-    """Cut a range into two parts with nearly equal numbers of topics. [SPLIT-11]
+    """Return the position that cuts a range into parts with equally many topics. [SPLIT-11]
 
     The cut is half-way between two hashes. With an odd number of topics, the upper part gets one
     more. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
@@ -133,7 +137,7 @@ def topics_below(hashes: Sequence[int]) -> int:
 
 
 def at_the_positions(split: Split, readings: Readings) -> list[int]:
-    """Cut a range at the requested positions. [SPLIT-12, SPLIT-13]"""
+    """Return the requested positions that lie inside the range. [SPLIT-12, SPLIT-13]"""
     usable = split.inside(split.positions)
     if readings["split-ways"] == "two" and len(usable) > 1:
         raise Refused(f"{len(usable)} positions make {len(usable) + 1} parts; a split makes two")
@@ -141,7 +145,7 @@ def at_the_positions(split: Split, readings: Readings) -> list[int]:
 
 
 def where_limits_are_exceeded(split: Split, _readings: Readings) -> list[int]:
-    """Cut a range before each topic with which a part would exceed a limit. [SPLIT-28 … 30]
+    """Return positions before each topic with which a part would exceed a limit. [SPLIT-28 … 30]
 
     Cuts are half-way between hashes. A topic that exceeds a limit on its own gets its own part.
     """
@@ -175,13 +179,14 @@ SELECTING_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, under the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, by `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
-    """Return the requested algorithm, or the one set in the settings. [SPLIT-15 … 18]
+    """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
 
-    Errors: `Refused` if specified positions are the default algorithm or requested by the broker.
+    Errors: `Refused` for an unknown algorithm, and for the one that cuts at given positions if a
+    setting selects it or a broker requests it.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]
@@ -197,9 +202,9 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
 
 
 def parts(split: Split, algorithm: str, readings: Readings) -> tuple[HashRange, ...]:
-    """Return the parts of a bundle; the bundle itself if no position is inside. [SPLIT-14]
+    """Return the parts of a bundle; the bundle itself if there is no cut. [SPLIT-14]
 
-    Errors: `Refused` for a range without a position between its bounds.
+    Errors: `Refused` if the bundle has no position between its bounds.
     """
     if split.bundle.upper - split.bundle.lower == 1:
         raise Refused(f"no position lies inside {split.bundle.name}")

@@ -27,7 +27,10 @@ LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 BELOW_AVERAGE = Fraction(5)
-"""Distance of the target below the average: points, or percent of it. [THRESHOLD-03]"""
+"""Distance of the target below the average, in points or in percent of the average.
+
+[THRESHOLD-03]
+"""
 
 LOWER_BOUNDARY_LOAD = Fraction(10)
 """Percentage points that the lower boundary's example subtracts. [THRESHOLD-09]"""
@@ -36,13 +39,18 @@ OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
     "reaches": lambda usage, limit: usage >= limit,
 }
-"""Comparison of usage and limit, by `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""The function that compares usage and limit, by `threshold-trigger`.
+
+[THRESHOLD-01, THRESHOLD-02]
+"""
 
 TARGET: Mapping[str, Callable[[Percent], Percent]] = {
     "points": lambda average: average - BELOW_AVERAGE,
     "percent": lambda average: average * (100 - BELOW_AVERAGE) / 100,
 }
-"""Function that returns the target usage, given the average, by `threshold-target`. [THRESHOLD-03]
+"""The function that returns the target usage, given the average, by `threshold-target`.
+
+[THRESHOLD-03]
 """
 
 BELOW_WRITTEN: Mapping[str, str] = {"points": "5 points", "percent": "5 % of it"}
@@ -51,7 +59,10 @@ RELEASED: Mapping[str, Callable[[Percent, Percent], Fraction]] = {
     "traffic": lambda excess, _usage: excess / 100,
     "usage": lambda excess, usage: excess / usage,
 }
-"""Share of traffic that corresponds to points of usage, by `threshold-released`. [THRESHOLD-03]"""
+"""The function that returns the share of traffic to shed, given excess and usage in percent.
+
+The keys are the alternatives of `threshold-released`. [THRESHOLD-03]
+"""
 
 SHARE_WRITTEN: Mapping[str, Callable[[Percent, Percent], str]] = {
     "traffic": lambda excess, _usage: f"{plain(excess)} %",
@@ -63,7 +74,10 @@ BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - LOWER_BOUNDARY_LOAD,
 }
-"""The usage below which a broker is idle, under the reading `lower-boundary`. [THRESHOLD-09]"""
+"""The function that returns the usage below which a broker is idle, by `lower-boundary`.
+
+[THRESHOLD-09]
+"""
 
 BOUND_WRITTEN: Mapping[str, Callable[[str, str], str]] = {
     "printed-sum": lambda average, threshold: f"({average} + {threshold}) - {threshold}",
@@ -75,10 +89,13 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
     "enough": lambda levels, broker: select_movable(levels.cycle, broker, levels.need_of(broker)),
 }
-"""Unloads of the busiest broker for idle brokers, by `lower-boundary-amount`. [THRESHOLD-09, 13]"""
+"""The function that selects bundles of the busiest broker if another is idle.
+
+The keys are the alternatives of `lower-boundary-amount`. [THRESHOLD-09, 13]
+"""
 
 FEW = 2
-"""Maximum number of consecutive equal usages that are printed one by one."""
+"""Number of consecutive equal usages up to which a sum prints each of them."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +117,7 @@ class Levels:
         return {name: weighted_maximum(broker, weight).percent for name, broker in brokers}
 
     def mixed(self, broker: Broker) -> list[Percent]:
-        """Return the usage after each observation, smoothed with earlier observations.
-
-        [THRESHOLD-07]
-        """
+        """Return a broker's smoothed usage after each observation. [THRESHOLD-07]"""
         observed = (*broker.history, self.present[broker.name])
         return list(accumulate(observed, self._mix))
 
@@ -127,7 +141,7 @@ class Levels:
 
     @property
     def limit(self) -> Percent:
-        """The average plus the threshold."""
+        """The usage above which a broker sheds: the average plus the threshold."""
         return self.average + self.threshold
 
     @cached_property
@@ -147,7 +161,7 @@ class Levels:
 
     @property
     def bound(self) -> Percent:
-        """The lower boundary. [THRESHOLD-09]"""
+        """The lower boundary: the usage below which a broker is idle. [THRESHOLD-09]"""
         return BOUND[self.cycle.readings["lower-boundary"]](self.average, self.threshold)
 
     def is_over(self, broker: Broker) -> bool:
@@ -239,7 +253,7 @@ def preface(cycle: Cycle) -> Iterator[Step]:
 
 
 def _sum(usages: Iterable[Percent]) -> str:
-    """Format the terms of a sum; repeated terms are shortened to 80 x 10 + 0."""
+    """Format the terms of a sum; many equal terms are shortened, as in 80 x 10 + 0."""
     runs = [(plain(usage), len(list(equal))) for usage, equal in groupby(usages)]
     terms = ([f"{usage} x {count}"] if count > FEW else [usage] * count for usage, count in runs)
     return " + ".join(chain.from_iterable(terms))
@@ -285,7 +299,9 @@ def _steps(
 
 
 def smoothed_text(used: str, current: str) -> str:
-    """Return that a broker is compared by its smoothed usage, which is not its current one."""
+    """Return a remark that a broker is compared by its smoothed usage, with both usages in
+    percent.
+    """
     return f" (its smoothed usage is {used} %, now {current} %)"
 
 

@@ -43,16 +43,16 @@ from pulsar_conformance.reference.shedding_steps import keep_all_steps
 from pulsar_conformance.reference.threshold import Levels
 
 TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
-"""The settings of TransferShedder that are numbers."""
+"""The numeric settings of TransferShedder."""
 
 MINUTE = 60
 UNDERLOADED = Fraction(1, 2)
-"""Largest share of the mean load under which a broker is underloaded. [TRANSFER-04]"""
+"""Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Load in percent, and traffic, of the brokers that have current data."""
+    """The load in percent and the traffic of each broker whose data are current."""
 
     cycle: Cycle
     load: Mapping[str, Percent]
@@ -125,7 +125,7 @@ def _age(cycle: Cycle, broker: str) -> Fraction:
 
 
 class Transfer(NamedTuple):
-    """The bundles that move from a broker to another, and the traffic that may move."""
+    """The bundles that move from one broker to another, and the traffic that was to be moved."""
 
     source: str
     target: str
@@ -152,7 +152,7 @@ class TransferPlan:
 
     @cached_property
     def hits(self) -> int:
-        """Number of consecutive cycles, up to this one, with an imbalance. [TRANSFER-06]"""
+        """Number of consecutive cycles with an imbalance, up to this one. [TRANSFER-06]"""
         found = 0
         for index, one in enumerate(self.past):
             found = hits_after(one, self.past[:index], found)
@@ -173,7 +173,10 @@ class TransferPlan:
 
     @cached_property
     def moves(self) -> tuple[Transfer, ...]:
-        """The moves between pairs: most with least loaded broker, then inward. [TRANSFER-09]"""
+        """The moves, by pairs of brokers: the most with the least loaded broker, and so on inward.
+
+        [TRANSFER-09]
+        """
         return () if self.obstacle else tuple(self._moves())
 
     def _moves(self) -> Iterator[Transfer]:
@@ -192,7 +195,10 @@ class TransferPlan:
 
 
 def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
-    """Return the hits after a cycle, given the hits before it. [TRANSFER-06]"""
+    """Return the number of consecutive hits after a cycle, given the number before it.
+
+    [TRANSFER-06]
+    """
     if one.hits is not None:
         return one.hits
     uneven = Balance.of(one.cycle).uneven
@@ -203,7 +209,7 @@ def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
 
 
 def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
-    """Return why a cycle `ago` minutes before this one is skipped; empty if it is not.
+    """Return why the cycle that ran `ago` minutes earlier was skipped; empty if it was not.
 
     [TRANSFER-11, -13]
     """
@@ -285,7 +291,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield the loads, each condition, and the number of hits as steps."""
+    """Yield as steps the loads, each condition, and the number of hits."""
     plan = TransferPlan(cycle)
     balance = plan.balance
     for name in cycle.brokers:

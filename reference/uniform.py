@@ -46,13 +46,13 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison for each alternative of the reading `uniform-difference`. [UNIFORM-01]"""
+"""Comparison of message rates, by `uniform-difference`. [UNIFORM-01]"""
 
 THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison for each alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
+"""Comparison of throughputs, by `uniform-multiplier`. [UNIFORM-01]"""
 
 MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
     "ratio": lambda most, least: f"{plain(most / least)} times as much",
@@ -68,7 +68,7 @@ TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
-"""Function for each alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+"""True if the two differences trigger shedding, by `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
 
 WHAT_DIFFERS: Mapping[str, str] = {
     "both": "both have to be over their thresholds",
@@ -245,11 +245,11 @@ def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> It
 
 
 EARLIER = "earlier"
-"""Field of a cycle: the usages of each earlier cycle, and whether it unloaded anything."""
+"""Field of a cycle: each earlier cycle's usages, and whether it unloaded anything."""
 
 AMOUNT_WRITTEN = {"messages": messages, "throughput": throughput}
 MIN_BY_MEASURE = (("messages", MIN_MESSAGES), ("throughput", MIN_BYTES))
-"""Setting of the minimum unload for each measure, in the order of preference. [AVERAGE-06]"""
+"""Setting with the minimum unload for each measure, preferred measure first. [AVERAGE-06]"""
 
 
 @dataclass(frozen=True)
@@ -271,10 +271,7 @@ class ExtremePair:
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Return the number of consecutive cycles, up to this one, above a threshold.
-
-        [AVERAGE-03]
-        """
+        """Number of consecutive cycles, up to this one, above a threshold. [AVERAGE-03]"""
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
         found = 0
@@ -294,8 +291,9 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """The measure and the amount to move: messages if enough, else bytes, else nothing.
-        [AVERAGE-05, AVERAGE-06]
+        """The measure and amount to move: messages if enough, else bytes, else none.
+
+        [AVERAGE-05, -06]
         """
         idle, busy = (self.cycle.rates_of(self.cycle.brokers[name]) for name in self.ends)
         share = self.cycle.settings.number(MAX_SHARE)
@@ -315,7 +313,7 @@ class ExtremePair:
         return taken
 
     def in_order(self, broker: Broker) -> list[str]:
-        """Return the bundles that may be unloaded, most traffic first in the chosen measure."""
+        """Return the bundles that may be unloaded, by descending traffic in the chosen measure."""
         return sorted(self.cycle.movable(broker), key=lambda one: (-self.carried(one), one))
 
     def carried(self, bundle: str) -> Rate:
@@ -344,7 +342,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield the least and most used broker, their difference, and how often it was too large."""
+    """Yield steps with the most and the least used broker, their difference, and the hits."""
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage
@@ -385,7 +383,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
-    """Yield a step for each measure tried: the part of the difference to move, and its minimum."""
+    """Yield a step for each measure tried: the amount to move, and the minimum for it."""
     cycle, chosen = pair.cycle, pair.amount
     idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
     share = cycle.settings.number(MAX_SHARE)

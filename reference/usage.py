@@ -47,13 +47,15 @@ def weighted_maximum(broker: Broker, weight: Mapping[str, Fraction]) -> Usage:
 
 
 def _largest(percents: Mapping[str, Percent]) -> Usage:
-    """Return the largest usage and the first resource that has it."""
+    """Return the largest usage, and the first resource with this usage."""
     resource = max(percents, key=percents.__getitem__)
     return Usage(percents[resource], resource if percents[resource] else None)
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
-    """Return the speed of the network interface in Gbit/s: the override, else as reported.
+    """Return the speed of the network interface in Gbit/s: the override if set, else the reported
+    one.
+
     [USAGE-05 … 07]
     """
     override = settings.given.get(NIC_SPEED, settings.defaults.get(NIC_SPEED))

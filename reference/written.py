@@ -25,7 +25,7 @@ MILLIS, SECONDS = 1000, 60
 def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
     """Return the change in percent of the written value; None for a rise from 0. [REPORT-13]
 
-    From 1000 to 1110 messages per second, it is 11 %.
+    From 1000 to 1110 messages per second, the change is 11 %.
     """
     if before == 0:
         return ZERO if now == 0 else None
@@ -41,9 +41,9 @@ class ReportDue:
 
     @cached_property
     def changes(self) -> dict[str, Percent | None]:
-        """The change of each measure: usage in points, all else in percent; None for a rise from 0.
+        """The change of each measure since the last write: usage in points, all others in percent.
 
-        [REPORT-13]
+        None stands for a rise from 0. [REPORT-13]
         """
         before, now = (Broker.read("broker", self.case[name]) for name in ("written", "now"))
         counts = (exact(self.case[name].get("numBundles", 0)) for name in ("written", "now"))
@@ -56,7 +56,7 @@ class ReportDue:
         }
 
     def usage(self, name: str) -> Percent:
-        """Return the usage, `written` or `now`, whose change counts. [REPORT-13]"""
+        """Return the usage whose change counts; `name` is `written` or `now`. [REPORT-13]"""
         broker = Broker.read("broker", self.case[name])
         return weighted_maximum(broker, weights(self.settings)).percent
 

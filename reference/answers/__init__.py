@@ -23,7 +23,7 @@ SINCE_4_0 = ("report.due", "report.bundles", "policy.changed", "channel.apply")
 
 @cache
 def later_answers() -> Mapping[str, Answer]:
-    """Load and return the answers to the operations in `SINCE_4_0`."""
+    """Import the functions that answer the operations in `SINCE_4_0`; return them by operation."""
     found: Mapping[str, Answer] = import_module(f"{__name__}.extensions").ANSWERS
     return found
 

@@ -29,7 +29,10 @@ SETTING_OF: Mapping[str, str | None] = {
     "system": SYSTEM,
     "heartbeat": None,
 }
-"""Setting for the number of bundles, by the namespace's creator; None means one. [BUNDLE-16]"""
+"""Setting that gives the number of bundles of a new namespace, by the namespace's creator.
+
+None means that the namespace has one bundle. [BUNDLE-16]
+"""
 
 
 def create(context: Context, case: Case) -> Derivation:

@@ -1,4 +1,6 @@
-"""Answers to the operations of documents from 4.0 on; imported when first needed."""
+"""Answers to the operations that only documents from 4.0 on describe; imported when first
+needed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def due(context: Context, case: Case) -> Derivation:
 
 
 def due_of(report: ReportDue) -> Derivation:
-    """Return whether a report is due, with the changes."""
+    """Return the answer whether a load report is due; its derivation lists the changes."""
 
     def explain() -> Iterator[Step]:
         if report.first:

@@ -75,7 +75,7 @@ def reported_speed(case: Case) -> Fraction | None:
 
 
 def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
-    """Return the answer with the effective speed."""
+    """Return the answer that contains the effective speed of a network card in Gbit/s."""
 
     def explain() -> Iterator[Step]:
         yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")
@@ -88,7 +88,9 @@ RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
 SHOWN = 6
-"""Maximum number of values printed in a sum; of a longer sum, the first two and the last are."""
+"""Maximum number of values that a sum prints in full; of more values, it prints the first two and
+the last.
+"""
 
 
 def bundle(context: Context, case: Case) -> Derivation:

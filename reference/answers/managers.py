@@ -27,22 +27,23 @@ MANAGERS_NOW: Mapping[str, str] = {
 """The load manager that each class implements, according to documents of 5.0. [MANAGER-14]"""
 
 NOT_DYNAMIC = frozenset({EXTENSIBLE, IN_EXTENSIONS})
-"""Classes that a dynamic setting does not enable. [MANAGER-04]"""
+"""Classes of load managers that a dynamic setting cannot enable. [MANAGER-04]"""
 
 ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""Functions that return the class in use without a dynamic setting, given that in broker.conf, for
-each alternative of the reading `absent-manager`.
+"""The function that returns the class in use if no dynamic setting names one, by `absent-manager`.
+
+Each function takes the class that broker.conf names.
 """
 
 
 def manager_of(name: str | None, classes: Mapping[str, str] = MANAGERS) -> str:
     """Return the load manager for a fully qualified class name. [MANAGER-05]
 
-    An invalid name selects the default manager. So does a missing name, since no document gives the
-    initial value in broker.conf.
+    An invalid name selects the default manager. A missing name does too, since no document gives
+    the initial value in broker.conf.
     """
     return DEFAULT if name is None else classes.get(name, DEFAULT)
 
@@ -70,7 +71,7 @@ def choose(context: Context, case: Case) -> Derivation:
 
 
 def _written(name: str | None, nothing: str = "names none") -> str:
-    """Quote a class name, keeping surrounding whitespace."""
+    """Quote a class name with any surrounding whitespace; return `nothing` if there is no name."""
     return nothing if name is None else f"'{name}'"
 
 

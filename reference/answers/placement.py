@@ -47,7 +47,7 @@ def select(context: Context, case: Case) -> Derivation:
 def _by_chance(
     context: Context, case: Case, best: Sequence[str], explain: Callable[[], Iterator[Step]]
 ) -> Derivation:
-    """Choose one of the best candidates; repeated questions get each of them in turn."""
+    """Choose one of the best candidates; if a question is repeated, the candidates take turns."""
     chosen = best[context.turn(case) % len(best)] if best else None
     return Derivation({"broker": chosen}, explain)
 

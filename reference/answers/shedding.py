@@ -36,13 +36,15 @@ PREFACES: Mapping[str, Preface] = {
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
 }
-"""For some strategies, the function that yields derivation steps about all brokers together."""
+"""The function that yields derivation steps about all brokers together, for strategies with such
+steps.
+"""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Strategies whose unloads are added to those of every strategy, by `overload-scope`. [SHED-08]"""
+"""Strategies that also unload bundles whichever strategy is set, by `overload-scope`. [SHED-08]"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -59,9 +61,9 @@ def cycles(context: Context, case: Case) -> Derivation:
 def decide_in_turn(
     row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
 ) -> Derivation:
-    """Return the decisions of consecutive cycles, up to the first cycle that cannot be decided.
+    """Return the decisions of consecutive cycles, or the first answer that is not a decision.
 
-    `decide` receives the bundles that each earlier cycle unloaded.
+    `decide` receives the bundles that each earlier cycle unloaded, and returns the next decision.
     """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
@@ -96,7 +98,8 @@ def _select(cycle: Cycle) -> Derivation:
 
 
 LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
-"""Strategies that only some documents describe, each with a setting that only these documents have.
+"""Strategies that only some documents describe, each with a setting that only these
+documents list.
 """
 
 
@@ -106,7 +109,11 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy that a case names, or its settings or `defaults`, or None."""
+    """Return the shedding strategy that a case names, else the one in its settings, else in
+    `defaults`.
+
+    None if none of them names a strategy.
+    """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
     named = case.get("settings", {}).get(STRATEGY) or defaults.get(STRATEGY)
@@ -115,7 +122,7 @@ def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
 
 @cache
 def transfer() -> tuple[Strategy, Preface]:
-    """Load the model of TransferShedder; return its decision function and its opening steps."""
+    """Import the model of TransferShedder; return its decision function and its opening steps."""
     module = import_module("pulsar_conformance.reference.transfer")
     return module.unloads, module.preface
 
@@ -133,7 +140,11 @@ def _preface(cycle: Cycle) -> Preface:
 
 
 def decided(cycle: Cycle) -> list[Unloads]:
-    """Return each broker's unloads under its strategy and rules for all strategies. [SHED-06]"""
+    """Return each broker's unloads, by the cycle's strategy and by rules that hold for all
+    strategies.
+
+    [SHED-06]
+    """
     unloads = list(_strategy(cycle)(cycle))
     if cycle.strategy not in ("OverloadShedder", TRANSFER_SHEDDER):
         for everywhere in EVERYWHERE[cycle.readings["overload-scope"]]:
@@ -142,7 +153,9 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Merge a broker's unloads under its strategy and under other rules, most traffic first."""
+    """Merge a broker's unloads by the cycle's strategy with those by other rules, most traffic
+    first.
+    """
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])
     kept = tuple(bundle for bundle in movable if bundle in both)

@@ -43,7 +43,7 @@ EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNames
 
 
 def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the usage that a release's strategies compare."""
+    """Return the answer with the usage that a release's strategies compare."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
     known = Leader(one, context.settings(case), release)
     if case["weighted"] and release.ways["shedders"] == "overload":
@@ -63,7 +63,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the speed of a network interface; 0 if unknown."""
+    """Return the answer with the speed of a network interface in Gbit/s; 0 if it is unknown."""
     reported = answers.load_data.reported_speed(case)
     if reported is not None and release.ways["reported-speed"] == "binary":
         reported = reported * 1000 / 1024
@@ -76,7 +76,10 @@ def _failed(why: str) -> tuple[Step]:
 
 
 def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return each topic's bundle; fail for a V1 topic name or a topic outside all bundles."""
+    """Return the answer with each topic's bundle.
+
+    The release fails for a V1 topic name, and for a topic outside all bundles.
+    """
     failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
     return failed or answers.bundles.locate(context, case)
 
@@ -106,14 +109,14 @@ def _topics_without_bundle(
 
 
 def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation:
-    """Return the defaults of a release's settings."""
+    """Return the answer with the defaults of a release's settings."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
     known = {name: value for name, value in context.defaults.items() if name != without}
     return answers.managers.defaults_answer(known)
 
 
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the parts of a bundle, or why the request fails."""
+    """Return the answer with the parts of a bundle, or with the reason why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
     traffic = splitting.traffic_of(case["topics"], case.get("topicLoads", {}))
     given = case["algorithm"], case["by"], context.settings(case)
@@ -121,14 +124,18 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the bundles that a release's leader splits, and those whose parts are unloaded."""
+    """Return the answer with the bundles that a release's leader splits and those whose parts it
+    unloads.
+    """
     task = SplitterTask(Leader(case, context.settings(case), release))
     decided = {"split": list(task.split), "unload": list(task.unload)}
     return Derivation(decided, task.steps)
 
 
 def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the choice of a release's placement strategy; equal candidates take turns."""
+    """Return the answer with the choice of a release's placement strategy; equal candidates take
+    turns.
+    """
     known = Leader(case, context.settings(case), release)
     placing = ReleasedPlacement(known, tuple(case["candidates"]))
     if placing.strategy not in CHOICE:
@@ -142,7 +149,10 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the broker that a release's load manager assigns; equal candidates take turns."""
+    """Return the answer with the broker that a release's load manager assigns.
+
+    Equal candidates take turns.
+    """
     assigning = ReleasedAssignment(case, context.settings(case), release)
     declined = assigning.declined
     if declined is not None:
@@ -155,7 +165,7 @@ def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the candidates that a release's anti-affinity filter keeps."""
+    """Return the answer with the candidates that remain after a release's anti-affinity filter."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
     group = group_of(spread.groups, spread.namespace)
@@ -184,12 +194,15 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
 
 
 def shed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the unloads of one cycle."""
+    """Return the answer with the unloads of one cycle."""
     return shedding.select(Cycle(case, context.settings(case), context.readings), release)
 
 
 def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the unloads of consecutive cycles; the strategy keeps its state between cycles."""
+    """Return the answer with the unloads of consecutive cycles.
+
+    The strategy keeps its state from one cycle to the next.
+    """
     row, memory = CycleSequence(case, context.settings(case), context.readings), CycleMemory()
     return answers.shedding.decide_in_turn(
         row,
@@ -216,13 +229,15 @@ OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     ),
     answers.load_data.read: lambda _context, case, release: reports.read(case, release),
 }
-"""Answers of a release, keyed by the documents' answers that they replace."""
+"""The function that answers for a release, keyed by the documented function that it replaces."""
 
 
 def answer_of_release(
     operation: str, context: Context, case: Case, release: ReleasedWays
 ) -> Derivation:
-    """Return a release's answer to a question: its own, or else the documented one."""
+    """Return a release's answer: its own if it differs from the documents, otherwise the documented
+    one.
+    """
     documented = answers.ANSWERS[operation]
     if operation == "report.due":
         return reports.due(context, case, release)

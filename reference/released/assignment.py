@@ -20,7 +20,9 @@ MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
-"""A switch that counts as on if a case does not set it, since the documents assume so."""
+"""Setting that counts as true if a case does not give it, since the documents assume that it is
+true.
+"""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -38,7 +40,7 @@ FILTERS = {
     VERSION: "version",
     RESTORED: "none is left",
 }
-"""Names of the filters, by their places in the release's source."""
+"""Name of each filter, by its place in the release's source."""
 
 Candidates = Sequence[str]
 
@@ -54,8 +56,8 @@ class ReleasedAssignment:
 
     @property
     def declined(self) -> Derivation | None:
-        """The answer if no manager starts, the model lacks the strategy, or the release no longer
-        reads the bundle's name; otherwise None.
+        """The answer if the release fails for the bundle's name or the model lacks the strategy,
+        else None.
         """
         if self._all.namespace.count("/") > 1 and self._release.ways["old-names"] == "refused":
             place = self._release.place("old-names")
@@ -69,10 +71,10 @@ class ReleasedAssignment:
 
     @cached_property
     def permitted(self) -> Candidates:
-        """The brokers that isolation policies permit, in the iteration order of a hash set.
+        """The brokers that isolation policies permit, in the iteration order of Java's hash set.
 
-        All brokers were added to the set in order of name. If several policies apply, the first
-        stored decides.
+        Brokers enter the set in the order of their names. If several policies apply, the one stored
+        first decides.
         """
         addresses = with_ports(self.known.case["brokers"], self._release.addresses)
         brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
@@ -148,15 +150,19 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _why_again(self) -> str:
-        """Return which of the candidates are overloaded, so that a broker is chosen again."""
+        """Return text that says which candidates are overloaded, so that a broker is chosen
+        again.
+        """
         if self.first.strategy == IN_TURN:
             return f"{self.first.best[0]}, the first in turn, is overloaded"
         whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
         return f"{whole} of these are overloaded"
 
     def _among(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
-        """Return the choice among candidates; bundles excluded from shedding are placed in turn,
-        but not if a broker is chosen again.
+        """Return the placement of the bundle among candidates, by the strategy in use.
+
+        At the first choice, bundles of namespaces excluded from shedding are placed in turn.
+        `again` marks the second choice.
         """
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
         excluded = self._all.namespace in spared
@@ -169,14 +175,18 @@ class ReleasedAssignment:
         )
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Return the brokers below the limit on topics, or all if there are none."""
+        """Return the brokers whose number of topics is within the limit, or all if no
+        broker's is.
+        """
         reports = self.known.case["brokers"]
         most = self.known.number(MAX_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]
         return few or among
 
     def _apart(self, among: Candidates) -> Candidates:
-        """Return brokers with the fewest of the group, in the domains with the fewest."""
+        """Return the brokers with the fewest namespaces of the group, in the domains with the
+        fewest.
+        """
         groups = self.known.case["groups"]
         if group_of(groups, self._all.namespace) is None:
             return among
@@ -197,7 +207,7 @@ class ReleasedAssignment:
         return way == "setting-alone" or (way == "setting" and self._all.namespace != SYSTEM)
 
     def _why_spread(self) -> str:
-        """Return what the setting that is off means for the namespace; empty if it is on."""
+        """Return a remark on the setting for even spread if it is false; empty if it is true."""
         if self._release.ways["even-spread"] == "always" or self._settings.flag(EVENLY):
             return ""
         if self._spread_by_setting:
@@ -205,7 +215,7 @@ class ReleasedAssignment:
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
     def _latest(self, among: Candidates) -> Candidates:
-        """Return the brokers with the latest version, or all if any version is unknown."""
+        """Return the brokers with the latest version, or all if any broker's version is unknown."""
         if not self._settings.flag(LATER) or not among:
             return among
         versions = self.known.case["versions"]
@@ -223,7 +233,7 @@ def group_of(groups: Mapping[str, str], namespace: str) -> str | None:
 
 
 def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) -> int:
-    """Number of these namespaces that are in the given namespace's group."""
+    """Number of the namespaces in `others` that are in the same group as `namespace`."""
     group = group_of(groups, namespace)
     return sum(group is not None and groups.get(one, "").lower() == group for one in others)
 
@@ -231,7 +241,10 @@ def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) ->
 def emptiest_domains(
     among: Candidates, count: Mapping[str, int], home: Mapping[str, str]
 ) -> Candidates:
-    """Return the candidates in the domains with the lowest total count; all if none exist."""
+    """Return the candidates in the domains whose candidates have the lowest total count.
+
+    Candidates without a domain count as one domain.
+    """
     if not home:
         return among
     of_domain = Counter[str | None]()

@@ -35,14 +35,16 @@ class _Pair:
     idle: str
     busy: str
     short: str
-    """Reason for shedding nothing; empty if there is an amount to shed."""
+    """Reason why the pair sheds nothing; empty if it has something to shed."""
     kind: str | None = None
     need: float = 0.0
     chosen: tuple[str, ...] = ()
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of pairs of brokers: busiest with least busy, second busiest, and so on."""
+    """Yield each broker's unloads. The busiest broker is paired with the least busy, and so on
+    inward.
+    """
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     ordered = _sorted(view, scores)
     pairs = {one.busy: one for one in _shedding(view, ordered, scores)}
@@ -55,7 +57,10 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
-    """Return the destination of each bundle; since 4.0, bundles with equal averages share it."""
+    """Return the destination of each bundle.
+
+    Releases since 4.0 send bundles with equal averages to the same destination.
+    """
     planned = {bundle: pair.idle for pair in pairs for bundle in pair.chosen}
     if view.known.way("average-plans") == "by-bundle":
         return planned
@@ -100,7 +105,11 @@ def _shedding(
 
 
 def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
-    """Return how often each broker of a pair was so far from its partner of that time."""
+    """Return text with each broker's count of consecutive cycles in which it was far from its
+    partner.
+
+    `needed` is the count from which the pair sheds; `setting` names its threshold.
+    """
     counts = " and ".join(f"{name} {hits.get(name, 0)}" for name in pair)
     return f"by {setting}, {counts} of {needed} times"
 
@@ -108,7 +117,9 @@ def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed:
 def _pairs(
     view: ClusterView, brokers: Sequence[str], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs whose difference exceeded a threshold in enough consecutive cycles."""
+    """Yield the pairs whose difference reaches the low threshold; update each broker's count of
+    hits.
+    """
     low, high = view.known.number(LOW), view.known.number(HIGH)
     memory = view.memory
     for index in range((len(brokers) + 1) // 2):
@@ -187,7 +198,9 @@ def _steps(
 def _unpaired_steps(
     view: ClusterView, scores: Mapping[str, float], ordered: Sequence[str], name: str
 ) -> Iterator[Step]:
-    """Yield why a broker is not the busy one of a pair far enough apart."""
+    """Yield the step that says why a broker is not the busier one of a pair with enough
+    difference.
+    """
     place = ordered.index(name)
     other = ordered[-1 - place]
     usage = plain(as_percent(scores[other] / 100))

@@ -39,12 +39,15 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """Defaults, each by the first version that has it; the earliest version introduced the field.
+    """The field's defaults, each by the first version that has it; the earliest version added the
+    field.
     """
 
 
 def _since(version: Version, field_type: str, default: Any, **later: Any) -> BrokerField:
-    """Return a field that a version added; `vMAJOR=` gives its default from that version on."""
+    """Return a field that was added in `version`; `vMAJOR=` gives its default from that major
+    version on.
+    """
     changes: dict[Version, Any] = {(int(name[1:]),): value for name, value in later.items()}
     return BrokerField(field_type, {version: default} | changes)
 
@@ -161,7 +164,7 @@ def default_of(name: str, version: Version) -> Any:
 
 
 UNCHANGED: Any = object()
-"""Result for an empty value, which keeps the default."""
+"""Returned for an empty value, which keeps the default."""
 
 
 def _parsed(name: str, field_type: str, value: Value, trimmed: bool) -> Any:

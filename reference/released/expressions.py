@@ -27,16 +27,23 @@ CLASSES = {
     "p{XDigit}": "0-9a-fA-F",
     "p{Space}": r" \t\n\x0b\f\r",
 }
-"""Members of predefined classes that Python does not have, by the escape without its backslash."""
+"""Characters of the predefined classes that Python lacks, by Java's escape without its
+backslash.
+"""
 
 SHARED = frozenset("dDwWsSntrfa")
-"""Escapes that mean the same in Python, inside a class as well."""
+"""Escapes with the same meaning in Java and Python, also inside a character class."""
 
 ELSEWHERE = {"b": r"\b", "B": r"\B", "A": r"\A", "z": r"\Z", "Z": r"\Z"}
-"""Escapes outside a class, as Python writes them; no name ends with a line break."""
+r"""Java's escapes outside a character class, each with Python's equivalent.
+
+`Z` may become `\Z`, since no name ends with a line break.
+"""
 
 FOREIGN = frozenset("cGkNRuxXpPHV")
-"""Further escapes of Java; of these, only the ones below are translated."""
+"""Java's escapes that Python lacks; only those in `CLASSES` and those with a character's number are
+translated.
+"""
 
 CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}")
 REFERENCE = re.compile(r"k<([a-zA-Z][a-zA-Z0-9]*)>|([1-9])(?![0-9])")
@@ -45,7 +52,7 @@ REPETITION = re.compile(r"\{\d+(?:,\d*)?\}")
 NAMED = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
 SAME_GROUP = re.compile(r"\(\?(?:[:=!>]|<[=!]|[ims]*-?[ims]+:)")
 SWITCH = re.compile(r"\(\?[ims]+\)")
-"""Matches flags for the rest of the expression; Python takes them only at its start."""
+"""Matches flags for the rest of the expression; Python allows them only at its start."""
 
 SINGLE = re.compile(r"\\?.|\\x..|\\u....", re.DOTALL)
 """Matches a single character of a class, as Python writes it."""
@@ -112,19 +119,24 @@ class _Translation:
                 yield here
 
     def _taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return the match of a pattern here, and go on behind it; None without a match."""
+        """Match a pattern at the current position and move past the match; None if there is no
+        match.
+        """
         found = pattern.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return found
 
     def _quoted(self) -> str:
-        """Return the text up to `\\E`, which stands for itself, and go on behind it."""
+        r"""Return the text up to `\E`, quoted for Python, and move past it."""
         quoted, _, _ = self.text[self.at :].partition("\\E")
         self.at += len(quoted) + len("\\E")
         return re.escape(quoted)
 
     def _escape(self, inside: bool = False) -> str:
-        """Return what follows a backslash; `inside` a class, without brackets of its own."""
+        """Return the translation of the escape at the current position.
+
+        `inside` a character class, a predefined class is returned without brackets.
+        """
         self.at += 1
         escaped = self.text[self.at : self.at + 1]
         code = self._taken(CODE) or self._taken(PROPERTY)
@@ -151,7 +163,7 @@ class _Translation:
         return re.escape(escaped)
 
     def _code(self, code: str, inside: bool) -> str:
-        """Return a character by its number, or a predefined class."""
+        """Translate an escape that gives a character's number or names a predefined class."""
         if CODE.fullmatch(code):
             return f"\\{code}"
         members = CLASSES.get(code[0].lower() + code[1:])
@@ -161,7 +173,9 @@ class _Translation:
         return members if inside else f"[{'^' if negated else ''}{members}]"
 
     def _class(self, within: bool = False) -> str:
-        """Return a character class; one `within` another, without its brackets."""
+        """Return the translation of a character class; without brackets if it is `within` another
+        class.
+        """
         self.at += 1
         negated = self.text.startswith("^", self.at)
         self.at += negated
@@ -194,7 +208,7 @@ class _Translation:
         return content if within else f"[{'^' if negated else ''}{content}]"
 
     def _group_opening(self) -> str:
-        """Return the opening of a group that is named, or does something other than capture."""
+        """Return the translation of the opening of a group that has a name or does not capture."""
         named = self._taken(NAMED)
         if named:
             return f"(?P<{named[1]}>"
@@ -206,7 +220,7 @@ class _Translation:
         return known[0]
 
     def _repetition(self) -> str:
-        """Return how often something is repeated."""
+        """Return the translation of a quantifier, such as `+` or `{2,3}`."""
         known = self._taken(REPETITION)
         if known is None:
             shown, end, _ = self.text[self.at :].partition("}")

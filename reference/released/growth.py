@@ -56,7 +56,9 @@ class SplitterTask:
 
     @cached_property
     def _cuts(self) -> Mapping[str, list[int]]:
-        """The boundaries of each namespace, given by the bundles that brokers own."""
+        """The boundaries of each namespace, as far as they follow from the bundles that brokers
+        own.
+        """
         cuts: dict[str, set[int]] = defaultdict(lambda: {0, FULL_UPPER})
         for bundle in (one for name in self.known.brokers for one in self.known.owned(name)):
             part = HashRange.parse(bundle)
@@ -64,7 +66,7 @@ class SplitterTask:
         return defaultdict(lambda: [0, FULL_UPPER], {one: sorted(cuts[one]) for one in cuts})
 
     def _whole(self, bundle: str) -> str:
-        """Return why a bundle that exceeds a limit stays whole; empty if the bundle is split."""
+        """Return why a bundle stays whole although it exceeds a limit; empty if it is split."""
         part = HashRange.parse(bundle)
         if part.upper - part.lower <= 1:
             return "it is one hash wide"
@@ -105,13 +107,13 @@ class SplitterTask:
 
     @cached_property
     def decided(self) -> Mapping[str, str]:
-        """The reason why each bundle is not split; empty for each that is split."""
+        """The reason why each bundle is not split; empty for a bundle that is split."""
         found, taken = dict[str, str](), Counter[str]()
         for bundle, stats in self.stats:
             space = namespace_of(bundle)
             why = self._stays(bundle, stats, taken[space])
             taken[space] += not why
-            # Two reports may have a bundle that moved; either is enough to split it.
+            # A bundle that moved may be in two reports; one of them is enough to split it.
             if not why and found.get(bundle):
                 del found[bundle]
             if not why or bundle not in found:
@@ -119,7 +121,9 @@ class SplitterTask:
         return found
 
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not chosen after others of its namespace; empty if it is."""
+        """Return why a bundle is not split if `taken` others of its namespace are; empty if it is
+        split.
+        """
         if self.has_too_few_topics(stats):
             few = "a single topic" if stats.get("topics") else "fewer than 2 topics"
             return f"it has {few} ({self._place('few-topics')})"

@@ -39,7 +39,9 @@ def java_hash(text: str) -> int:
 
 
 def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int:
-    """Return the capacity of a hash map that had `size` at first and now holds `count` entries."""
+    """Return the capacity of a hash map that holds `count` entries and was created with capacity
+    `size`.
+    """
     while count >= size * 3 // 4 + (0 if concurrent else 1):
         size *= 2
     return size
@@ -48,8 +50,8 @@ def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int
 def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
     """Return names in the iteration order of a HashMap or a ConcurrentHashMap.
 
-    `size` is its initial capacity, which never shrinks. Names in the same bucket keep insertion
-    order.
+    `size` is the map's initial capacity; a map never shrinks. Names in the same bucket keep the
+    order of insertion.
     """
     known = list(dict.fromkeys(names))
     size = map_capacity(len(known), concurrent, size)

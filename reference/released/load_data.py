@@ -40,11 +40,11 @@ class LoadData:
     written: Mapping[str, float]
     """The milliseconds since 1970 at which each broker's data were written, if known."""
     outdated: frozenset[str] = frozenset()
-    """The brokers whose data do not count in the mean and the standard deviation."""
+    """The brokers whose data are outdated, and left out of the mean and the standard deviation."""
     notes: tuple[str, ...] = ()
-    """Notes on files that are not used."""
+    """Notes on the input files that are not used."""
     bound: Mapping[str, str] | None = None
-    """The policies of each namespace that has any, as text; None if they are not known."""
+    """The policies of each namespace that has any, as text; None if policies are unknown."""
 
     @cached_property
     def current(self) -> list[float]:
@@ -62,14 +62,14 @@ class LoadData:
         return pstdev(self.current)
 
     def age(self, name: str) -> float:
-        """Return by how many seconds a broker's data are older than the newest."""
+        """Return by how many seconds a broker's data are older than the newest broker data."""
         newest = max(self.written.values(), default=0)
         return (newest - self.written.get(name, newest)) / 1000
 
 
 @dataclass(frozen=True)
 class TransferRules:
-    """The settings of TransferShedder, and what a version of it does."""
+    """The settings of TransferShedder, and the behavior in which its versions differ."""
 
     target: float
     overload: float
@@ -87,7 +87,7 @@ class TransferRules:
     moves_idle: bool
     """True if bundles without traffic are unloaded too (until apache/pulsar#23626)."""
     with_policies: bool = False
-    """True if bundles of namespaces with policies may go where these permit it."""
+    """True if bundles of namespaces with policies may move to brokers that the policies permit."""
 
     @property
     def share(self) -> float:
@@ -96,7 +96,7 @@ class TransferRules:
 
 
 class BundleRow(NamedTuple):
-    """A bundle and whether it goes, stays or comes in exchange, with the reason."""
+    """A bundle, with its fate in a cycle: it goes, stays or comes in exchange, and why."""
 
     outcome: str
     bundle: str
@@ -119,7 +119,9 @@ class LoadState:
 
     @classmethod
     def first(cls, data: LoadData, rules: TransferRules) -> LoadState:
-        """Return the state at the start of a cycle; brokers with equal load are taken by name."""
+        """Return the state at the start of a cycle; brokers with equal load are in the order of
+        their names.
+        """
         order = sorted(data.loads, key=lambda name: (data.loads[name], name))
         squares = sum(one * one for one in data.current)
         return cls(data, rules, tuple(order), data.deviation, squares)
@@ -171,7 +173,9 @@ class LoadState:
         return self.data.carried[self.busy] * ((high - low) / 2) / high if high else 0.0
 
     def after(self, pair: LoadPair) -> LoadState:
-        """Return the state after a pair, as LoadStats.offload computes it."""
+        """Return the state after the bundles of a pair have moved, as LoadStats.offload computes
+        it.
+        """
         if pair.moved <= 0:
             return replace(self, order=self.order[:-1])
         most, least = self.data.loads[self.busy], self.data.loads[self.idle]
@@ -187,7 +191,10 @@ class LoadState:
 
 @dataclass(frozen=True)
 class LoadPair:
-    """The most and the least loaded broker at a time, and the former's top bundles."""
+    """The most and the least loaded broker at one point of a cycle, and what becomes of bundles.
+
+    `rows` lists the top bundles of the most loaded broker.
+    """
 
     state: LoadState
     rows: tuple[BundleRow, ...]
@@ -210,17 +217,18 @@ class LoadPair:
 
     @property
     def moved_net(self) -> float:
-        """The bytes per second that go, less those that come if a release counts them, which is
-        only in its debug mode.
+        """The bytes per second that leave the most loaded broker.
+
+        In its debug mode, a release subtracts the bundles that come in exchange.
         """
         back = sum(one.rate for one in self.rows if one.outcome == COMES)
         return self.moved - (back if self.state.rules.debug else 0.0)
 
 
 def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
-    """Yield the pairs of brokers of a cycle in which TransferShedder unloads, in order.
+    """Yield the pairs of brokers between which TransferShedder moves bundles in a cycle, in order.
 
-    They end with the first broker whose top bundles are not known.
+    If the traffic of the busier broker's top bundles is unknown, its pair is the last.
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
@@ -232,10 +240,10 @@ def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
 
 
 def _rows(state: LoadState) -> Iterator[BundleRow]:
-    """Yield what becomes of each top bundle of the busier broker, whose traffic is known.
+    """Yield what becomes of each top bundle of the busier broker whose traffic is known.
 
-    Bundles are taken in the order of the list until one does not fit, and one of them stays
-    (TransferShedder.findBundlesForUnloading).
+    Bundles are considered in the order of the list, up to the first that neither fits nor can be
+    exchanged; at least one bundle stays (TransferShedder.findBundlesForUnloading).
     """
     top, rules = state.data.top.get(state.busy, {}), state.rules
     back = iter(state.data.top.get(state.idle, {}).items())
@@ -263,7 +271,7 @@ def _rows(state: LoadState) -> Iterator[BundleRow]:
 
 
 def _kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
-    """Return why a bundle stays whether or not it fits; empty if nothing keeps it."""
+    """Return why a bundle stays whether or not it fits; empty if only its traffic decides."""
     rules = state.rules
     if namespace_of(bundle) in rules.excluded:
         return f"its namespace is in {EXCLUDED}"
@@ -283,9 +291,10 @@ def _policies_that_keep(state: LoadState, bundle: str) -> str:
 def _exchanged(
     state: LoadState, back: Iterator[tuple[str, float | None]], net: float
 ) -> Iterator[BundleRow]:
-    """Yield the bundles that come from the other broker in exchange; none if that does not help.
+    """Yield the bundles that come from the less loaded broker in exchange for one that does not
+    fit.
 
-    `net` is the traffic that has gone with the bundle for which they come.
+    Yield none if no exchange helps. `net` is the traffic that has left by then, with that bundle.
     """
     whole = state.data.carried[state.busy]
     high, low = whole - net, state.data.carried[state.idle] + net
@@ -313,7 +322,7 @@ def _in_exchange(state: LoadState, net: float) -> str:
 
 
 def _only_in_exchange(state: LoadState) -> str:
-    """Return the end of a remark on a bundle that does not fit."""
+    """Return the end of a remark on a bundle that is too large to move on its own."""
     if not state.rules.transfers:
         return ""
     if state.idle in state.data.top:

@@ -33,7 +33,9 @@ SPARED = {
     ),
     "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:/]+:\d+"),
 }
-"""Patterns of the brokers' own namespaces, for heartbeats and monitoring, by `spared-namespaces`.
+"""Patterns of the namespaces of brokers, for heartbeats and monitoring, that shedding leaves alone.
+
+The keys are the alternatives of the way `spared-namespaces`.
 """
 
 FRAMES = ("shortTermData", "longTermData")
@@ -56,7 +58,7 @@ class Leader:
     """Capacities of the leader's hash maps by name; they grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
-        """Return the alternative of a way that the release follows."""
+        """Return the release's alternative of a way; see `ReleasedWays`."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
@@ -111,7 +113,7 @@ class Leader:
         self._places("bundles", self._stored())
 
     def _stored(self) -> list[str]:
-        """Return the bundles that have data; a newly assigned bundle has default data."""
+        """Return the bundles that have data; a bundle just assigned has default data."""
         assigned = (bundle for name in self.case["brokers"] for bundle in self.owned(name))
         return [*assigned, *self.case["bundles"]]
 
@@ -126,7 +128,9 @@ class Leader:
         return self.tables[table]
 
     def averages(self, bundle: str) -> tuple[tuple[float, ...], ...]:
-        """Return the samples and rates of both averages; bundle data are equal if these are."""
+        """Return a bundle's samples and average rates, as a key; equal keys mean equal
+        bundle data.
+        """
         found = self.case["bundles"].get(bundle, {})
         measured = (found.get(frame, {"numSamples": 0}) for frame in FRAMES)
         return tuple(
@@ -173,7 +177,9 @@ class Leader:
         return used
 
     def without_weight(self, broker: str) -> dict[str, float]:
-        """Return the usage in percent of each resource that counts but whose weight is 0."""
+        """Return the usage in percent of resources that count in some strategies but have a weight
+        of 0.
+        """
         counted = self._counted(broker, weighted=True)
         return {name: used for name, used in counted.items() if self.weight(name) == 0}
 
@@ -202,9 +208,9 @@ def as_percent(share: float) -> Fraction:
 
 
 def with_ports(names: Iterable[str], addresses: Mapping[str, str]) -> dict[str, str]:
-    """Map each broker's lookup address, which ends with a port, to its name.
+    """Map each broker's lookup address, which ends with a port, to the broker's name.
 
-    `addresses`: those that are known and are not the brokers' names.
+    `addresses` maps the names of brokers to known addresses that differ from their names.
     """
     known = {name: addresses.get(name, name) for name in names}
     return {one if PORTED.fullmatch(one) else one + PORT: name for name, one in known.items()}

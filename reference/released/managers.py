@@ -26,7 +26,7 @@ MANAGERS: Mapping[str, str] = {
 
 
 def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Derivation:
-    """Return a broker's load manager, or why the setting is refused or no broker starts."""
+    """Return the load manager of a broker, or why a setting is refused or no broker starts."""
     known = classes(release.version)
     checked = release.ways["bad-dynamic-manager"] == "refused"
     if checked and dynamic is not None and dynamic not in known:
@@ -45,13 +45,13 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
     if release.ways["bad-manager"] == "refused":
         if known.get(name, True):
             return _declined("refused", f"no broker starts with '{name}' ({place})")
-        return _declined("failed", f"'{name}' cannot be made ({place})")
+        return _declined("failed", f"'{name}' cannot be instantiated ({place})")
     return _manager("simple", conf, dynamic, f"'{name}' is no load manager")
 
 
 @cache
 def classes(version: Version) -> Mapping[str, bool]:
-    """Return a release's classes, each with True if it has a constructor without arguments."""
+    """Map each class of a release to whether it has a constructor without arguments."""
     found = {}
     for entry in yaml.safe_load(FILE.read_text("utf-8")):
         if version_of(entry["since"]) <= version <= version_of(entry["until"]):

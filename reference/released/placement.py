@@ -18,16 +18,16 @@ FRAME = "longTermData"
 STRATEGY = "loadBalancerLoadPlacementStrategy"
 DIFFERENCE = "loadBalancerAverageResourceUsageDifferenceThresholdPercentage"
 BOTH = frozenset({"AvgShedder"})
-"""Placement strategies that are shedding strategies as well."""
+"""Strategies that both place and shed bundles."""
 PAIR = "ModularLoadManagerImpl.initialize"
 LEAST_RATE, LEAST_USAGE = "LeastLongTermMessageRate", "LeastResourceUsageWithWeight"
 IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_no_pair(settings: Settings, shedding: str) -> str | None:
-    """Return why no manager starts with this pair of strategies; None if one does.
+    """Return why no load manager starts with these two strategies; None if one starts.
 
-    A class that is both kinds of strategy is assumed to be set for both.
+    A class that is both a placement and a shedding strategy has to be set as both.
     """
     if STRATEGY not in settings.given or shedding in BOTH:
         return None
@@ -94,7 +94,10 @@ class ReleasedPlacement:
 
     @property
     def fails(self) -> bool:
-        """True if the strategy fails without candidates, `AvgShedder.getExpectedBroker`."""
+        """True if the strategy throws an exception because there is no candidate.
+
+        The exception is thrown by `AvgShedder.getExpectedBroker`.
+        """
         return self.strategy == "AvgShedder" and not self.candidates
 
     def _rate(self, name: str) -> float:
@@ -159,7 +162,7 @@ class ReleasedPlacement:
 
     @property
     def apart(self) -> float:
-        """The fraction by which a candidate's usage must be below the mean."""
+        """The fraction by which a candidate's usage must be below the mean usage."""
         return self.known.number(DIFFERENCE) / 100.0
 
     @cached_property
@@ -171,7 +174,7 @@ class ReleasedPlacement:
 
     @property
     def _leaves_out_overloaded(self) -> bool:
-        """True if the strategy chooses no overloaded candidate, since others are not."""
+        """True if the strategy avoids overloaded candidates because others are not overloaded."""
         return self.strategy == LEAST_RATE and not self.overloaded.issuperset(self.candidates)
 
     def _decision(self) -> str:
@@ -193,8 +196,9 @@ class ReleasedPlacement:
 
 
 def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the candidates with the lowest long-term message rate; overloaded ones only if all
-    are.
+    """Return the candidates with the lowest long-term message rate.
+
+    Overloaded candidates are considered only if all are overloaded.
     """
     scores = {name: rate for name, rate in placing.rates.items() if name not in placing.overloaded}
     least = min(scores.values(), default=0.0)
@@ -204,8 +208,8 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the candidates with weighted usage far enough below the mean; all if there are
-    none.
+    """Return the candidates whose weighted usage is far enough below the mean, or all if
+    none is.
     """
     return placing.below or sorted(placing.ordered)
 
@@ -230,4 +234,4 @@ CHOICE: Mapping[str, Callable[[ReleasedPlacement], Sequence[str]]] = {
     IN_TURN: _next,
     "AvgShedder": _as_planned,
 }
-"""For each strategy, the function that returns the candidates of which one is chosen."""
+"""The function that returns the candidates from which each strategy chooses at random."""

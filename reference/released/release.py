@@ -16,14 +16,17 @@ VERSION = re.compile(r"\d+(\.\d+)+")
 
 @dataclass(frozen=True)
 class ReleasedWays:
-    """How a release behaves beyond rules and readings.
+    """The ways of a release, and its undocumented settings.
+
+    A way is a point on which releases differ from their documents, apart from readings.
+    specs/ways.yaml lists the alternatives of each way.
 
     Attributes:
         title: the profile's title, which contains the version.
-        ways: the release's alternative for each way.
+        ways: the alternative of each way that the release follows.
         hidden: undocumented settings, each with the value used if a case sets none.
         later: a later version whose settings are also accepted, if any.
-        addresses: for each broker whose name in a case is not its ID, its ID by that name.
+        addresses: the IDs of brokers whose names in a case differ from their IDs, by name.
         copies_bundles: true if shedders iterate over a copy of the leader's bundles, which orders
             bundles with equal traffic differently.
     """
@@ -37,9 +40,10 @@ class ReleasedWays:
 
     @classmethod
     def of(cls, profile: str, neutral: bool = False) -> ReleasedWays | None:
-        """Return the release that a profile describes, or None. Errors: `specs.UnknownName`.
+        """Return the ways and settings of the release that a profile describes, or None for
+        documents.
 
-        With `neutral`, the hidden settings get values without effect.
+        With `neutral`, the hidden settings get values without effect. Errors: `specs.UnknownName`.
         """
         bundled = specs.load()
         found = bundled.profile(profile)
@@ -50,9 +54,9 @@ class ReleasedWays:
         return cls(found.title, {}, hidden).with_ways(bundled.ways_of(profile))
 
     def with_ways(self, ways: Mapping[str, str]) -> ReleasedWays:
-        """Return the release with some other ways."""
+        """Return a copy with other alternatives of some ways."""
         own = {**self.ways, **ways}
-        copies = own["spared-namespaces"] != "none"  # The copy leaves out the spared ones.
+        copies = own["spared-namespaces"] != "none"  # To leave out spared bundles.
         return replace(self, ways=own, copies_bundles=copies)
 
     @cached_property
@@ -66,16 +70,20 @@ class ReleasedWays:
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Return the release's method that leaves out heap memory; empty if heap memory counts."""
+        """Return the method of the release that leaves heap memory out of the usage; empty if none
+        does.
+        """
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:
             return ""
         return f"LocalBrokerData.getMaxResourceUsage{'WithWeight' if weighted else ''}"
 
     def means(self, way: str) -> str:
-        """Return the description of what the release does, from its alternative for a way."""
+        """Return the description of the release's alternative of a way."""
         return specs.load().ways[way].alternatives[self.ways[way]].means
 
     def place(self, way: str) -> str:
-        """Return the class and method of a way's alternative in the release's source."""
+        """Return the class and method in the release's source that cause its alternative of
+        a way.
+        """
         return specs.load().ways[way].alternatives[self.ways[way]].place

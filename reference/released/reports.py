@@ -41,7 +41,7 @@ SUMMED: Mapping[str, str] = {
     "numProducers": "producerCount",
     "numConsumers": "consumerCount",
 }
-"""Totals of a simple report, each with the field of its bundles that is summed."""
+"""Totals of a simple report, each with the field of its bundles whose values are added up."""
 
 MIN_SECONDS = 5
 """Seconds between two checks of the load in 2.4, LoadManagerShared."""
@@ -53,13 +53,15 @@ OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOu
 
 
 def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return whether a broker writes its load data now."""
+    """Return the answer whether a broker writes its load data now."""
     return due_of(_ReleasedDue(case, context.settings(case), release))
 
 
 @dataclass(frozen=True)
 class _ReleasedDue(ReportDue):
-    """A `report.due` case, judged by the usage and the minimum interval that a release compares."""
+    """A `report.due` case, decided by the usage and the minimum interval that a release
+    compares.
+    """
 
     release: ReleasedWays
 
@@ -71,7 +73,7 @@ class _ReleasedDue(ReportDue):
         return exact(self.case["seconds"]) < MIN_SECONDS
 
     def usage(self, name: str) -> Percent:
-        """Return the usage, `written` or `now`, whose change counts."""
+        """Return the usage whose change counts; `name` is `written` or `now`."""
         modular = self.case["manager"] == "modular"
         weighted = modular and self.release.ways["reported-change"] == "weighted"
         one = {"brokers": {name: self.case[name]}, "bundles": {}}
@@ -83,7 +85,7 @@ class _Mismatch(Exception):
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """Return a parsed report's getter values, or the reason why parsing fails."""
+    """Return the answer with the values of a parsed report's getters, or with why parsing fails."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
@@ -216,7 +218,7 @@ def _boolean(release: ReleasedWays) -> Callable[[Any], None]:
 
 
 def _names(report: Mapping[str, Any], field: str, name: str) -> dict[str, list[str]]:
-    """Return the distinct bundles of a field; none if the field is null."""
+    """Return the distinct bundles of a field; no bundles if the field is null."""
     value = report.get(field, [])
     if value is None:
         return {}
@@ -243,7 +245,7 @@ def _stats(value: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def _inexpressible(broker: Mapping[str, Any]) -> str | None:
-    """Return why the protocol cannot express a report, or None."""
+    """Return why the protocol cannot express what the release reads from a report, or None."""
     for bundle in (*broker.get("bundles", ()), *broker.get("lastStats", ())):
         if not BUNDLE.fullmatch(bundle):
             return f"the release reads {bundle!r} as a bundle"

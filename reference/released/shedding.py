@@ -33,7 +33,7 @@ STRATEGIES: Mapping[str, Callable[[ClusterView], Iterator[BrokerUnloads]]] = {
     "UniformLoadShedder": uniform.sheds,
     "AvgShedder": average_shedder.sheds,
 }
-"""The function that yields the unloads of each modelled strategy."""
+"""The function that yields the unloads of a cycle, for each strategy that the model implements."""
 
 
 V3 = (3,)
@@ -46,10 +46,10 @@ def select(
     memory: CycleMemory | None = None,
     minute: Minutes = ZERO,
 ) -> Derivation:
-    """Return the unloads of a cycle; a strategy that the model lacks is unsupported.
+    """Return the answer with the unloads of a cycle; `unsupported` if the model lacks the strategy.
 
-    `memory` is the strategy's state from earlier cycles; the first of them ran `minute` minutes
-    ago.
+    `memory` is the state of the strategy after earlier cycles. `minute` is the time in minutes
+    since the first of them.
     """
     by_default = cycle.case["strategy"] is None and names_extensible(cycle.settings.given)
     if (cycle.strategy == TRANSFER_SHEDDER or by_default) and release.version >= V3:
@@ -94,14 +94,16 @@ def select(
 
 
 def _offered(release: ReleasedWays) -> frozenset[str]:
-    """Return the strategies of the release that the model has."""
+    """Return those of the release's shedding strategies that the model implements."""
     return SHEDDERS[release.ways["shedders"]]
 
 
 def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
-    """Return the strategy's full name if Pulsar's package has no such class; else empty.
+    """Return the full class name of a strategy that Pulsar's package does not contain; otherwise
+    empty.
 
-    A short name in the case itself may be a user's strategy, and so may a class of another package.
+    Empty also for a class of another package, and for a short name in the case, which may be a
+    user's strategy.
     """
     named = str(cycle.case["strategy"] or "")
     short = cycle.strategy
@@ -111,7 +113,7 @@ def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
 
 
 def _by_overload(cycle: Cycle) -> Cycle:
-    """Return the same cycle with OverloadShedder."""
+    """Return the cycle with OverloadShedder as its strategy."""
     return replace(cycle, case={**cycle.case, "strategy": "OverloadShedder"})
 
 
@@ -122,7 +124,7 @@ def _destination(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[st
 def _transferred(
     cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
 ) -> Derivation:
-    """Return the unloads of the extensible load manager's UnloadScheduler."""
+    """Return the answer with the unloads of the extensible load manager's UnloadScheduler."""
     from pulsar_conformance.reference.released import transfer_shedder, transfer_steps
 
     state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()
@@ -152,7 +154,7 @@ SHEDDERS: Mapping[str, frozenset[str]] = {
 
 
 def _off(cycle: Cycle) -> str:
-    """Return why nothing is shed in this cycle; empty if something may be."""
+    """Return why nothing is shed in this cycle; empty if shedding is on."""
     if not cycle.settings.flag(BALANCING):
         return f"{BALANCING} is false (LoadManagerShared.isLoadSheddingEnabled)"
     if not cycle.settings.flag(ENABLED):

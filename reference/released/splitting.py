@@ -69,7 +69,9 @@ def split_answer(
     settings: Settings,
     release: ReleasedWays,
 ) -> Derivation:
-    """Return a bundle's parts (itself if it is not split), or why the request fails."""
+    """Return the answer with a bundle's parts, or with the bundle itself, or why the
+    request fails.
+    """
     if by != "admin":
         split = replace(split, positions=())
     algorithm, refused = _algorithm_of(split, asked, by, settings, release)
@@ -110,16 +112,20 @@ def split_answer(
 
 
 def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
-    """True if the broker's default algorithm is `FLOW`; only then it passes the topics' traffic."""
+    """True if the broker's default algorithm is `FLOW`.
+
+    Only then does a broker pass the traffic of topics to the algorithm.
+    """
     return settings.value(DEFAULT) == FLOW or (by != "admin" and asked == FLOW)
 
 
 def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
-    """Return the algorithm that a release uses, and why it refuses the request, if it does.
+    """Return the algorithm that a release uses, and why it refuses the request, or None.
 
-    An automatic split names no algorithm: if one is given, it is the broker's default.
+    Only an administrator's request names an algorithm; in other cases, `asked` is the broker's
+    default.
     """
     if release.ways["split-algorithms"] == "range":
         return RANGE, None
@@ -136,7 +142,7 @@ def _algorithm_of(
 
 
 def _default_of_broker(default: str, asked: str | None) -> str:
-    """Return the default algorithm of a broker with this setting; a blank name selects none."""
+    """Return the broker's default algorithm: `asked` if it is given; a blank name selects none."""
     if asked is None:
         return default
     return asked.strip() or RANGE
@@ -157,7 +163,7 @@ def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays
 def _boundaries(
     split: Split, algorithm: str, release: ReleasedWays
 ) -> tuple[list[int], str | None]:
-    """Return an algorithm's boundaries, and why the bundle is not split, if it is not."""
+    """Return an algorithm's boundaries, and why the bundle is not split, or None."""
     few = len(split.hashes) < FEWEST
     by_range = [middle_by_name(split.bundle)]
     if algorithm == TOPICS and few:
@@ -179,9 +185,11 @@ def _boundaries(
 def _flow_boundaries(
     traffic: Sequence[TopicTraffic], settings: Settings
 ) -> tuple[list[int], str | None]:
-    """Return the cuts before topics with which a part would exceed a limit, and why there are none.
+    """Return the hashes at which to cut, each before a topic with which a part would exceed a
+    limit.
 
-    Of topics with the same hash, the last one counts as often as there are such topics.
+    Also return why there are none, or None. Of several topics with one hash, the last one's traffic
+    counts as often as there are topics.
     """
     by_hash = {one.place: one for one in traffic}
     if len(by_hash) < FEWEST:
@@ -212,7 +220,9 @@ def _limits(settings: Settings) -> tuple[int, int]:
 
 
 def _flow_steps(traffic: Sequence[TopicTraffic], settings: Settings) -> Iterator[Step]:
-    """Yield the limits of a part and the traffic of each topic; nothing without traffic."""
+    """Yield the limits of a part and the traffic of each topic; no steps if no topic has
+    traffic.
+    """
     if not traffic:
         return
     most_messages, most_bytes = (Fraction(one) for one in _limits(settings))

@@ -1,4 +1,4 @@
-"""Code shared by the strategies of releases: which bundles are eligible, and their selection."""
+"""Code that the strategies of releases share: the bundles that may move, and their selection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ WRITTEN: dict[str, Callable[[Fraction], str]] = {"msgThroughput": throughput, "m
 
 
 class Mix(NamedTuple):
-    """One smoothing of a broker's usage, all as fractions."""
+    """A broker's usage as fractions: smoothed before an observation, observed, and smoothed after
+    it.
+    """
 
     before: float
     now: float
@@ -35,9 +37,10 @@ class Mix(NamedTuple):
 
 @dataclass
 class CycleMemory:
-    """State kept between cycles: the smoothed usage of each broker, for ThresholdShedder.
+    """State that a strategy keeps from one cycle to the next.
 
-    `mixed` has each smoothing of the usage since it was last emptied, by broker. `tables` holds
+    `usage` and `average` are the smoothed usage of each broker and of all, for ThresholdShedder;
+    `mixed` lists how the usage of each broker was smoothed in the latest question. `tables` holds
     the capacities of the leader's hash maps. `low_hits` and `high_hits` count consecutive cycles in
     which AvgShedder found a broker far from its counterpart. `transfer` is the state of
     TransferShedder and is created with its model.
@@ -52,9 +55,11 @@ class CycleMemory:
     transfer: TransferMemory | None = None
 
     def observe(self, now: Mapping[str, float], kept: float, first: float | None = None) -> None:
-        """Update the smoothed usage with each broker's current usage.
+        """Mix each broker's current usage into its smoothed usage; `kept` is the weight of the
+        latter.
 
-        `first` is the usage of a broker before its first one; None if that one is not smoothed.
+        `first` is the smoothed usage assumed for a new broker; if it is None, the smoothed usage of
+        a new broker is its current usage.
         """
         total = 0.0
         for broker, usage in now.items():
@@ -80,11 +85,13 @@ class ClusterView:
     memory: CycleMemory = field(default_factory=CycleMemory)
 
     def free(self, bundles: Sequence[str]) -> list[str]:
-        """Return the bundles that were not unloaded recently."""
+        """Return those of the bundles that were not unloaded recently."""
         return [bundle for bundle in bundles if bundle not in self.recent]
 
     def free_of(self, broker: str) -> list[str]:
-        """Return the bundles that a broker may unload, in the order of the leader's map."""
+        """Return the bundles that a broker may unload, in the iteration order of the
+        leader's map.
+        """
         owned = set(self.known.owned(broker))
         return self.free([bundle for bundle in self.known.bundles if bundle in owned])
 
@@ -101,7 +108,7 @@ class BrokerUnloads:
 
 
 def take_bundles(view: ClusterView, bundles: Sequence[str], need: float) -> list[str]:
-    """Select bundles by descending throughput until they carry enough; at least one."""
+    """Select bundles by descending throughput until they carry `need`; select at least one."""
     chosen: list[str] = []
     carried = 0.0
     for bundle in view.known.busiest_first(list(bundles), "msgThroughput"):
@@ -121,9 +128,10 @@ def bundle_steps(
     full: str = "",
     idle: str = "",
 ) -> Iterator[Step]:
-    """Yield a step for each bundle: shed or kept, and why; after the last that is shed, `full`.
+    """Yield a step for each bundle that says whether it is shed or kept, and why.
 
-    `idle`: why a bundle without traffic stays, if that is the reason.
+    The reasons for keeping an eligible bundle: `stays`; `full`, if given, for bundles after the
+    last that is shed; `idle`, if given, for bundles without traffic.
     """
     known, free = view.known, set(eligible)
     carried, left = 0.0, len(chosen)
@@ -150,12 +158,12 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
 
 
 def too_few(owned: Sequence[str]) -> str:
-    """Return that a broker has fewer than the two bundles without which none is taken."""
+    """Return text on the number of a broker's bundles, which is below two, so that none is shed."""
     return "it has a single bundle" if owned else "it has no bundles"
 
 
 def _last_unload(view: ClusterView, bundle: str) -> str:
-    """Return how long ago a bundle was unloaded that the grace period still protects."""
+    """Return text on how long ago a bundle was unloaded; the grace period still protects it."""
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
     if ago is None:
         return "unloaded within the grace period"

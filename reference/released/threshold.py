@@ -38,11 +38,11 @@ HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources, the first of which that has a weight stands for earlier usage."""
+"""Resources in which earlier usage can be expressed; the first with a weight above 0 is used."""
 
 
 FULL = 100.0
-"""Weighted usage in percent above which a release leaves out a resource."""
+"""Weighted usage in percent above which some releases leave out a resource."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Cycle:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of each broker after the cycles in its usage history."""
+    """Yield the unloads of each broker; usage histories are replayed as earlier cycles first."""
     memory, reports = view.memory, view.known.case["brokers"].items()
     memory.mixed = {}
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
@@ -77,8 +77,9 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 
 def _usage(known: Leader, broker: str) -> tuple[float, str]:
-    """Return a broker's weighted usage as a fraction, and its busiest resource, which is "none" if
-    all that count are over 100 % and left out.
+    """Return a broker's weighted usage as a fraction, and its busiest resource.
+
+    Some releases leave out resources over 100 %; if that leaves none, the resource is "none".
     """
     usage, busiest = known.usage(broker, weighted=True)
     if not _left_out(known, broker):
@@ -89,16 +90,16 @@ def _usage(known: Leader, broker: str) -> tuple[float, str]:
 
 
 def _left_out(known: Leader, broker: str) -> dict[str, float]:
-    """Return the weighted usage in percent of each resource that the release leaves out since it
-    is over 100 %.
-    """
+    """Return the weighted usage in percent of each resource left out because it is over 100 %."""
     if known.way("over-full") != "left-out":
         return {}
     return {name: one for name, one in known.weighted_percents(broker).items() if one > FULL}
 
 
 def _earlier(view: ClusterView, used: float) -> float:
-    """Convert a weighted usage in percent to a fraction."""
+    """Convert the weighted usage of an earlier cycle from percent to a fraction, as a release
+    rounds it.
+    """
     weight = next((w for w in map(view.known.weight, HISTORY) if w > 0), 0.0)
     return percent({"usage": used, "limit": 100 * weight}) * weight / 100
 
@@ -133,13 +134,13 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _looks_for_idle(known: Leader) -> bool:
-    """True if the busiest broker sheds when another one is idle."""
+    """True if the lower boundary is on: the busiest broker sheds when another one is idle."""
     looks = known.way("lower-boundary-relief") == "half-threshold"
     return looks and known.settings.flag(LOWER_BOUNDARY)
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Return the busiest broker if another is below the lower boundary; smooth all usage again."""
+    """Mix the usage in once more; return the busiest broker if one is below the lower boundary."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE))
@@ -214,7 +215,7 @@ def _steps(
 
 
 def _smoothing(one: Mix, kept: float, places: int) -> str:
-    """Return one smoothing of the usage as a sum, in percent."""
+    """Format one step of the smoothing as a sum, in percent."""
     before, now = plain(as_percent(one.before)), plain(as_percent(one.now))
     terms = f"{before} x {plain(Fraction(kept))} + {now} x {plain(Fraction(1 - kept))}"
     return f"{terms} = {plain(as_percent(one.after), places)} %"

@@ -33,7 +33,7 @@ THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 DEBUG = "loadBalancerDebugModeEnabled"
 MINUTE = 60
 ENOUGH = 0.75
-"""Fraction of its throughput to which a swap of bundles must reduce the busier broker."""
+"""Fraction of its throughput below which a swap must bring the busier broker."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
 """Granularity with which NamespaceBundleStats.compareTo compares each rate, in its order."""
@@ -48,7 +48,7 @@ class Smoothed(NamedTuple):
 
 @dataclass
 class TransferMemory:
-    """State kept between cycles: load, consecutive hits, and when each broker last unloaded."""
+    """State kept between cycles: each broker's load and last unload, and the consecutive hits."""
 
     loads: dict[str, Smoothed] = field(default_factory=dict)
     hits: int = 0
@@ -56,7 +56,7 @@ class TransferMemory:
 
 
 class Unload(NamedTuple):
-    """One bundle's move from a broker to another."""
+    """A bundle, the broker that unloads it, and the broker that gets it."""
 
     source: str
     bundle: str
@@ -99,7 +99,7 @@ class ReleasedTransfer:
     minute: Minutes
     """Minutes since the first cycle."""
     hits: int = 0
-    """Consecutive cycles, this one included, that called for unloads since the last unload."""
+    """Number of consecutive cycles that called for unloads, since the last unload."""
     skipped: str = ""
     """The reason why the cycle is skipped; empty if it is not."""
 
@@ -110,7 +110,7 @@ class ReleasedTransfer:
         return [names[one] for one in in_map(names, concurrent=True)]
 
     def update(self) -> None:
-        """Smooth the loads with this cycle's reports; drop the loads of brokers that have left."""
+        """Mix this cycle's reports into the smoothed loads; drop brokers that have left."""
         self.memory.loads = {name: self._smoothed(name) for name in self.brokers}
 
     def decide(self) -> list[Unload]:
@@ -134,7 +134,7 @@ class ReleasedTransfer:
         return found
 
     def wanted(self, stats: LoadStats) -> list[Unload]:
-        """Return the unloads that the statistics call for, however many hits there were."""
+        """Return the unloads that the statistics call for, even with too few hits."""
         return list(self._unloads(replace(stats)))
 
     def weighted_usage(self, name: str) -> dict[str, float]:
@@ -192,7 +192,7 @@ class ReleasedTransfer:
         return LoadStats(order, loads, squares, count, mean, deviation)
 
     def calls_for_unloads(self, stats: LoadStats) -> bool:
-        """True if the deviation, or the least or most loaded broker, calls for unloads."""
+        """True if the deviation exceeds the target, or a broker is underloaded or overloaded."""
         return (
             stats.deviation > self.known.number(TRANSFER_TARGET)
             or self.underloaded(stats)
@@ -201,8 +201,8 @@ class ReleasedTransfer:
 
     @property
     def share(self) -> float:
-        """Fraction of the mean load, or of the busiest one's traffic, that an underloaded broker
-        does not reach.
+        """Fraction of the mean load, and of the busiest broker's traffic, below which a broker is
+        underloaded.
         """
         return min(0.5, max(0.0, self.known.number(TRANSFER_TARGET) / 2.0))
 
@@ -247,7 +247,7 @@ class ReleasedTransfer:
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
-        """Yield the unloads between two brokers: smaller bundles first, then a swap if it helps."""
+        """Yield the unloads from one broker to another: bundles that fit, then a swap if any."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self._top(target))
         moved, left = 0.0, len(top)
@@ -279,9 +279,7 @@ class ReleasedTransfer:
         after: tuple[float, float],
         whole: float,
     ) -> list[Unload]:
-        """Return a swap: a large bundle and the bundles sent back in return; empty if it does not
-        help.
-        """
+        """Return a swap: a large bundle goes and smaller ones come back; empty if none helps."""
         if not self.known.settings.flag(TRANSFERS):
             return []
         high, low = after
@@ -300,7 +298,7 @@ class ReleasedTransfer:
 
     @property
     def _takes_unused(self) -> bool:
-        """True in 3.0, which also reports and unloads bundles without traffic."""
+        """True for 3.0, which also reports and unloads bundles without traffic."""
         return self.known.release.version < (4,)
 
     def _carried(self, bundle: str) -> float:
@@ -353,7 +351,7 @@ class ReleasedTransfer:
 
 
 def _too_soon(name: str, passed: Fraction) -> str:
-    """Return that a broker's load data are too close to its last unload."""
+    """Return text that a broker's load data were written too soon after its last unload."""
     after = plain(max(passed, ZERO))
     return f"the load data of {name} are from {after} s after its last unload ({DELAY})"
 
@@ -394,6 +392,6 @@ def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[
 
 
 def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:
-    """Return the key that sorts unloads in an answer: by broker, then smallest bundle first."""
+    """Return the sort key of an unload in an answer: by broker, then smallest bundle first."""
     place = list(known.case["brokers"]).index(unload.source)
     return place, known.traffic(unload.bundle, "msgThroughput"), unload.bundle

@@ -21,7 +21,7 @@ SMOOTHED = "BrokerLoadData.updateWeightedMaxEMA"
 
 
 def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Iterator[Step]:
-    """Yield each broker's load, the conditions for unloads, the hits, and each unload."""
+    """Yield as steps each broker's load, the conditions for unloads, the hits, and each unload."""
     for name in decision.known.case["brokers"]:
         yield Step(name, _load_text(decision, name))
     stats = decision.stats
@@ -52,7 +52,7 @@ def _load_text(decision: ReleasedTransfer, name: str) -> str:
 
 
 def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield the three conditions, of which one that holds makes the cycle count as a hit."""
+    """Yield the three conditions; a cycle in which one of them holds is a hit."""
     known, target = decision.known, decision.known.number(TRANSFER_TARGET)
     yield Step("mean", _percent(stats.mean))
     over = ">" if stats.deviation > target else "<="
@@ -81,7 +81,9 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield the unloads that follow if all stays as it is until there are enough hits."""
+    """Yield the unloads of a later cycle with enough hits, if the loads stay the same until
+    then.
+    """
     later = decision.wanted(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")

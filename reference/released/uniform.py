@@ -24,24 +24,24 @@ MAX_SHARE = "maxUnloadPercentage"
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
-"""Constants in the source of a release that has no settings for them."""
+"""Values that releases without these settings have in their source."""
 
 THRESHOLDS = {
     "msgRate": (RATE_THRESHOLD, "%"),
     "msgThroughput": (THROUGHPUT_THRESHOLD, "times as much"),
 }
-"""The setting that each measure is compared with, and the unit of both."""
+"""The setting with the threshold of each measure, and the unit of the threshold."""
 
 MEASURES = {"msgRate": "messages", "msgThroughput": "throughput"}
 NEAR_NOTHING = 1e-6
 SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
 MORE = 1000
-"""Traffic by which a bundle may exceed the amount that is left to move."""
+"""Traffic by which a bundle may exceed the amount still to move."""
 
 
 @dataclass(frozen=True)
 class _Spread:
-    """The busiest and the idlest broker, and the highest and lowest traffic that count."""
+    """The brokers with the most and the least traffic, and how much traffic these have."""
 
     busiest: str | None
     idlest: str | None
@@ -113,10 +113,10 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 
 
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
-    """Return the highest and lowest traffic in both measures, compared as releases do.
+    """Return the spread of both measures, compared as some releases do.
 
-    A later broker replaces the highest one if it has more in one measure, even if it has less in
-    the other; likewise for the lowest broker.
+    In brokers' order, a broker replaces the busiest one so far if it has more traffic in either
+    measure, even if it has less in the other; likewise for the idlest one.
     """
     known = view.known
     busiest, idlest = None, None
@@ -138,7 +138,7 @@ def _mixed(view: ClusterView) -> dict[str, _Spread]:
 
 
 def _is_left_out(known: Leader, broker: str) -> bool:
-    """True if a broker is not compared with others, since it has fewer than two bundles."""
+    """True if a broker is left out of the comparison because it has fewer than two bundles."""
     return known.way("uniform-pair") == "mixed" and len(known.owned(broker)) <= 1
 
 
@@ -149,14 +149,17 @@ def _over(view: ClusterView, kind: str, spread: _Spread) -> bool:
 
 
 def _difference(kind: str, spread: _Spread) -> float:
-    """Return the difference of the extremes: in percent of messages, as a ratio of bytes."""
+    """Return the difference between the extremes: in percent for messages, as a ratio for bytes."""
     if kind == "msgRate":
         return (spread.most - spread.least) * 100 / spread.least
     return spread.most / spread.least
 
 
 def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[str]:
-    """Yield bundles that fit into the amount left, most traffic first; sums overflow 32 bits."""
+    """Yield bundles that fit into the amount still to move, most traffic first.
+
+    Sums overflow 32 bits, as they do in Java.
+    """
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = _most_bundles(known)
@@ -187,7 +190,7 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         difference = _difference(kind, spread)
         differs = f"{difference:.10g} {unit}"
         if kind == "msgRate":
-            less = "less" if difference < 0 else "more"  # No traffic at all counts as least.
+            less = "less" if difference < 0 else "more"  # A least of 0 counts as 1.
             differs = f"{abs(difference):.10g} {unit} {less}"
         pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
         compared = f"{pair}, {differs}"

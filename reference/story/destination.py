@@ -27,15 +27,17 @@ from pulsar_conformance.reference.threshold import Levels
 from pulsar_conformance.reference.usage import Usage
 
 OTHER: Mapping[str, bool] = {"any": False, "other": True}
-"""True if a bundle must go to another broker, by `unload-destination` or `split-destination`."""
+"""True if a bundle must go to another broker, by `unload-destination` and by
+`split-destination`.
+"""
 
 
 def assign(
     world: World, result: EventResult, bundle: str, preferred: Sequence[str] | None = None
 ) -> None:
-    """Assign a bundle to a broker chosen by the leader, if there is one. [OWN-01]
+    """Assign a bundle to the broker that the leader chooses; nothing happens without brokers.
 
-    A non-empty `preferred` limits the choice.
+    If `preferred` is not empty, the leader chooses among these brokers. [OWN-01]
     """
     brokers = preferred or list(world.brokers)
     if not brokers:
@@ -50,13 +52,14 @@ def assign(
 
 
 def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
-    """Return the brokers that may take a bundle from its owner. [OWN-11, SPLIT-20]"""
+    """Return the brokers to which a bundle may move from its owner. [OWN-11, SPLIT-20]"""
     stays_away = OTHER[world.readings[reading]]
     return [name for name in world.brokers if not (stays_away and name == broker)]
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
     """Return the brokers that were less loaded than `broker` before the cycle and still are.
+
     [SHED-11]
     """
     return [
@@ -67,7 +70,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """Return the brokers that keep the anti-affinity group spread. [ANTI-11]"""
+    """Return the brokers on which a bundle keeps its anti-affinity group spread. [ANTI-11]"""
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers
@@ -110,9 +113,9 @@ def split_bundle(
     positions: Sequence[str],
     by: str,
 ) -> bool:
-    """Split a bundle and unload the parts if the settings say so; return True if it was split.
+    """Split a bundle, and unload its parts if the settings say so; return True if it was split.
 
-    Errors: `Refused` if the rules about splits say so. [SPLIT-20 … 23]
+    Errors: `Refused` if a rule about splits refuses the request. [SPLIT-20 … 23]
     """
     topics = list(world.topics_in.get(bundle, ()))
     request = splitting.Split.of(bundle, topics, positions)
@@ -135,8 +138,8 @@ def split_bundle(
 def run_shedding_cycle(world: World, result: EventResult) -> None:
     """Run one shedding cycle: unload bundles and assign them to other brokers. [SHED-09, OWN-12]
 
-    Except under TransferShedder, which counts cycles, a cycle is skipped if nothing has changed
-    since the last one.
+    If nothing has changed since the last cycle, the cycle is skipped, except under TransferShedder,
+    which counts cycles.
     """
     settings = world.settings
     cycle = Cycle(_case(world), settings, world.readings)
@@ -201,7 +204,7 @@ def _remember(world: World, cycle: Cycle) -> None:
 
 
 def shedding_steps(given: Unloads) -> Iterator[Step]:
-    """Yield the derivation of a broker's unloads; nothing if there are none."""
+    """Yield the derivation of a broker's unloads; no steps if it unloads nothing."""
     if not given.bundles:
         return
     yield Step(given.broker, "sheds load")

@@ -52,9 +52,10 @@ def why_invalid(name: str, value: Value) -> str | None:
 
 
 def change_setting(world: World, name: str, value: Value, how: str) -> str:
-    """Change a setting: in broker.conf for the next start, or dynamically.
+    """Change a setting, and return text on when the value takes effect.
 
-    Errors: `Ignored` for an unknown setting or an invalid value.
+    `how` says where: in broker.conf, which is read at the next start, or dynamically. Errors:
+    `Ignored` for an unknown setting or an invalid value.
     """
     why = why_invalid(name, value)
     if why:
@@ -68,7 +69,10 @@ def change_setting(world: World, name: str, value: Value, how: str) -> str:
 
 
 Event = Callable[[World, Mapping[str, Any], EventResult], None]
-"""Function that applies an event. Errors: `Ignored` if it is impossible, `Refused`."""
+"""Function that applies an event to a cluster.
+
+Errors: `Ignored` if the event is impossible, `Refused` if a rule refuses it.
+"""
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
 """True if an administrator's unload starts the grace period, by `grace-starts`. [SHED-12, 14]"""
@@ -104,7 +108,7 @@ def broker_stop(world: World, event: Mapping[str, Any], result: EventResult) -> 
 
 
 def restart(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Restart a broker; other brokers take its bundles meanwhile. [SHED-10]"""
+    """Restart a broker; meanwhile, other brokers take over its bundles. [SHED-10]"""
     name = _up(world, event)
     capacity = world.brokers[name].capacity
     broker_down(world, event, result)
@@ -178,7 +182,9 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
     "refused": _refuse,
     "moved": _leave,
 }
-"""Effect on brokers that already belong to another domain, by `second-domain`. [ANTI-15, ANTI-16]
+"""The function that registers brokers which already belong to another domain, by `second-domain`.
+
+[ANTI-15, ANTI-16]
 """
 
 
@@ -195,7 +201,10 @@ def group(world: World, event: Mapping[str, Any], _happened: EventResult) -> Non
 
 
 def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Unload a topic, namespace or bundle on an administrator's behalf. [OWN-07 … 11, OWN-16]"""
+    """Unload a topic, a namespace or a bundle, as an administrator requests.
+
+    [OWN-07 … 11, OWN-16]
+    """
     if "to" in event and event["to"] not in world.brokers:
         raise Ignored(f"{event['to']} is not up")
     if "namespace" in event:
@@ -218,7 +227,7 @@ def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
 
 
 def split(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Split a bundle on an administrator's behalf. [SPLIT-10 … 17]"""
+    """Split a bundle, as an administrator requests. [SPLIT-10 … 17]"""
     name = event["bundleOf"]
     if name not in world.bundle_of:
         raise Ignored(f"{name} is not in use")

@@ -14,7 +14,10 @@ from pulsar_conformance.reference.story.world import EventResult, World
 
 
 def report_all(world: World) -> None:
-    """Let every broker write its local data, which gives each bundle a sample. [DATA-01]"""
+    """Let every broker write its local data, which adds a sample to each bundle's averages.
+
+    [DATA-01]
+    """
     kind = world.readings["window"]
     if world.reported_changes != world.changes:
         for broker in world.brokers:
@@ -28,7 +31,10 @@ def report_all(world: World) -> None:
 
 
 def split_grown(world: World, result: EventResult) -> None:
-    """Split bundles that exceed a threshold, while their namespaces may have more. [SPLIT]"""
+    """Split bundles that exceed a limit, as long as their namespaces may have more bundles.
+
+    [SPLIT]
+    """
     settings = world.settings
     if world.split_checked_changes == world.changes:
         return
@@ -67,10 +73,12 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 
 
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
-    """Advance time: brokers report, and the leader sheds and writes data, at their intervals.
+    """Advance time: brokers report, and the leader sheds and writes bundle data, at their
+    intervals.
 
-    Intervals count from the start of the story. When several end at once, reports come first and
-    writing last. Without an interval for writing, nothing is written. [SHED-09, REPORT-11, DATA-12]
+    Intervals count from the start of the story. If several end at once, reports come first and
+    bundle data last. If no interval for bundle data is set, they are not written. [SHED-09,
+    REPORT-11, DATA-12]
     """
     end = world.clock + minutes
     if minutes:

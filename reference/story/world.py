@@ -26,13 +26,13 @@ class Member:
     capacity: Rate
     """Bytes per second at which the broker's CPU is fully used."""
     file: Mapping[str, Value]
-    """Contents of the broker's broker.conf when it started."""
+    """The broker.conf that the broker read when it started."""
     strategy: Value
     """The shedding strategy with which the broker started. [SHED-10]"""
     reported: Rates = IDLE
     """Rates in the broker's last report."""
     history: Percent | None = None
-    """ThresholdShedder's smoothed usage from earlier cycles."""
+    """The broker's smoothed usage after earlier cycles, for ThresholdShedder."""
 
     @property
     def cpu(self) -> Percent:
@@ -84,7 +84,7 @@ class World:
     transfers_at: Minutes = ZERO
     """Time of the last cycle of TransferShedder."""
     last_cycle: tuple[int, int] | None = None
-    """State at the last shedding cycle: `changes`, and the number of blocked bundles."""
+    """The number of `changes` and of blocked bundles at the last shedding cycle."""
     reported_changes: int | None = None
     """Value of `changes` when every broker last sent a load report."""
     split_checked_changes: int | None = None
@@ -99,7 +99,7 @@ class World:
 
     @property
     def settings(self) -> Settings:
-        """The effective settings: those of the leader.
+        """The settings that apply: those of the leader.
 
         Dynamic settings take effect immediately, except the shedding strategy. [SHED-10]
         """
@@ -140,7 +140,7 @@ class World:
         return sorted(owned)
 
     def use(self, topic: str, namespace: str, rates: Rates) -> str:
-        """Set a topic's rates from now on; return its bundle."""
+        """Set the rates of a topic, which is in use from now on; return its bundle."""
         if topic not in self.bundle_of:
             ranges = self.namespaces[namespace]
             place = LOCATE[self.readings["partitions"]](ranges, topic)
@@ -162,7 +162,7 @@ class World:
         return known
 
     def own(self, bundle: str, broker: str) -> None:
-        """Make a broker the owner of a bundle, and update its report. [OWN-01]"""
+        """Make a broker the owner of a bundle, and update the broker's report. [OWN-01]"""
         self.owner[bundle] = broker
         self.changed()
         self.report(broker)
@@ -234,7 +234,7 @@ class Ignored(Exception):
 
 @dataclass
 class EventResult:
-    """Result of an event: assignments, unloads, splits and written data."""
+    """Outcome of an event: assignments, unloads, splits and written data."""
 
     assigned: list[dict[str, Any]] = field(default_factory=list)
     unloaded: list[dict[str, Any]] = field(default_factory=list)
