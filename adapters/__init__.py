@@ -1,4 +1,4 @@
-"""Connections to implementations: errors and types that are independent of the transport.
+"""Connections to implementations. This module exports the errors and types of all transports.
 
 `names.connect` loads the transport that an adapter's name selects.
 """

@@ -1,4 +1,4 @@
-"""Arguments shared by several commands: adapter, profile, readings and time limit."""
+"""Arguments that several commands share: adapter, profile, readings and time limit."""
 
 import argparse
 import math
@@ -14,7 +14,7 @@ from pulsar_conformance.specs.errors import UserError, print_note
 
 DEFAULT_PROFILE = "documented-3.0"
 RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
-"""Pattern of the names of released Pulsar's adapters, with the version."""
+"""Pattern of the adapter names that contain a version of Pulsar."""
 
 ADAPTER = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
@@ -40,7 +40,7 @@ def add_adapter(parser: argparse.ArgumentParser) -> None:
 
 
 def without_secret(name: str) -> str:
-    """Return an adapter's name; reject one with a secret, because messages repeat it."""
+    """Return an adapter's name, if it contains no secret: messages repeat the name."""
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -58,12 +58,17 @@ def add_profile(
 
 
 def released_version(text: str) -> str:
-    """Return a version of Pulsar, the newest examined one for a line such as 3.0, with a note."""
+    """Return the version of Pulsar that a text means.
+
+    A line such as 3.0 means its newest examined version; a note on that is printed.
+    """
     from pulsar_conformance.specs.judged import newest_of_line
 
     version = newest_of_line(text)
     if version != text:
-        print_note(f"Pulsar {text} is taken as {version}; for another, give it as {version} is")
+        print_note(
+            f"for Pulsar {text}, {version} is used; for another patch release, give all numbers"
+        )
     return version
 
 
@@ -92,15 +97,15 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
-    Without a default, the profile comes from the files.
+    If `default` is None, the profile comes from the files of cases.
     """
     usual = "%(default)s" if default else f"those that a file names, otherwise {DEFAULT_PROFILE}"
     add_profile(
         parser,
-        f"the documents or release for it to follow, as the command profiles lists them ({usual})",
+        f"the profile to judge by; the command `profiles` lists them ({usual})",
         default,
     )
-    add_reading(parser, "the alternative of a reading for it to follow")
+    add_reading(parser, "a reading, and the alternative of it to follow")
     parser.add_argument(
         "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
     )
@@ -115,7 +120,7 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
         help="only this operation, such as shed.select; repeatable",
     )
     for name, default, what in (
-        ("--examples", 30, "how many cases to draw for each rule"),
+        ("--examples", 30, "number of cases to draw for each rule"),
         ("--seed", 0, "the seed; the same seed draws the same cases"),
     ):
         parser.add_argument(
@@ -124,9 +129,10 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def usual_profile(adapters: Sequence[str]) -> str:
-    """Return the profile that fits the versions of all adapters; the default if there is none.
+    """Return the profile for the version of Pulsar that all adapters have; otherwise the default
+    profile.
 
-    An adapter's version is the one in its name, or that of the jars in the folder that it names.
+    The version is part of an adapter's name, or of the jars in the folder that the name gives.
     """
     if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE
@@ -180,7 +186,8 @@ def given_readings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and all its readings, with those given as arguments in place of its own.
+    """Return the profile and an alternative of every reading: those given as arguments, else the
+    profile's.
 
     Errors: as `given_readings`.
     """

@@ -1,4 +1,6 @@
-"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: print answers, judge nothing."""
+"""`pulsar-conformance ask ADAPTER < cases.jsonl > answers.jsonl`: print answers without judging
+them.
+"""
 
 import argparse
 import os
@@ -28,7 +30,7 @@ from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 
 ABOUT = frozenset({"profile", "readings", "rule", "ways"})
-"""Fields that the suite adds to saved cases, and that are not part of the question."""
+"""Fields that the suite adds to saved cases; they are not part of the question."""
 FORM = '{"ask": OPERATION, "case": {...}}'
 
 
@@ -60,8 +62,8 @@ Row = tuple[int, bytes]
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
     """Yield each JSON value with the number of its first line, and each invalid line.
 
-    A value is on one line, or on several as in case files. After an incomplete value, the following
-    lines are read as if it were absent.
+    A value takes one line, or several lines as in case files. If a value is incomplete, reading
+    resumes at the line after its beginning.
     """
     rows, again = enumerate(lines, 1), deque[Row]()
     begun: list[Row] = []
@@ -95,7 +97,7 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _parse_value(begun: list[Row]) -> tuple[str, JSON]:
-    """Parse lines as one value; return the problem (empty if none) and the value."""
+    """Parse lines as one value; return what is wrong with them (empty if nothing) and the value."""
     try:
         return "", parse_line(b"".join(line for _, line in begun))
     except NotJSON as error:
@@ -115,13 +117,15 @@ def _is_question(begun: list[Row], line: bytes) -> bool:
 
 
 def _next_values(begun: list[Row]) -> list[Row]:
-    """Return the lines from the next one that can start a value."""
+    """Return the lines from the next line on that can start a value."""
     starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
     return begun[next(starts, len(begun)) :]
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield operation and case of each question in a value, and each part that is not one."""
+    """Yield the operation and case of each question in a value, and each part that is not a
+    question.
+    """
     asked = found.get("trial", [found]) if isinstance(found, dict) else None
     if not isinstance(asked, list) or not asked:
         yield BadLine(number, f"it is not of the form {FORM}")
@@ -157,7 +161,9 @@ def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str
 
 
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
-    """Yield questions in groups of up to `size`, in order, with invalid lines in between."""
+    """Yield questions in groups of up to `size`, in order; invalid lines are yielded between
+    groups.
+    """
     group = Group()
     for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -183,9 +189,9 @@ def ask_lines(
 ) -> int:
     """Print one output line per question, in order; return the number of invalid lines.
 
-    For an invalid line, an object with an `error` is printed, which is also reported on standard
-    error, as are settings that no release and no document knows. Raises AdapterError if the
-    implementation cannot answer, after printing the answers so far.
+    For an invalid line, an object with an `error` is printed. The error is also reported on
+    standard error; so are settings that are in no release and in no document. If the implementation
+    cannot answer, the answers so far are printed, and AdapterError is raised.
     """
     bad = 0
     noted: set[str] = set()
@@ -213,7 +219,7 @@ def ask_lines(
 
 
 def _ask_file(connection: Connection, name: str, batch: int) -> int:
-    """Ask the questions in a file as `ask_lines` does; messages name the file."""
+    """Ask the questions in a file, as `ask_lines` does; error messages name the file."""
     with Path(name).open("rb") as lines:
         return ask_lines(connection, lines, sys.stdout, batch, name)
 
@@ -239,7 +245,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _profile_of(files: Iterable[str]) -> str:
-    """Return the profile named in files, or the default. Errors: `UserError` for several."""
+    """Return the profile that the files name, or the default. Errors: `UserError` if they name
+    several.
+    """
     named: dict[str, str] = {}
     for name in files:
         with Path(name).open("rb") as lines:
@@ -261,9 +269,9 @@ def _positive(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answers, and the end of the implementation's standard error.
+    """Print the answers, then the last lines of the implementation's standard error.
 
-    The exit status is 0, or 2 if lines were invalid.
+    Return 0, or 2 if lines were invalid.
     """
     bad = 0
     try:

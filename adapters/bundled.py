@@ -1,4 +1,4 @@
-"""The implementations that come with the suite, and which of them this machine can run."""
+"""The samples that come with the suite, and which of them this machine can run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ from pulsar_conformance.specs.errors import UserError
 SAMPLES = Path(__file__).parent / "samples"
 
 QUICK_START = ("-XX:+UseSerialGC",)
-"""Options with which Java starts fast; a limit on its compiler would slow down a whole run."""
+"""Options that let Java start fast. Its compiler is not limited, since that slows down a
+whole run.
+"""
 
 BUILD = 300
-"""Time limit of a build in seconds; the first takes about ten, to compile Go's own library."""
+"""Time limit of a build in seconds; the first takes about ten, since Go compiles its own
+library.
+"""
 
 AGAIN = "run it again when the machine is less busy; Go keeps what it has compiled"
 
 
 class NotBuilt(UserError):
-    """A sample that could not be compiled; the message is the compiler's output."""
+    """Raised if a sample could not be compiled; the message is the compiler's output."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -40,7 +44,7 @@ class NotBuilt(UserError):
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample implementation, its language, and the programs that run it."""
+    """A sample implementation, and the program that runs or compiles it."""
 
     program: str
     folder: Path
@@ -49,18 +53,21 @@ class Sample:
     least: int
     """Minimum version of the program that runs the sample."""
     words: tuple[str, ...]
-    """The command that starts it, with `{source}` for the folder and `{built}` for the result of
-    `build`.
+    """The command that starts the sample.
+
+    `{source}` stands for its folder, `{built}` for the result of `build`.
     """
     build: tuple[str, ...] = ()
-    """Arguments with which the program compiles it to `{built}`; none if it runs the source."""
+    """Arguments with which the program compiles the sample to `{built}`; empty if nothing is
+    compiled.
+    """
     remedy: str = ""
     """Advice to the user if the sample cannot be compiled."""
     series: str = ""
-    """Leading part of the program's version that `least` omits, if any."""
+    """First part of the program's version that precedes `least`, if there is one."""
 
     def command(self) -> list[str]:
-        """Return the command that starts the sample. Raises NotBuilt."""
+        """Return the command that starts the sample. Errors: `NotBuilt`."""
         program = built(self) if self.build else None
         return [word.format(built=program, source=self.folder) for word in self.words]
 
@@ -108,9 +115,10 @@ BUNDLED: Mapping[str, Sample] = {
 
 
 def built(sample: Sample) -> Path:
-    """Return a sample's compiled program or folder of classes, compiled if the source has changed.
+    """Return a sample's compiled program or folder of classes; compile it if the source has
+    changed.
 
-    The program is cached under a name derived from its source. Raises NotBuilt.
+    The program is cached under a name derived from its source. Errors: `NotBuilt`.
     """
     digest = sha256()
     for file in sorted(sample.folder.glob("*.*")):
@@ -134,10 +142,10 @@ def built(sample: Sample) -> Path:
 
 
 def _put(made: Path, program: Path) -> None:
-    """Move a compiled program to its place, unless a concurrent run has put the same one there."""
+    """Move a compiled program to its place, unless a concurrent run has already put one there."""
     try:
         made.replace(program)
-    except OSError:  # A folder does not replace another one.
+    except OSError:  # A folder cannot replace another one.
         if not program.exists():
             raise
 
@@ -184,7 +192,9 @@ def connect_sample(
 
 
 def runnable() -> tuple[list[str], list[str]]:
-    """Return the adapters of samples that this machine can run, and why others cannot run."""
+    """Return the adapters of samples that this machine can run, and why it cannot run the
+    others.
+    """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():
         why = sample.why_not_runnable()

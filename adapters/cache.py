@@ -9,7 +9,7 @@ ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
 
 
 def root() -> Path:
-    """Return the folder in `$PULSAR_CONFORMANCE_CACHE`, by default one in the user's cache."""
+    """Return the cache's folder: `$PULSAR_CONFORMANCE_CACHE`, or else one in the user's cache."""
     chosen = os.environ.get(ENVIRONMENT)
     if chosen:
         return Path(

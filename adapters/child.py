@@ -12,17 +12,17 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 TICK = 0.05
-"""Maximum seconds until the exit of a child whose pipes are open is noticed."""
+"""Seconds after which the exit of a child is noticed at the latest, if its pipes are still open."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
-"""Number of consecutive reads of standard error after which more of it is ignored."""
+"""Number of consecutive reads of standard error; further output is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Bytes of standard error to keep, and lines and columns of it to show."""
 
 TERMINATE = 1.0
-"""Seconds between asking the process group to end and killing it."""
+"""Seconds between the signal to end and the signal to kill the process group."""
 
 CLOSED = 0.5
 """Seconds within which a child that closed its output must exit; otherwise it counts as hanging."""
@@ -34,7 +34,7 @@ them.
 
 
 class ChildError(Exception):
-    """An unusable child process; the message says what it did and what to do."""
+    """Raised if a child process is unusable; the message says what it did and what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -43,10 +43,10 @@ class ChildError(Exception):
 
 
 class Child:
-    """A child in its own process group; both outputs are read whenever it is waited for.
+    """A child in its own process group, whose two outputs are read while the suite waits for it.
 
-    The group, and descendants outside it that can be found, are killed when this object is closed
-    or collected, or when the interpreter exits.
+    The group is killed when this object is closed or collected, or when the interpreter exits; so
+    are descendants outside the group that can be found.
     """
 
     def __init__(self, argv: Sequence[str], output_bytes: int) -> None:
@@ -86,8 +86,9 @@ class Child:
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line and return the line that the child writes, without its newline; raise
-        ChildError on failure.
+        """Write a line, and return the line that the child writes, without its newline.
+
+        Errors: `ChildError`.
         """
         deadline = time.monotonic() + seconds
         unsent = memoryview(line)
@@ -117,7 +118,9 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close the input and wait; raise ChildError if it keeps running."""
+        """Write a last line, close the input and wait for the exit. Errors: `ChildError` if there
+        is none.
+        """
         deadline = time.monotonic() + seconds
         with suppress(OSError):
             os.write(self._in, line)
@@ -206,7 +209,9 @@ class Child:
             self._read(self._out)
 
     def _read(self, descriptor: int) -> bytes:
-        """Return available output, possibly empty; stop watching an output that has ended."""
+        """Return available output, possibly empty; stop watching a pipe that the child has
+        closed.
+        """
         try:
             chunk = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -269,7 +274,7 @@ def _quote_start(chunks: Sequence[bytes]) -> str:
 def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
     """Terminate the group, then kill it and all descendants of its leader, and reap the leader.
 
-    Does nothing in a forked copy of the owner.
+    Do nothing in a forked copy of the process that owns the child.
     """
     if os.getpid() != owner:
         return

@@ -11,21 +11,21 @@ from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
 
 START_AT_LEAST = 5.0
-"""Minimum time limit in seconds for a start, however short the limit for answers is."""
+"""Minimum time limit in seconds for a start, even if the limit for answers is shorter."""
 
 END_AT_LEAST = 1.0
-"""Minimum time limit in seconds for an end."""
+"""Minimum time limit in seconds for an exit."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Time and size limits for an implementation's answers.
+    """Limits for an implementation; all times are in seconds.
 
     Attributes:
-        start: from the implementation's start to its answer to hello.
-        base: for one batch, plus `per_case` for each of its cases.
-        output_bytes: for one message.
-        end: from bye to the implementation's exit.
+        start: time from the start of the implementation to its answer to hello.
+        base: time for one batch, to which `per_case` is added for each of its cases.
+        output_bytes: size of one message.
+        end: time from bye to the exit of the implementation.
     """
 
     start: float = 30.0
@@ -36,9 +36,9 @@ class Limits:
 
     @classmethod
     def within(cls, seconds: float) -> Self:
-        """Return limits with another `base`, and all other limits in proportion.
+        """Return limits whose `base` is `seconds`, with all other times in proportion.
 
-        The limit for starting is at least `START_AT_LEAST`, because interpreters start slowly.
+        The limit for a start is at least `START_AT_LEAST`, because interpreters start slowly.
         """
         usual = cls()
         share = seconds / usual.base
@@ -48,14 +48,14 @@ class Limits:
 
 
 class Connection(ABC):
-    """An implementation that has answered hello.
+    """A connection to an implementation that has answered hello.
 
     A kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and ends in `bye`
-    and `close`. It may be asked by up to `concurrency` threads at a time.
+    and `close`. Up to `concurrency` threads may use a connection at a time.
 
     Attributes:
         adapter: the name given to `connect`, for messages.
-        hello: who answers, and what it offers.
+        hello: the implementation's name, and what it offers.
     """
 
     adapter: str
@@ -68,12 +68,14 @@ class Connection(ABC):
 
     @property
     def in_process(self) -> bool:
-        """True if the implementation gets the original cases, which it could modify, not copies."""
+        """True if the implementation gets the original cases, which it could modify, instead of
+        copies.
+        """
         return False
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting is quick and leaves no state of the former connection."""
+        """True if reconnecting is quick and starts without state of the former connection."""
         return False
 
     @property
@@ -82,10 +84,10 @@ class Connection(ABC):
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a leader that decides one cycle after another, if the implementation has one.
+        """Return a function that decides one shedding cycle after another; None if there is none.
 
-        The leader is given a `shed.select` case, with the earlier usage of its brokers, and the
-        minutes since the previous cycle.
+        It takes a `shed.select` case, which contains the brokers' earlier usage, and the minutes
+        since the previous cycle.
         """
         return None
 
@@ -95,14 +97,20 @@ class Connection(ABC):
 
     @abstractmethod
     def bye(self) -> None:
-        """End the implementation and the connection; raise AdapterError if it had to be killed."""
+        """End the implementation and the connection. Errors: `AdapterError` if it had to be
+        killed.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """End the implementation and kill all that remains; never raises, and may be repeated."""
+        """End the implementation and kill all that remains of it. Never raises; may be called
+        twice.
+        """
 
     def remarks(self) -> list[str]:
-        """Return remarks about how the implementation worked, not about its answers, as lines."""
+        """Return remarks, one per line, about how the implementation worked, not about its
+        answers.
+        """
         return []
 
     def stderr_tail(self) -> str:
@@ -110,11 +118,11 @@ class Connection(ABC):
         return ""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """Return one answer per case, in order, each valid by the operation's schema.
+        """Return one answer per case, in order; each is valid by the operation's schema.
 
         Any number of cases is allowed; they are sent in batches of `hello.batch`. Raises
-        AdapterError. After an `error` message (`.code`), a wrong number of answers or an answer
-        that violates its schema, the connection can still be asked; after any other error, it is
+        AdapterError. The connection can still be used after an `error` message (which has a
+        `code`), a wrong number of answers, or an invalid answer; after any other error, it is
         closed.
         """
         answers: list[JSON] = []
@@ -148,11 +156,11 @@ class Connection(ABC):
 
 
 class Connect(Protocol):
-    """A function that opens connections of one kind."""
+    """A function that opens connections to one kind of implementation."""
 
     __module__: str
 
     def __call__(
         self, rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
     ) -> Connection:
-        """Connect; `rest` is the part of the adapter's name after `kind:`."""
+        """Open a connection; `rest` is the part of the adapter's name after `kind:`."""

@@ -1,8 +1,8 @@
-"""Finding the processes that a child has started, including those outside its group.
+"""Finds the processes that a child has started, even outside the child's process group.
 
 Each child has a mark in its environment, which its descendants inherit; they are also looked up
-while it lives. Neither way finds a process that cleared its environment and was adopted by another
-parent, a process of another user, or one on another machine or in a container.
+while the child lives. Neither way finds a process that cleared its environment and was adopted by
+another parent, a process of another user, or a process on another machine or in a container.
 """
 
 import os
@@ -16,7 +16,7 @@ MARK = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
 ROUNDS = 20
-"""Number of searches for remaining processes, because new ones may start during each search."""
+"""Maximum number of searches for remaining processes, since new ones may start during a search."""
 
 
 def new_mark() -> str:
@@ -37,7 +37,7 @@ def below(parent: int) -> list[psutil.Process]:
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Return all other living processes with this mark, as far as environments can be read."""
+    """Return all other living processes with this mark whose environments can be read."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -47,9 +47,9 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
-    """Kill the known processes, and all processes with the mark.
+    """Kill the known processes and all processes with the mark.
 
-    A new process that has the ID of an ended one is not killed.
+    A process that got the ID of a known process after that one ended is not killed.
     """
     left = list(known)
     for _ in range(ROUNDS):

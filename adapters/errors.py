@@ -1,4 +1,4 @@
-"""Errors between the suite and an implementation."""
+"""Errors that occur between the suite and an implementation."""
 
 from typing import Literal
 
@@ -6,14 +6,18 @@ from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import printable
 
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
-"""Phase of a failure: start, greeting, exchange, content of an answer, end."""
+"""The phase in which a connection failed.
+
+`start` of the program, the greeting `hello`, the exchange `ask`, the content of an `answer`, the
+end `bye`.
+"""
 
 
 class AdapterError(UserError):
-    """An implementation could not be used, and its answers must not be judged.
+    """Raised if an implementation cannot be used; its answers must not be judged.
 
-    `str()` gives the complete message for the user: adapter and phase, what happened, what to do
-    about it, and the last lines that the implementation wrote to standard error.
+    `str()` returns the complete message for the user: adapter and phase, what happened, what to do
+    about it, and the last lines of the implementation's standard error.
 
     Attributes:
         phase: the phase in which it failed.
@@ -21,8 +25,8 @@ class AdapterError(UserError):
         hint: what to do next; may be empty.
         stderr_tail: the last lines of its standard error; may be empty.
         adapter: the name given to `connect`, such as `exec:./my-balancer`.
-        code: the code of an `error` message from the implementation itself, else empty.
-        index: position in its `ask`, counted from 0, of the case whose answer is invalid, or None.
+        code: the code in the implementation's own `error` message; empty without such a message.
+        index: index in its `ask` of the case whose answer is invalid, or None.
     """
 
     def __init__(
@@ -35,7 +39,7 @@ class AdapterError(UserError):
         code: str = "",
         index: int | None = None,
     ) -> None:
-        # Everything is passed to Exception, so that the error survives pickling between workers.
+        # All arguments are passed to Exception, so that workers can pickle the error.
         super().__init__(phase, problem, hint, stderr_tail, adapter, code, index)
         self.phase = phase
         self.problem = problem
@@ -57,12 +61,12 @@ class AdapterError(UserError):
 
 
 class ProtocolBreach(AdapterError):
-    """A message that violates the protocol, whatever the case."""
+    """Raised for a message that violates the protocol, whichever case it answers."""
 
 
 class AdapterTrouble(Exception):
-    """A failure in the adapter itself, not in the implementation that it asks."""
+    """Raised for a failure of the adapter itself, not of the implementation that it asks."""
 
 
 class CannotLoad(UserError):
-    """An object that should answer is missing or unusable; the message gives the reason."""
+    """Raised if the object that answers is missing or unusable; the message gives the reason."""

@@ -1,8 +1,8 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
-Each kind of adapter is an entry point of `GROUP`, loaded when a name needs it. Other packages can
-declare entry points to add kinds. The module of an entry point may define `check(rest)`, which
-raises UserError for an invalid name before anything is started.
+Each kind of adapter is an entry point of `GROUP`, which is loaded when a name needs it. Other
+packages can declare entry points to add kinds. The module of an entry point may define
+`check(rest)`: it raises UserError for an invalid name before anything is started.
 """
 
 import sys
@@ -30,13 +30,13 @@ FORMS: Mapping[str, str] = {
     "cluster": f"{CLUSTER} or {URL}",
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
-"""Formats of the names of each built-in kind."""
+"""The formats of names, for each built-in kind."""
 BREAK = "\n"
-"""Place where the form of a name may be broken into lines."""
+"""Marks a place where the format of a name may be broken into lines."""
 
 
 def form_lines(width: int = WIDTH) -> Iterator[str]:
-    """Yield the forms of all names, breaking lines only before options."""
+    """Yield the formats of all names; lines are broken only before options."""
     for forms in FORMS.values():
         for form in forms.split(" or "):
             apart = form.replace("[,", f"{BREAK}[,").replace(" ", NO_BREAK).replace(BREAK, " ")
@@ -47,10 +47,11 @@ def form_lines(width: int = WIDTH) -> Iterator[str]:
 def connect(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> Connection:
-    """Connect to an implementation by name, and exchange hello.
+    """Connect to the implementation with this name, and exchange hello.
 
-    It will be judged by `profile` and `readings`. Raises AdapterError if it cannot be used, and
-    `UnknownName` if the reference model has no such profile or reading.
+    The implementation learns that it will be judged by `profile` and `readings`. Raises
+    AdapterError if it cannot be used, and `UnknownName` if the reference model has no such profile
+    or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")
@@ -58,7 +59,7 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if a name's kind is not installed, or if the name contains a secret."""
+    """Raise AdapterError if a name contains a secret, or if its kind is missing or rejects it."""
     kind = name.partition(":")[0]
     if kind not in _entry_points():
         raise AdapterError("start", _unknown_name_text(name, kind))
@@ -70,7 +71,9 @@ def check_name(name: str) -> None:
 
 
 def _check_rest(kind: str, name: str) -> None:
-    """Check the rest of a name with the `check` function of the kind's module, if it has one."""
+    """Let the kind's module check the part of a name after the kind, if it has a `check`
+    function.
+    """
     check = getattr(sys.modules[_load_kind(kind, name).__module__], "check", None)
     if check is not None:
         try:
@@ -80,7 +83,7 @@ def _check_rest(kind: str, name: str) -> None:
 
 
 def check_no_secret(name: str) -> None:
-    """Raise AdapterError for a URL with a password, which would appear in reports."""
+    """Raise AdapterError if a name contains a URL with a password, which reports would show."""
     if name.startswith(("cluster:http:", "cluster:https:")) and "@" in name.partition(",")[0]:
         problem = (
             "a URL must not contain a secret: use $PULSAR_CONFORMANCE_TOKEN or token-file=FILE"
@@ -90,7 +93,7 @@ def check_no_secret(name: str) -> None:
 
 @cache
 def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of each kind; usually one, unless several packages define it."""
+    """Return the entry points of each kind; more than one if several packages define the kind."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for one in entry_points(group=GROUP):
         found.setdefault(one.name, {})[one.value] = one

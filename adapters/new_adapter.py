@@ -13,7 +13,11 @@ from pulsar_conformance.specs.errors import UserError
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A language: the skeleton in the package, the file to write, and the adapter's name."""
+    """The skeleton of an adapter in one language.
+
+    `shipped` is its file in the package, `written` the file to write, and `adapter` the adapter's
+    name.
+    """
 
     shipped: str
     written: str
@@ -50,7 +54,9 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Return the next commands to run: build the adapter if necessary, check, judge and ask it."""
+    """Return the commands to run next: build the adapter if needed, check it, judge it and
+    ask it.
+    """
     skeleton = SKELETONS[language]
     adapter = shlex.quote(skeleton.adapter)
     built = [skeleton.build] if skeleton.build else []
@@ -77,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the skeleton and print the next steps; return 0, or 2 with a message."""
+    """Write the skeleton and print the next commands; return 0, or 2 if the file cannot be
+    written.
+    """
     try:
         path = write_skeleton(args.lang, args.to)
     except FileExistsError as error:

@@ -13,7 +13,9 @@ def options(
     bad: Callable[[str], Exception],
     place: str = "here",
 ) -> Iterator[tuple[str, str]]:
-    """Yield each option's key and value. Errors: `bad`, with a message that quotes the format."""
+    """Yield the key and value of each option. Errors: `bad`, with a message that contains
+    `form`.
+    """
     for part in parts:
         key, equals, value = part.partition("=")
         if key not in keys or not equals or not value:

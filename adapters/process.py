@@ -1,4 +1,4 @@
-"""An implementation in a child process, asked with JSON Lines."""
+"""Asks an implementation in a child process by JSON Lines."""
 
 import shlex
 import sys
@@ -24,11 +24,11 @@ from pulsar_conformance.adapters.validation import wrong_in_hello
 from pulsar_conformance.specs.text import counted
 
 SHOWN = 60
-"""Maximum number of characters that a message quotes from a wrong line."""
+"""Maximum number of characters of a wrong line that a message quotes."""
 
 
 class ProcessConnection(Connection):
-    """Starts a program, exchanges hello, asks it, and cleans up."""
+    """Starts a program, exchanges hello, asks it questions, and ends it."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ProcessConnection(Connection):
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
-        """Return the answers to one batch, one per case, not yet validated."""
+        """Return one answer per case of a batch, not yet validated."""
         if self._closed:
             problem = f"{operation}: the connection is closed, {self._closed}"
             raise AdapterError("ask", problem, "connect again", "", self.adapter)
@@ -83,7 +83,7 @@ class ProcessConnection(Connection):
         return answers
 
     def bye(self) -> None:
-        """Say bye; raise AdapterError if the child had to be killed."""
+        """Say bye to the child. Errors: `AdapterError` if the child had to be killed."""
         if self._closed:
             return
         self._closed = "after bye"
@@ -95,7 +95,7 @@ class ProcessConnection(Connection):
             self._child.close()
 
     def close(self) -> None:
-        """Say bye and kill whatever remains; never raises."""
+        """Say bye and kill what remains of the child. Never raises an error."""
         try:
             self.bye()
         except AdapterError:
@@ -128,7 +128,7 @@ class ProcessConnection(Connection):
         reply = self._round_trip("hello", "", message, self._limits.start)
         if "answer" not in reply:
             held = ", ".join(sorted(reply))
-            self._abandon("hello", f"its message holds no answer, but {held}", _GREETING)
+            self._abandon("hello", f"its message has {held} instead of answer", _GREETING)
         answer: JSON = reply["answer"]
         spoken = answer.get("protocol") if isinstance(answer, dict) else None
         if type(spoken) is int and spoken != PROTOCOL:
@@ -152,7 +152,7 @@ class ProcessConnection(Connection):
     def _round_trip(
         self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
-        """Return the reply to a message: an object with the message's `id` and without `error`."""
+        """Return the reply to a message: an object that has the message's `id` and no `error`."""
         before = f"{where}: " if where else ""
         line = line_of(message)
         self._closed = "interrupted in the middle of a message"
@@ -186,13 +186,15 @@ class ProcessConnection(Connection):
         code = str(held.get("code", "unknown"))
         text = str(held.get("message", "it gives no message"))
         problem = f"{before}it answered with an error, {code}: {text}"
-        hint = "that is its own message; look for the cause there"
+        hint = "the implementation wrote this message; look for the cause there"
         return self._error(phase, problem, hint, code)
 
     def _abandon(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Abandon the child, whose next reply could be mistaken for the missing one."""
+        """Kill the child and raise an error; the child's next reply could otherwise be taken for
+        this one.
+        """
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
         self._child.close()
@@ -242,7 +244,7 @@ def _why_not_started(command: str, error: OSError) -> tuple[str, str]:
 def connect_exec(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Run `exec:COMMAND ARG ...` as a program, without a shell, and connect to it."""
+    """Run the command in `exec:COMMAND ARG ...` without a shell, and connect to it."""
     try:
         argv = shlex.split(rest)
     except ValueError as error:
@@ -259,7 +261,7 @@ def connect_exec(
 def connect_python(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Run the object named in `python:package.module:name` in a child process; connect to it."""
+    """Run the object named by `python:MODULE:NAME` in a child process, and connect to it."""
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"

@@ -1,4 +1,4 @@
-"""Programs on this machine: their versions, and what Java or Spark lack."""
+"""Programs on this machine: their versions, and what is missing for Java or Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ SPARK_EXTRA = "pip install '.[spark]'"
 
 
 def major_version(program: str, *arguments: str) -> int | None:
-    """Return the major version that a program prints; for Go, the minor version."""
+    """Return the major version that a program prints; for Go, the minor version. None if
+    unknown.
+    """
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=30, check=False
@@ -29,7 +31,7 @@ def major_version(program: str, *arguments: str) -> int | None:
 
 
 def java_problem() -> str | None:
-    """Return the problem with the Java in JAVA_HOME or on PATH; None if there is none."""
+    """Return what is wrong with the Java in JAVA_HOME or on PATH; None if it can be used."""
     wanted = f"needs Java {JAVA} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
@@ -44,9 +46,7 @@ def java_problem() -> str | None:
 
 
 def pyspark_problem() -> str | None:
-    """Return the reason why PySpark is unusable, even with a Spark Connect server; None if it is
-    usable.
-    """
+    """Return why PySpark cannot be used, not even with a Spark Connect server; None if it can."""
     wanted = f"it needs PySpark {SPARK}: {SPARK_EXTRA}"
     try:
         found = version("pyspark")
@@ -56,6 +56,6 @@ def pyspark_problem() -> str | None:
 
 
 def spark_problem() -> str | None:
-    """Return the reason why this machine cannot run Spark; None if it can."""
+    """Return why this machine cannot run Spark; None if it can."""
     java = java_problem()
     return pyspark_problem() or (java and f"it {java}")

@@ -1,4 +1,4 @@
-"""Messages of adapter protocol version 1: writing and parsing them.
+"""Writes and parses the messages of version 1 of the adapter protocol.
 
 The schemas of messages are in `specs/schema/message.json`, those of cases and answers in
 `specs/schema/operations/`.
@@ -20,10 +20,10 @@ JSON: TypeAlias = Any
 
 PROTOCOL = 1
 DEFAULT_BATCH = 1000
-"""Number of cases in a message to an implementation that specifies no `batch`."""
+"""Number of cases in a message to an implementation whose hello has no `batch`."""
 
 Row: TypeAlias = tuple[tuple[str, JSON], ...]
-"""Questions that belong together, each as operation and case."""
+"""Questions that belong together; each is an operation and a case."""
 
 OPERATIONS = operations()
 """Every operation of the protocol."""
@@ -33,12 +33,12 @@ OPERATIONS = operations()
 class Hello:
     """An implementation's name, and what it offers.
 
-    `strategies` and `algorithms` are None if the implementation does not list them: each is then
-    asked and may be answered with `unsupported`. `placement` is a placement strategy that replaces
-    the documented one. `readings` are those that it says it follows. `costly` are operations whose
-    cases take seconds each, and `absent` says why operations are not offered. `own` maps rules to
-    the sequences of questions that an existing cluster can answer without being changed; it is not
-    sent in messages.
+    `strategies` and `algorithms` are None if the implementation does not list them; then all are
+    asked, and it may answer `unsupported`. `placement` is a placement strategy that replaces the
+    documented one. `readings` are the alternatives that it claims to follow. `costly` lists
+    operations whose cases take seconds each. `absent` gives the reasons why operations are not
+    offered. `own` maps rules to the questions that an existing cluster can answer without being
+    changed; it is not part of messages.
     """
 
     protocol: int
@@ -58,7 +58,9 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Read hello from a message that is valid by its schema; unknown fields are ignored."""
+        """Read hello from a message that is valid by its schema; fields unknown to the suite are
+        ignored.
+        """
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
         for name in ("operations", "costly", "strategies", "algorithms"):
@@ -70,14 +72,16 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True if it may have this shedding strategy, given by full or short class name."""
+        """True if the implementation may have this shedding strategy, given by full or short class
+        name.
+        """
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
             last == strategy.rpartition(".")[2] for strategy in self.strategies
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """True if it may have this split algorithm."""
+        """True if the implementation may have this split algorithm."""
         return self.algorithms is None or name in self.algorithms
 
 
@@ -93,12 +97,12 @@ def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dic
 
 
 def ask_message(number: int, operation: str, cases: Sequence[JSON]) -> dict[str, JSON]:
-    """Return the message that asks a batch of an operation's cases."""
+    """Return the message that asks a batch of cases of one operation."""
     return {"id": number, "ask": operation, "cases": list(cases)}
 
 
 def bye_message(number: int) -> dict[str, JSON]:
-    """Return the message that ends a connection; it gets no reply."""
+    """Return the message that ends a connection; the implementation does not reply."""
     return {"id": number, "ask": "bye"}
 
 
@@ -109,8 +113,9 @@ _FAST = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 def text_of(value: JSON) -> str:
-    """Format as one line of compact ASCII JSON; raise ValueError for NaN, TypeError for non-JSON
-    types.
+    """Format a value as one line of compact ASCII JSON.
+
+    Errors: ValueError for NaN, TypeError for types that JSON lacks.
     """
     return _encode(value).decode()
 
@@ -122,14 +127,17 @@ def line_of(message: JSON) -> bytes:
 
 
 def _encode_field(value: JSON) -> bytes:
-    """Format a field of a message; cases and answers one by one, since few of them are slow."""
+    """Format a field of a message. The elements of a list are encoded separately, so that only
+    those that orjson cannot encode take the slow path.
+    """
     return b"[" + b",".join(map(_encode, value)) + b"]" if type(value) is list else _encode(value)
 
 
 def _encode(value: JSON) -> bytes:
-    """Format as JSON, four times faster than the standard library does where that is safe.
+    """Format a value as JSON, with orjson where its result is safe: it is four times faster.
 
-    orjson writes NaN as null and characters beyond ASCII as they are, and refuses large integers.
+    orjson writes NaN as null and characters beyond ASCII as they are, and refuses large integers;
+    in these cases, the standard library is used.
     """
     try:
         text = orjson.dumps(value, option=_FAST)
@@ -139,7 +147,7 @@ def _encode(value: JSON) -> bytes:
 
 
 class NotJSON(ValueError):
-    """Text that is not JSON as the protocol requires; the message gives the reason."""
+    """Raised for text that is not JSON as the protocol requires; the message gives the reason."""
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -168,7 +176,7 @@ _decode = json.JSONDecoder(
 
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape of half of a surrogate pair; two consecutive halves form one character."""
+"""Escape of one half of a surrogate pair; two consecutive halves encode one character."""
 
 
 def _is_unicode(value: JSON) -> bool:
@@ -180,7 +188,7 @@ def _is_unicode(value: JSON) -> bool:
 
 
 def parse_line(text: str | bytes) -> JSON:
-    """Parse one line of JSON; raise NotJSON, also for duplicate keys and NaN."""
+    """Parse one line of JSON. Errors: `NotJSON`, also for duplicate keys and NaN."""
     try:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
@@ -196,5 +204,5 @@ def parse_line(text: str | bytes) -> JSON:
     except RecursionError:
         raise NotJSON("is nested too deeply") from None
     except ValueError as error:
-        # Python refuses to convert an integer of thousands of digits.
+        # Python refuses to convert integers with thousands of digits.
         raise NotJSON(f"has a number that can't be read ({error})") from None

@@ -1,9 +1,9 @@
-"""Host for a Python object: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
+"""Hosts a Python object: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
 
-The object is a class or a function called with (profile, readings), or an instance. It has
-`hello(profile, readings) -> dict` and `answer(operation, case) -> dict`, both as in the protocol.
-Its output goes to standard error. An exception in `answer` fails only that case, unless it is
-`CannotLoad` or `AdapterTrouble`.
+The object is an instance, or a class or function that returns one when called with (profile,
+readings). The instance has `hello(profile, readings) -> dict` and `answer(operation, case) ->
+dict`, both as in the protocol. Its output goes to standard error. An exception in `answer` fails
+only that case, unless it is `CannotLoad` or `AdapterTrouble`.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_o
 
 
 class Host:
-    """Hosts one object, which is created when hello gives profile and readings."""
+    """Hosts one object, which is created when hello brings the profile and the readings."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
@@ -67,9 +67,8 @@ class Host:
                 raise
             except Exception as error:
                 texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))
-                if (
-                    not shown
-                ):  # One report a batch: a fault that thousands of cases meet is one fault.
+                # Thousands of cases may fail for one reason: print one traceback per batch.
+                if not shown:
                     traceback.print_exc()
                 shown = True
         return texts
@@ -99,7 +98,9 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Return the pipes of the protocol, which the object's own input and output no longer use."""
+    """Return the pipes of the protocol; from now on, the object's own input and output use
+    others.
+    """
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:
@@ -110,14 +111,14 @@ def take_pipes() -> tuple[BinaryIO, io.FileIO]:
 
 
 def write_whole(replies: io.FileIO, line: bytes) -> None:
-    """Write a complete line, however little the pipe accepts at a time."""
+    """Write a complete line, even if the pipe accepts only a part at a time."""
     rest = memoryview(line)
     while rest:
         rest = rest[replies.write(rest) :]
 
 
 def main(spec: str) -> int:
-    """Answer until bye or the end of input."""
+    """Answer until the suite says bye or input ends."""
     messages, replies = take_pipes()
     here = str(Path.cwd())
     if here not in sys.path:

@@ -1,4 +1,4 @@
-"""The reference model as an adapter in this process, without serialization."""
+"""The reference model as an adapter in this process; cases are not serialized."""
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from pulsar_conformance.reference.splitting import BY_RATES, FLOW_MARGIN
 from pulsar_conformance.specs import load
 
 BATCH = 100_000
-"""Maximum batch size; it may be as large as any run, since no messages are built."""
+"""Maximum number of cases in a batch; any number is possible, since no messages are built."""
 
 NEUTRAL = "neutral"
 
@@ -25,12 +25,12 @@ ALGORITHMS = (
 
 
 def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return the name as a tuple; empty if the profile's documents lack the setting."""
+    """Return `name` in a tuple; empty if the profile's documents do not have the setting."""
     return (name,) if setting in model.defaults else ()
 
 
 class ReferenceConnection(Connection):
-    """Asks the model directly; nothing is serialized, and nothing can hang."""
+    """Asks the model directly, without serialization and without time limits."""
 
     def __init__(
         self, name: str, profile: str, readings: Mapping[str, str], neutral: bool = False
@@ -50,16 +50,18 @@ class ReferenceConnection(Connection):
 
     @property
     def in_process(self) -> bool:
-        """True: the model reads the original cases."""
+        """True, because the model reads the original cases."""
         return True
 
     @property
     def restarts(self) -> bool:
-        """True: each connection has its own model."""
+        """True, because each connection has a model of its own."""
         return True
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a leader that decides by the documents; None for a release."""
+        """Return a function that decides one cycle after another by the documents; None for a
+        release.
+        """
         return self._model.in_turn()
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -96,12 +98,12 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """Connect to the model of this profile and these readings, named `reference`.
+    """Connect to the model of this profile with these readings, whose name is `reference`.
 
-    `reference:neutral` is a release whose undocumented settings are without effect.
+    The name `reference:neutral` means a release whose undocumented settings have no effect.
     """
     if rest not in ("", NEUTRAL):
-        problem = f"reference takes no suffix except :{NEUTRAL}"
+        problem = f"only :{NEUTRAL} may follow reference"
         raise AdapterError("start", problem, "write reference", "", name)
     return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL)
 

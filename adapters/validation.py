@@ -1,4 +1,4 @@
-"""Validation of cases, answers and hello by schema, and detection of modified cases."""
+"""Checks cases, answers and hello by their schemas, and detects modified cases."""
 
 import marshal
 from collections.abc import Sequence
@@ -11,11 +11,14 @@ from pulsar_conformance.adapters.protocol import JSON, OPERATIONS
 from pulsar_conformance.specs import schema
 
 SHOWN = 80
-"""Characters of a wrong value that a message quotes."""
+"""Maximum number of characters of a wrong value that a message quotes."""
 
 
 class InvalidAnswer(Exception):
-    """Answer `index` of a batch is invalid; the message says where and what was expected."""
+    """Raised for an invalid answer, whose index in the batch is `index`.
+
+    The message says where the answer is invalid and what was expected.
+    """
 
     def __init__(self, index: int, text: str) -> None:
         super().__init__(text)
@@ -23,9 +26,10 @@ class InvalidAnswer(Exception):
 
 
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
-    """Raise InvalidAnswer for the first answer that violates the operation's schema.
+    """Check answers by the operation's schema. Errors: `InvalidAnswer` for the first invalid
+    answer.
 
-    Questions that this version of the suite does not know may only be declined.
+    The only valid answer to an operation unknown to this version of the suite is to decline it.
     """
     valid = _validator(operation, "answer")
     for index, answer in enumerate(answers):
@@ -34,12 +38,14 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
 
 
 def wrong_in_case(operation: str, case: JSON) -> str | None:
-    """Return what is wrong with a case by its schema ("case.brokers.b1: ..."), or None."""
+    """Return what is wrong with a case by its schema ("case.brokers.b1: ..."); None if it
+    is valid.
+    """
     return _wrong(_validator(operation, "case"), case, "case")
 
 
 def wrong_in_hello(answer: JSON) -> str | None:
-    """Return what is wrong with an answer to hello by its schema, or None."""
+    """Return what is wrong with an answer to hello by its schema; None if it is valid."""
     return _wrong(_validator("message", "implementation"), answer, "answer")
 
 
@@ -82,22 +88,24 @@ def _text(error: ValidationError) -> str:
     text = error.message
     value = repr(error.instance)
     if len(text) > 2 * SHOWN and len(value) > SHOWN:
-        # The library quotes the whole value first; a load report is thousands of characters.
+        # The library quotes the whole value first, which may be a load report of great length.
         _, found, rest = text.rpartition(" is not ")
         text = f"{value[:SHOWN]}... is not {rest}" if found else text[: 2 * SHOWN] + "..."
     return text
 
 
 class Untouched:
-    """Copies of cases, kept to detect changes."""
+    """Copies of cases, which show whether an implementation has modified the cases."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
-        # Thousands of cases are asked at once; this is several times faster than a deep copy.
+        # Thousands of cases are asked at once; marshalling is faster than deep copies.
         self._before = list(map(_marshalled, cases))
 
     def restore(self) -> dict[int, str]:
-        """Restore all cases; return where each modified case was changed, by index."""
+        """Restore all cases; return the place of the change in each modified case, by the case's
+        index.
+        """
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):
             if _marshalled(case) == text:
@@ -115,7 +123,7 @@ def _marshalled(case: JSON) -> bytes:
 
 
 def _restore(value: Any, before: Any) -> Any:
-    """Restore the earlier value in the same objects, because drawn cases may share parts."""
+    """Return the earlier value, restored in place, because drawn cases may share objects."""
     if isinstance(value, dict) and isinstance(before, dict):
         after = dict(value)
         value.clear()

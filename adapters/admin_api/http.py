@@ -1,4 +1,7 @@
-"""HTTP to brokers: one policy for redirects, and one time limit per request, redirects included."""
+"""Sends HTTP requests to brokers and follows redirects that the caller's `Guard` permits.
+
+One time limit covers a request and all its redirects.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ class Hop:
 
     @property
     def authoritative(self) -> bool:
-        """True if the redirect says that the next broker may decide."""
+        """True if the redirect asks the next broker to decide instead of redirecting again."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
@@ -87,7 +90,7 @@ class Reply:
 
     @property
     def why(self) -> str:
-        """The status and the broker's reason on one line."""
+        """The status and the reason that the broker gives, on one line."""
         try:
             said = self.read
         except ValueError:
@@ -99,7 +102,7 @@ class Reply:
 
 
 Guard = Callable[[str, str], None]
-"""Raises `NoAnswer` if a redirect from the first URL to the second must not be followed."""
+"""Checks a redirect from the first URL to the second; raises `NoAnswer` to stop it."""
 
 
 class Client:
@@ -198,7 +201,7 @@ class Client:
 
 
 def _failure_text(error: BaseException) -> str:
-    """Describe in a few words the reason why there is no answer."""
+    """Describe briefly why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
     for kind, words in REASONS.items():
         if any(type(one) is kind for one in causes):

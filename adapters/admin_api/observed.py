@@ -1,4 +1,4 @@
-"""Changes of a cluster between two observations: bundles assigned, unloaded or split."""
+"""Detects changes of a cluster between two observations: bundles assigned, unloaded or split."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ after a split.
 
 
 class Declined(Exception):
-    """Raised for an event without effect: `ignored` or `refused`, with the reason."""
+    """Raised for an event that has no effect.
+
+    The protocol calls it `ignored` or `refused`; the message gives the reason.
+    """
 
     def __init__(self, how: str, why: str) -> None:
         super().__init__(how, why)
@@ -25,7 +28,7 @@ class Declined(Exception):
 
 
 class BundleSource(Protocol):
-    """A source for the bundles of namespaces."""
+    """Returns the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
         """Return a namespace's bundles by range; empty if the namespace is unused."""
@@ -48,10 +51,10 @@ class Watchable(Protocol):
 
 @dataclass
 class SeenStep:
-    """The observed result of one event."""
+    """The result of one event of a story, as observed on a cluster."""
 
     reason: str
-    """Reason why bundles are released in this step, unless a more specific one is known."""
+    """Reason for unloads in this step whose own reason is unknown."""
     leaving: str | None = None
     """A broker that goes down in this step, whose bundles are lost rather than unloaded."""
     stopping: str | None = None
@@ -63,9 +66,9 @@ class SeenStep:
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The times at which each broker wrote local data, and the latest data."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
-    """Times at which the leader wrote bundle data, and the number of samples in the data."""
+    """Times at which the leader wrote bundle data, and the numbers of samples in them."""
     time_passed: bool = False
-    """True if the answer has to list writes even if there were none."""
+    """True if the answer has to list the data written in this step, even if none were."""
     leader_node: str | None = None
     """The broker that the leader's node names at the end of the step."""
 
@@ -74,7 +77,7 @@ class SeenStep:
         return any(bundle in one["into"] for one in self.split)
 
     def answer(self, owners: Mapping[str, str | None], leader: str | None) -> dict[str, Any]:
-        """Return the result in the protocol's format."""
+        """Return the observed result in the protocol's format."""
         found: dict[str, Any] = {"owners": dict(owners), "leader": leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         found |= {name: one for name, one in lists.items() if one}
@@ -90,7 +93,7 @@ class SeenStep:
 
 
 class Observed:
-    """Bundles and owners as of the last observation."""
+    """The bundles of a cluster and their owners, as of the last observation."""
 
     def __init__(self, cluster: Watchable) -> None:
         self._cluster = cluster
@@ -100,9 +103,9 @@ class Observed:
     def look(
         self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
     ) -> bool:
-        """Record in `step` the changes since the last observation; return True if there are any.
+        """Observe the cluster, and record in `step` what has changed; return True if anything has.
 
-        `reason` returns why a bundle was released, if known.
+        `reason` returns why a bundle was unloaded, or None if that is unknown.
         """
         spaces = list(namespaces)
         before = dict(self.held)

@@ -24,18 +24,18 @@ CHANGING = 30.0
 
 
 class BadUrl(UserError):
-    """An unusable URL or option; the message says what to write instead."""
+    """Raised for an unusable URL or option of a user; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a cluster: its admin URL and credentials.
+    """The admin URL of a cluster, and credentials.
 
     Attributes:
         base: scheme, host and port, such as `https://pulsar.example.com:8443`.
-        token: the bearer token, or none.
-        trust: a certificate file to trust instead of the system's certificates, or none.
-        seconds: time limit for a request, including its complete answer.
+        token: the bearer token, or None.
+        trust: a certificate file to trust instead of the system's certificates, or None.
+        seconds: time limit for a request and its complete answer.
     """
 
     base: str
@@ -79,7 +79,7 @@ def _split(url: str) -> SplitResult:
 
 
 class AdminApi:
-    """Asks brokers over persistent connections."""
+    """Sends requests to brokers over connections that are kept open."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -88,7 +88,7 @@ class AdminApi:
         )
 
     def of(self, broker: str) -> str:
-        """Return a broker's admin URL, given its registered name `host:port`."""
+        """Return the admin URL of a broker, which is registered as `host:port`."""
         return f"{urlsplit(self.access.base).scheme}://{broker}"
 
     def get(self, path: str, base: str | None = None, *, text: bool = False) -> Any:
@@ -99,7 +99,8 @@ class AdminApi:
         return self._answer(READING, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
-        """Send a change; a text is sent unchanged, any other body as JSON.
+        """Send a request that changes the cluster; its body is text, or anything else to write as
+        JSON.
 
         Errors: `NoAnswer`.
         """
@@ -126,7 +127,10 @@ class AdminApi:
 
 
 def _check_stays_secure(url: str, to: str) -> None:
-    """Check that a redirect does not leave TLS, which protects the token. Errors: `NoAnswer`."""
+    """Check that a redirect does not lead from TLS to plain HTTP, which would expose the token.
+
+    Errors: `NoAnswer`.
+    """
     try:
         parts = _split(to)
     except BadUrl as wrong:

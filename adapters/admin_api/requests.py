@@ -1,4 +1,4 @@
-"""Requests to the admin API, as administrators and clients send them."""
+"""Builds the admin API requests that administrators and clients send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLUSTER = "conformance"
 
 ADMIN = "/admin/v2"
 Request = tuple[str, str, Any]
-"""Method, path and body."""
+"""Method, path and body of a request."""
 
 
 def namespace_of_topic(topic: str) -> str:
@@ -20,54 +20,56 @@ def namespace_of_topic(topic: str) -> str:
 
 
 def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
-    """Create a tenant that may use the cluster."""
+    """Return the request that creates a tenant and lets it use the cluster."""
     return "PUT", f"{ADMIN}/tenants/{quote(tenant)}", {"allowedClusters": [cluster]}
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """Create a namespace with a number of bundles, or with the broker's default."""
+    """Return the request that creates a namespace; without a number, the broker chooses how many
+    bundles.
+    """
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
 
 
 def divide_namespace(name: str, boundaries: Sequence[str]) -> Request:
-    """Create a namespace with these boundaries."""
+    """Return the request that creates a namespace with the given boundaries."""
     bundles = {"boundaries": list(boundaries), "numBundles": len(boundaries) - 1}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", {"bundles": bundles}
 
 
 def boundaries_of(name: str) -> Request:
-    """Read a namespace's boundaries."""
+    """Return the request that reads a namespace's boundaries."""
     return "GET", f"{ADMIN}/namespaces/{quote(name)}/bundles", None
 
 
 def create_topic(topic: str) -> Request:
-    """Create a topic without partitions."""
+    """Return the request that creates a topic without partitions."""
     return "PUT", f"{ADMIN}/{_topic(topic)}", None
 
 
 def look_up(topic: str) -> Request:
-    """Look up the broker that serves a topic."""
+    """Return the request that looks up the broker that serves a topic."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}", None
 
 
 def bundle_of(topic: str) -> Request:
-    """Read the range of a topic's bundle."""
+    """Return the request that reads the range of a topic's bundle."""
     return "GET", f"/lookup/v2/topic/{_topic(topic)}/bundle", None
 
 
 def unload_topic(topic: str) -> Request:
-    """Unload a topic."""
+    """Return the request that unloads a topic."""
     return "PUT", f"{ADMIN}/{_topic(topic)}/unload", None
 
 
 def unload_namespace(name: str) -> Request:
-    """Unload all bundles of a namespace."""
+    """Return the request that unloads all bundles of a namespace."""
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}/unload", None
 
 
 def unload_bundle(bundle: str, to: str | None = None) -> Request:
-    """Unload a bundle, to a broker if one is given."""
+    """Return the request that unloads a bundle, to the broker `to` if it is given."""
     chosen = f"?{urlencode({'destinationBroker': to})}" if to else ""
     return "PUT", f"{ADMIN}/namespaces/{quote(bundle)}/unload{chosen}", None
 
@@ -75,7 +77,7 @@ def unload_bundle(bundle: str, to: str | None = None) -> Request:
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Split a bundle, with or without unloading its parts."""
+    """Return the request that splits a bundle; `unload` says whether its parts are unloaded."""
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm
@@ -84,31 +86,36 @@ def split_bundle(
 
 
 def set_dynamic(name: str, value: str) -> Request:
-    """Change a dynamic setting."""
+    """Return the request that changes a dynamic setting."""
     path = f"{ADMIN}/brokers/configuration/{quote(name)}/{quote(value, safe='')}"
     return "POST", path, None
 
 
 def set_domain(name: str, brokers: Sequence[str], cluster: str = CLUSTER) -> Request:
-    """Register brokers in a failure domain; an empty list deletes the domain."""
+    """Return the request that registers brokers in a failure domain; without brokers, it deletes
+    the domain.
+    """
     path = f"{ADMIN}/clusters/{quote(cluster)}/failureDomains/{quote(name, safe='')}"
     return ("POST", path, {"brokers": list(brokers)}) if brokers else ("DELETE", path, None)
 
 
 def set_policy(name: str, policy: Mapping[str, Any], cluster: str = CLUSTER) -> Request:
-    """Create an isolation policy."""
+    """Return the request that creates an isolation policy."""
     path = f"{ADMIN}/clusters/{quote(cluster)}/namespaceIsolationPolicies/{quote(name, safe='')}"
     return "POST", path, policy
 
 
 def set_group(namespace: str, group: str | None) -> Request:
-    """Set a namespace's anti-affinity group, or remove it; the body is the bare name."""
+    """Return the request that sets a namespace's anti-affinity group, or removes it.
+
+    The body is the bare name of the group.
+    """
     _, path, _ = read_group(namespace)
     return ("DELETE", path, None) if group is None else ("POST", path, group)
 
 
 def read_group(namespace: str) -> Request:
-    """Read a namespace's anti-affinity group as the broker knows it."""
+    """Return the request that reads a namespace's anti-affinity group as the broker knows it."""
     return "GET", f"{ADMIN}/namespaces/{quote(namespace)}/antiAffinity", None
 
 

@@ -1,6 +1,6 @@
-"""Playing stories on a cluster: the events that administrators and clients cause by requests.
+"""Plays stories on a cluster: sends the requests of administrators and clients.
 
-Subclasses define how requests reach the cluster, and which further events are possible.
+Subclasses define how requests reach the cluster, and which other events they can play.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ About = Mapping[str, Any]
 
 
 def how_declined(status: int) -> str:
-    """Return the protocol's word for a rejected request with this HTTP status."""
+    """Return `ignored` or `refused`, the protocol's word for a rejection with this HTTP status."""
     return "ignored" if status in (MISSING, CONFLICT) else "refused"
 
 
@@ -32,17 +32,15 @@ def setting_text(value: Any) -> str:
 
 
 class StoryPlayer(ABC):
-    """A story that is played on a cluster.
+    """Plays a story on a cluster.
 
-    Names are those of the story; `name_on_cluster` returns the names on the cluster.
+    Events use the names of the story; `name_on_cluster` returns the names on the cluster.
     """
 
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """Events that can be played, each by the method of the same name; these events need only
-    requests.
-    """
+    """Events that can be played by requests alone; the method of the same name plays each."""
 
     def __init__(self, cluster: Watchable) -> None:
         self.observed = Observed(cluster)
@@ -63,7 +61,7 @@ class StoryPlayer(ABC):
         return self.answer(step)
 
     def namespace(self, about: About, _step: SeenStep) -> None:
-        """Create a namespace on an administrator's behalf."""
+        """Create a namespace, as an administrator requests."""
         name = about["name"]
         if name in self.spaces:
             raise Declined("ignored", f"{name} exists")
@@ -88,7 +86,7 @@ class StoryPlayer(ABC):
         self.set(about["name"], about["value"], about["how"])
 
     def domain(self, about: About, _step: SeenStep) -> None:
-        """Register brokers in a failure domain on an administrator's behalf."""
+        """Register brokers in a failure domain, as an administrator requests."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
             raise Declined("ignored", f"there is no domain {name}")
@@ -99,12 +97,12 @@ class StoryPlayer(ABC):
         (self.domains.add if brokers else self.domains.discard)(name)
 
     def group(self, about: About, _step: SeenStep) -> None:
-        """Set or remove a namespace's anti-affinity group on an administrator's behalf."""
+        """Set or remove a namespace's anti-affinity group, as an administrator requests."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
     def unload(self, about: About, _step: SeenStep) -> None:
-        """Unload a topic, bundle or namespace on an administrator's behalf."""
+        """Unload a topic, bundle or namespace, as an administrator requests."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
@@ -121,7 +119,7 @@ class StoryPlayer(ABC):
         self.ask_granted(asked)
 
     def split(self, about: About, _step: SeenStep) -> None:
-        """Split a bundle on an administrator's behalf; a setting decides whether the parts are
+        """Split a bundle, as an administrator requests; a setting decides whether the parts are
         unloaded.
         """
         topic = about["bundleOf"]
@@ -132,7 +130,10 @@ class StoryPlayer(ABC):
         self.ask_granted(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def settle(self, step: SeenStep) -> None:
-        """Observe changes, let clients look up their topics, and observe again."""
+        """Record changes until clients have found their topics.
+
+        Observe the changes, let clients look up the topics that have no owner, and observe again.
+        """
         spaces = dict.fromkeys(map(namespace_of_topic, self.owners))
         divided = len(step.split)
         self.observed.look(spaces, step, self.why_released)
@@ -164,13 +165,13 @@ class StoryPlayer(ABC):
         return name
 
     def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return the default reason why events of this kind release bundles; `why_released` may
-        give a more specific one.
+        """Return the reason for unloads during an event of this kind, unless `why_released` knows
+        better.
         """
         return "admin"
 
     def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above
-        """Return the reason why a bundle was released, or None if it is unknown."""
+        """Return the reason why a bundle was unloaded, or None if it is unknown."""
         return None
 
     def any_broker(self) -> bool:
@@ -178,19 +179,19 @@ class StoryPlayer(ABC):
         return True
 
     def carry(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
-        """Set the traffic of a topic to that of the event."""
+        """Give a topic the traffic that the event states."""
 
     @abstractmethod
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return the result of a completed event."""
+        """Return the observed result of an event in the protocol's format."""
 
     @abstractmethod
     def ask(self, request: Request) -> object:
-        """Send a request that may be rejected."""
+        """Send a request; a rejection is not an error here."""
 
     @abstractmethod
     def ask_granted(self, request: Request) -> None:
-        """Send a request. Errors: `Declined` if it is rejected."""
+        """Send a request that must be accepted. Errors: `Declined` if it is rejected."""
 
     @abstractmethod
     def create_namespace(self, name: str, bundles: int | None) -> None:
@@ -210,12 +211,12 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def unloads_parts(self) -> bool:
-        """True if the parts of a split bundle are unloaded."""
+        """True if the cluster unloads the parts of a bundle that it splits."""
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner has released the parts that it does not keep."""
+        """Wait until the owner has released those of the parts that it does not keep."""
 
     @abstractmethod
     def find(self, topic: str, step: SeenStep) -> None:
-        """Let a client look up a topic that has no known owner."""
+        """Let a client look up a topic whose owner is unknown."""

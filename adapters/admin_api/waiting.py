@@ -1,4 +1,4 @@
-"""Waiting for a state of another process that is signalled or must be polled."""
+"""Waits for conditions in other processes, which signal changes or have to be polled."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import time
 from collections.abc import Callable
 
 GLANCE = 0.02
-"""Seconds between two polls of a state that sends no notifications."""
+"""Seconds between two polls of a condition whose changes are not signalled."""
 
 
 class Unsettled(Exception):
-    """Raised when a state was not reached in time; the message gives the state and the time."""
+    """Raised if a condition did not become true in time; the message gives the condition and the
+    time.
+    """
 
 
 class Alarm:
-    """Wakes all waiting threads."""
+    """Lets threads wait for conditions, and wakes them to check their conditions again."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._changes = 0
 
     def wake(self) -> None:
-        """Wake all waiting threads, which then check their conditions again."""
+        """Wake all waiting threads, so that they check their conditions again."""
         with self._changed:
             self._changes += 1
             self._changed.notify_all()
 
     def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-        """Wait until a condition is true. Errors: `Unsettled`."""
+        """Wait until `holds` returns true. Errors: `Unsettled`, with the text `what`."""
         end = time.monotonic() + seconds
         while True:
             seen = self._changes

@@ -1,4 +1,4 @@
-"""One broker: starting it, stopping it, and the two sensors that measure its load."""
+"""One broker: starting and stopping it, and setting the load that its two sensors report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""Classes that access load managers, by the names in `target.MANAGERS`."""
+"""Class that accesses each load manager, by the names in `target.MANAGERS`."""
 
 
 class LiveBroker:
@@ -61,7 +61,7 @@ class LiveBroker:
         self.timers = Timers(self.service.getLoadManagerExecutor())
         self.notified = _Notified(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
-        # Until now, it has reported the load of this machine.
+        # The broker's first report has the load of this machine.
         self.set_load(0.0, {})
         self.manager.report()
 
@@ -84,7 +84,10 @@ class LiveBroker:
         return field(configuration, name).get(configuration)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what the broker's sensors report: bytes per second, and each bundle's statistics."""
+        """Set the load that the broker's sensors report.
+
+        `throughput` is in bytes per second; `table` has the statistics of each bundle.
+        """
         host = self.manager.host()
         usage, capacity = float(throughput), float(self.capacity)
         host.setCpu(java_class(USAGE)(usage, capacity))
@@ -108,15 +111,15 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop the broker together with all others, without giving its bundles to them."""
+        """Stop the broker while all others stop, too, without handing its bundles over."""
         self.manager.leave()
         self.service.close()
 
     def crash(self) -> None:
         """Stop the broker immediately, closing all connections.
 
-        Clients that stayed connected, such as those of other brokers, would go on using the topics
-        of a broker that is gone.
+        Clients with an open connection, such as other brokers, would keep using the broker's
+        topics.
         """
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
@@ -132,7 +135,7 @@ class LiveBroker:
         loops.shutdownGracefully(0, 0, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def clear_away(self) -> None:
-        """Release the threads and the memory of a crashed broker as far as possible."""
+        """Free the threads and the memory of a crashed broker as far as possible."""
         clear_away(self.service)
 
 
@@ -154,7 +157,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Exit:
-    """Records the exit status with which a broker would have ended its JVM."""
+    """Records the exit status with which a broker outside the suite would have ended its JVM."""
 
     def __init__(self) -> None:
         self.status: int | None = None

@@ -1,4 +1,4 @@
-"""The brokers and metadata of a cluster: starting, asking, observing, waiting until idle."""
+"""A cluster's brokers and metadata: starting, asking and observing them, and waiting for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""Settings that a case's broker.conf overrides, the settings in that file, and settings that
+"""The settings of a broker: defaults, the broker.conf of the case, and settings that
 override both.
 """
 
@@ -65,9 +65,9 @@ class LiveCluster:
         return Metadata(folder, self.alarm)
 
     def begin(self) -> None:
-        """Reset the cluster to no brokers and no metadata.
+        """Reset the cluster: no brokers and no metadata.
 
-        Two sets of metadata alternate, so that the old one is cleared while the new one is in use.
+        Two sets of metadata take turns: while one is in use, the other is cleared.
         """
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
@@ -84,7 +84,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the metadata without content, or new metadata if the brokers do not stop
+        """Return the metadata after clearing them; new metadata if the brokers do not stop
         cleanly.
         """
         for broker in crashed:
@@ -114,7 +114,7 @@ class LiveCluster:
         self.brokers, self._crashed = {}, []
 
     def ports(self, name: str) -> Ports:
-        """Return the ports on which a broker of the story listens now or will listen."""
+        """Return the ports on which a broker of the story listens, now or once it is started."""
         if name not in self._ports:
             self._ports[name] = Ports.reserve()
         return self._ports[name]
@@ -180,7 +180,7 @@ class LiveCluster:
     def manager_of(self, defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> str:
         """Return the class of the load manager that a broker with this broker.conf runs.
 
-        Starts a broker and stops it. Errors: `JException` if it does not start.
+        A broker is started for this, and stopped. Errors: `JException` if it does not start.
         """
         ports = Ports.reserve()
         configuration = broker_conf(
@@ -211,12 +211,12 @@ class LiveCluster:
         self.wait_idle()
 
     def leader(self) -> str | None:
-        """Return the broker that leads according to all brokers; None if they disagree."""
+        """Return the broker that all brokers consider the leader; None if they disagree."""
         leading = [name for name, broker in self.brokers.items() if broker.leads]
         return leading[0] if len(leading) == 1 else None
 
     def leader_node(self) -> str | None:
-        """Return the broker that the leader node in the metadata names."""
+        """Return the broker that is named in the leader's metadata node."""
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
@@ -251,20 +251,20 @@ class LiveCluster:
     ) -> Reply:
         """Send a request to a running broker. Errors: `NoAnswer`.
 
-        `of` is the number of the broker, modulo the number of running brokers.
+        `of` is the index of the broker, modulo the number of running brokers.
         """
         brokers = list(self.brokers.values())
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
 
     def granted(self, method: str, path: str, body: Any = None) -> None:
-        """Send a request that must succeed. Errors: `Unsettled`."""
+        """Send a request that must be accepted. Errors: `Unsettled` if it is not."""
         reply = self.ask(method, path, body)
         if not reply.fine:
             raise Unsettled(f"{method} {path}: {reply.why}")
 
     def wait_idle(self) -> None:
-        """Wait until the brokers are idle and agree on members and leader."""
+        """Wait until the brokers have no work and agree on the members and the leader."""
         if not self.brokers:
             return
         there = {broker.ports.broker for broker in self.brokers.values()}
@@ -292,8 +292,8 @@ class LiveCluster:
     def wait_notified(self) -> None:
         """Wait until every broker has been notified of all writes so far.
 
-        ZooKeeper notifies in order of writing: a broker that knows the last write knows all earlier
-        ones.
+        ZooKeeper sends notifications in the order of the writes. A broker that knows the last write
+        therefore knows all earlier ones.
         """
         before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
         self.metadata.mark()
@@ -313,7 +313,9 @@ class LiveCluster:
             broker.manager.receive()
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Return namespaces' owned bundles, each with its broker and acquiring transaction."""
+        """Return the owned bundles of namespaces, each with its broker and the transaction that
+        acquired it.
+        """
         spaces = tuple(namespaces)
         found: dict[str, Lock] = {}
         known = next(iter(self.brokers.values())).manager.locks() if self.brokers else None
@@ -326,7 +328,9 @@ class LiveCluster:
 
 
 def _stop_brokers(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
-    """Stop brokers at the same time, since each mostly waits. Errors: `Unsettled`."""
+    """Stop brokers concurrently, since each spends most of the time waiting. Errors:
+    `Unsettled`.
+    """
     threads = ThreadPoolExecutor(max(1, len(brokers)))
     leaving = [threads.submit(broker.leave) for broker in brokers]
     threads.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""`cluster:VERSION` and `cluster:PATH` in a child process with a JVM, and `cluster:URL`."""
+"""Connects to `cluster:VERSION` and `cluster:PATH`, which start a JVM, and to `cluster:URL`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from pulsar_conformance.adapters.pulsar.target import Target
 HOST = "pulsar_conformance.adapters.cluster.host"
 
 PATIENT = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
-"""Time limits: metadata and a JVM start in ten seconds and a story takes a few, but a busy machine
-takes many times that, and long stories take minutes.
+"""Time limits for a busy machine or a long story.
+
+Usually, metadata and a JVM start in ten seconds, and a story takes a few.
 """
 
 
 ABORTED = "was killed by SIGABRT"
-"""Text in the error of a JVM that crashed in native code."""
+"""Text in the error message if a JVM crashed in native code."""
 
 FRAME = "# Problematic frame:"
-"""The line before the one that names the place of the crash in a crash report."""
+"""The line of a crash report after which the place of the crash is named."""
 
 
 class ClusterConnection(ProcessConnection):
@@ -69,7 +70,10 @@ class ClusterConnection(ProcessConnection):
 
 
 def check(rest: str) -> None:
-    """Check a name, but not whether its jars are installed. Errors: `BadTarget`."""
+    """Check the part of a name after `cluster:`, but not whether jars are installed.
+
+    Errors: `BadTarget`.
+    """
     if not is_url(rest):
         check_release(ClusterTarget.parse(rest).release)
 
@@ -77,7 +81,9 @@ def check(rest: str) -> None:
 def connect_cluster(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or download the jars and start the child; at a URL, use the existing cluster."""
+    """Start a child process with the release's jars, downloaded if needed; for a URL, connect to
+    that cluster.
+    """
     if is_url(rest):
         from pulsar_conformance.adapters.operated.connection import connect_operated
 

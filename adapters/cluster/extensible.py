@@ -19,13 +19,13 @@ from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, nam
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
 PATIENCE = 20
-"""Seconds for a system topic to answer."""
+"""Seconds within which a system topic must deliver a message."""
 
 STATES = 1_000
-"""Number that exceeds the number of states through which a bundle passes in a millisecond."""
+"""A number larger than the number of states through which a bundle passes in a millisecond."""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""Quantities of bundles that add up to the quantities of a broker."""
+"""Quantities whose sums over the bundles of a broker are the quantities of the broker."""
 
 
 class ExtensibleManager(LoadManager):
@@ -33,9 +33,9 @@ class ExtensibleManager(LoadManager):
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     parts_go: ClassVar[float] = 1.0
-    """Seconds within which the parts of a split are released.
+    """Maximum seconds until the parts of a split bundle are released.
 
-    This manager itself waits for splits, and reports bundles in transit.
+    This manager waits for splits itself, and reports bundles in transit.
     """
 
     def __init__(self, service: Java) -> None:
@@ -83,7 +83,7 @@ class ExtensibleManager(LoadManager):
                 _wait_for(producer.flushAsync())
 
     def receive(self) -> None:
-        """Read all subscribed system topics up to the end."""
+        """Read all subscribed system topics to the end."""
         self._units.flush(PATIENCE * 1000)
         for store in self._stores:
             view = field(store, "tableView").get(store)
@@ -94,14 +94,14 @@ class ExtensibleManager(LoadManager):
                 echo.wait()
 
     def leave(self) -> None:
-        """Stop without giving bundles to other brokers, which would wait for brokers that take
-        them.
-        """
+        """Stop without handing over bundles; the manager would wait for brokers that take them."""
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
-        """Return the owned bundles and their owners, from the system topic's latest messages."""
+        """Return the owned bundles and their owners, as the latest messages of the system topic
+        say.
+        """
         self._units.flush(PATIENCE * 1000)
         known = self.known()
         return {
@@ -112,7 +112,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def is_idle(self) -> bool:
-        """True if the manager's role is settled, no bundle is in transit, and all owners run."""
+        """True if the manager has its role, no bundle is in transit, and all owners are running."""
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -124,7 +124,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def age(self, minutes: float) -> None:
-        """Make everything that the manager remembers older by some minutes."""
+        """Shift all times that the manager remembers into the past, by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
@@ -143,7 +143,7 @@ class ExtensibleManager(LoadManager):
         return {str(one) for one in found.toArray()}
 
     def shed(self) -> set[str]:
-        """Return the bundles that the manager unloaded for their load and remembers."""
+        """Return the bundles that the manager remembers having shed."""
         recent = field(self._unloads, "recentlyUnloadedBundles").get(self._unloads)
         return {str(one) for one in recent.keySet().toArray()}
 
@@ -184,7 +184,7 @@ class _Echo:
     def wait(self) -> None:
         """Wait until the marker message arrives. Errors: `Unsettled`."""
         if not self._arrived.wait(PATIENCE):
-            raise Unsettled(f"a mark in a system topic: not received within {PATIENCE} s")
+            raise Unsettled(f"a marker in a system topic was not received within {PATIENCE} s")
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
@@ -198,7 +198,7 @@ def _wait_for(future: Java) -> Java:
 
 
 def check_version(version: str) -> None:
-    """Check that a release has this manager in an observable form. Errors: `CannotLoad`."""
+    """Check that a release has this manager and delivers its messages. Errors: `CannotLoad`."""
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"
@@ -208,7 +208,10 @@ def check_version(version: str) -> None:
 
 
 def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
-    """Check that a load manager has the strategies of a story that sheds. Errors: `Unsayable`."""
+    """Check that the load manager has all strategies that a story uses for shedding.
+
+    Errors: `Unsayable`.
+    """
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
     sheds = any([case["settings"].get(ENABLED, True), *switched])

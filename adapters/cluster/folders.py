@@ -1,4 +1,4 @@
-"""A cluster's temporary folder, locked while its process lives."""
+"""The temporary folder of a cluster, which is locked while the cluster's process lives."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ PAUSE = 0.02
 """Seconds between two attempts to remove a folder."""
 
 UNLOCKED = 3600.0
-"""Seconds after which a folder without a lock counts as abandoned rather than new."""
+"""Age in seconds from which a folder without a lock is abandoned; a newer one may still get
+a lock.
+"""
 
 
 def create_locked_folder() -> tuple[Path, IO[bytes]]:
-    """Create and lock a folder; the lock ends with this process at the latest."""
+    """Create a folder and lock it; the lock ends when this process does, at the latest."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -31,8 +33,8 @@ def create_locked_folder() -> tuple[Path, IO[bytes]]:
 def remove_abandoned() -> None:
     """Remove the folders of processes that have ended, even in another container.
 
-    A process holds a lock on its folder until it ends. Its ID would not tell: a container that
-    shares the parent folder numbers its processes separately.
+    A process holds a lock on its folder until it ends. Process IDs would not show this, because
+    containers that share the parent folder number their processes separately.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_abandoned(folder):
@@ -51,7 +53,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder to which a bookie may still be writing, within `REMOVES` seconds."""
+    """Remove a folder within `REMOVES` seconds, although a bookie may still be writing to it."""
     end = time.monotonic() + REMOVES
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,7 @@
-"""A cluster's child process: a JVM with one release, and the code that speaks the protocol.
+"""The child process of a cluster: a JVM with one release, which answers in the adapter protocol.
 
-`python -m pulsar_conformance.adapters.cluster.host JSON` speaks it on standard input and output.
+The command is `python -m pulsar_conformance.adapters.cluster.host JSON`; the protocol uses standard
+input and output.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
 UNPACKED = "unpacked"
-"""The JVM's folder for temporary files, within the folder of the cluster."""
+"""Name of the JVM's folder for temporary files, inside the folder of the cluster."""
 
 REPLAY = "cluster.replay"
 BATCH = 1
@@ -51,9 +52,9 @@ OPTIONS = (
 
 
 class ClusterHost:
-    """Speaks the adapter protocol for a cluster that runs the release named by its arguments."""
+    """Answers in the adapter protocol for a cluster of the release that the arguments name."""
 
-    # Every host receives readings; a cluster has its own.
+    # Every host gets readings, but a cluster follows its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._options = json.loads(sys.argv[1])
         jars = [jar for folder in self._options["folders"] for jar in jvm.jars(Path(folder))]
@@ -95,7 +96,7 @@ class ClusterHost:
         )
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return the name, the operations, and what is stubbed."""
+        """Return the name, the operations, and the list of stubs."""
         from pulsar_conformance.adapters.cluster.decisions import ABSENT, QUICK
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
@@ -121,9 +122,9 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster's answer; anything that prevents one becomes a failure of the case.
+        """Return the cluster's answer; if there is none, the case has failed.
 
-        After a failure, the cluster is discarded, and a story is retried once on a new one.
+        After a failure, the cluster is discarded. A story is tried once more on a new cluster.
         """
         found = self._outcome(operation, case)
         if "failed" in found:
@@ -171,7 +172,7 @@ class ClusterHost:
 
 
 def end_with(suite: int, signals: int, folder: Path) -> None:
-    """Exit with everything that this process started, when the suite exits or a signal arrives."""
+    """Exit, with everything that this process started, when the suite exits or a signal arrives."""
     poll = select.poll()
     poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)
@@ -183,7 +184,7 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
 def signal_pipe() -> int:
     """Return a pipe that becomes readable when a signal arrives.
 
-    A handler in Python would have to wait while the main thread is in Java.
+    A handler in Python would be delayed while the main thread is in Java.
     """
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
@@ -194,7 +195,7 @@ def signal_pipe() -> int:
 
 
 def main() -> int:
-    """Answer until bye, or until the suite has exited."""
+    """Answer until the suite says bye or exits."""
     options = json.loads(sys.argv[1])
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()

@@ -1,4 +1,4 @@
-"""Requests to brokers on loopback; a redirect to another host is an error."""
+"""Sends requests to brokers on loopback; a redirect to another host is an error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Ports:
-    """A broker's ports, the same before and after a restart.
+    """A broker's two ports, which stay the same when it restarts.
 
-    They stay reserved while this object lives: its sockets are bound but do not listen. Servers
-    that set SO_REUSEADDR, as brokers do, can bind the same port.
+    They are reserved while this object lives: its sockets are bound but do not listen. Servers that
+    set SO_REUSEADDR, as brokers do, can still bind the ports.
     """
 
     web: int
@@ -29,7 +29,7 @@ class Ports:
 
     @classmethod
     def reserve(cls) -> Ports:
-        """Return two ports that no other process uses or will get."""
+        """Return two ports that no other process uses or can get."""
         sockets = socket.socket(), socket.socket()
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -54,7 +54,8 @@ _CLIENT = Client(_guard, keep=False)
 
 
 def ask(method: str, port: int, path: str, body: Any = None, seconds: float = SECONDS) -> Reply:
-    """Send a request to a port, following redirects; text is sent unchanged, other bodies as JSON.
+    """Send a request to a port and follow redirects; text is sent unchanged, any other body as
+    JSON.
 
     Errors: `NoAnswer`.
     """

@@ -1,4 +1,4 @@
-"""Access to a load manager's internals: its clock and its pending work."""
+"""Accesses the internals of a load manager: the times that it remembers, and its pending work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MILLIS = 60_000
 """Number of milliseconds in a minute."""
 
 WAIT = 60
-"""Seconds that a manager's pending work may take."""
+"""Maximum seconds for a manager's pending work."""
 
 
 class LoadManager(ABC):
@@ -24,9 +24,9 @@ class LoadManager(ABC):
     """The metadata node by which the leader is elected."""
 
     parts_go: ClassVar[float] = 5.0
-    """Seconds within which the parts of a split bundle are released.
+    """Maximum seconds until the parts of a split bundle are released.
 
-    The request for the split is answered before that.
+    The request for the split is answered earlier.
     """
 
     def __init__(self, service: Java) -> None:
@@ -45,15 +45,15 @@ class LoadManager(ABC):
         self._outer.writeLoadReportOnZookeeper(True)
 
     def settle(self) -> None:
-        """Wait until the thread that processes reports, and that requests splits, has no work."""
+        """Wait until the thread that processes reports and requests splits has no work."""
         for pool in self._pools():
             if not pool.isShutdown():
                 pool.submit(idle_task()).get(WAIT, _seconds())
 
     def ignore_updates(self) -> None:
-        """Process the updates announced so far, and ignore later ones.
+        """Process the updates announced so far, and ignore all later ones.
 
-        A late update would replace load data that a question has set.
+        A later update would replace load data that a question has set.
         """
         for pool in self._pools():
             pool.shutdown()
@@ -66,16 +66,20 @@ class LoadManager(ABC):
                 yield threads.get(self.java)
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Announce a new traffic table, unless the manager checks the table itself."""
+        """Announce a new traffic table; does nothing for a manager that looks at the table by
+        itself.
+        """
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
-        """Process messages from other brokers, unless these are in the metadata."""
+        """Process messages from other brokers; does nothing if they are in the metadata."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
-        """Stop without giving bundles to other brokers, because none is left."""
+        """Stop without handing over bundles, since no broker remains that could take them."""
 
     def locks(self) -> Mapping[str, Lock] | None:
-        """Return the bundles and owners that the manager knows; None if the metadata have them."""
+        """Return the bundles and owners that the manager knows; None if they are in the
+        metadata.
+        """
         return None
 
     @property
@@ -85,11 +89,11 @@ class LoadManager(ABC):
 
     @abstractmethod
     def age(self, minutes: float) -> None:
-        """Make everything that the manager remembers older by some minutes."""
+        """Shift all times that the manager remembers into the past, by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:
-        """Return the brokers of which the manager has a report."""
+        """Return the brokers whose reports the manager has."""
 
     @abstractmethod
     def shed(self) -> set[str]:
@@ -97,7 +101,7 @@ class LoadManager(ABC):
 
 
 def move_back(times: Java, millis: int) -> None:
-    """Make the times in a map from names to milliseconds earlier."""
+    """Shift the times in a map from names to milliseconds into the past."""
     for name in list(times.keySet().toArray()):
         at = int(times.get(name).longValue())
         times.put(name, java_class("java.lang.Long").valueOf(at - millis))
@@ -107,7 +111,7 @@ class ModularManager(LoadManager):
     """Access to a `ModularLoadManagerImpl`."""
 
     def age(self, minutes: float) -> None:
-        """Make the manager's last report and its recent unloads older."""
+        """Shift the times of the manager's last report and of its recent unloads into the past."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
@@ -134,7 +138,9 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Make the manager's last report older, and forget bundles shed long enough ago."""
+        """Shift the time of the manager's last report into the past; forget bundles shed long
+        enough ago.
+        """
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
@@ -153,7 +159,7 @@ class SimpleManager(LoadManager):
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
     def shed(self) -> set[str]:
-        """Return the bundles that the manager shed and will not yet shed again."""
+        """Return the bundles that the manager shed and may not shed again yet."""
         return _texts(self._recently_shed().asMap().keySet())
 
     def _recently_shed(self) -> Java:

@@ -1,4 +1,4 @@
-"""ZooKeeper and a bookie on loopback, and their content."""
+"""ZooKeeper and a bookie on loopback, and the metadata that they store."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ BOOKIE = {
     "dbStorage_rocksDB_blockCacheSize": "1048576",
     "journalMaxGroupWaitMSec": "1",
 }
-"""Settings of the bookie: little memory, and no waiting."""
+"""Settings of the bookie, for little memory and no waiting."""
 
 KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
-"""Nodes that ZooKeeper and the bookie use, and that are not removed."""
+"""Nodes that ZooKeeper and the bookie need; they are not removed."""
 
 OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
 LEADER = "/loadbalance/leader"
 MARK = "/conformance"
-"""A node that is written to find out which brokers have been notified."""
+"""Path of a node that is written to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths at which the leader writes the data of bundles and of brokers."""
 
@@ -62,7 +62,7 @@ class Lock:
 
 
 class Metadata:
-    """A cluster's metadata, accessed directly rather than through a broker."""
+    """A cluster's metadata, which the suite reads directly and not through a broker."""
 
     def __init__(self, folder: Path, alarm: Alarm) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
@@ -96,7 +96,7 @@ class Metadata:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
     def mark(self) -> None:
-        """Write a marker, of which every broker is notified after all earlier writes."""
+        """Write a marker; every broker is notified of it after all earlier writes."""
         if self._client.exists(MARK, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
@@ -131,7 +131,7 @@ class Metadata:
         return found
 
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
-        """Yield each node with JSON content below a path, with its relative path."""
+        """Yield the relative path and content of each node below a path that contains JSON."""
         for name in self.node_paths(path):
             read = self._read(name)
             if read is not None:
@@ -142,24 +142,26 @@ class Metadata:
         return bytes(self._client.getData(f"{BROKERS}/{broker}", False, None)).decode()
 
     def register(self, broker: str, report: str) -> None:
-        """Register a broker that has a report but does not run."""
+        """Register a broker that does not run, with its load report."""
         open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
         mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
         self._client.create(f"{BROKERS}/{broker}", report.encode(), open_to_all, mode)
 
     def end_session(self, broker: str) -> None:
-        """Make ZooKeeper consider a broker dead at once."""
+        """End a broker's session with ZooKeeper, as if it had expired."""
         state = self._client.exists(f"{BROKERS}/{broker}", False)
         if state is not None:
             self._ensemble.getZkServer().closeSession(state.getEphemeralOwner())
 
     def since(self, path: str) -> int | None:
-        """Return the transaction that created a node; None if the node does not exist."""
+        """Return the transaction that created a node; None if there is no such node."""
         state = self._client.exists(path, False)
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """Return the leader's web port from its node; None if the node names no broker."""
+        """Return the leader's web port, which its node contains; None if the node names no
+        broker.
+        """
         read = self._read(LEADER)
         return None if read is None else urlsplit(str(read.data.get("serviceUrl"))).port
 
@@ -189,7 +191,7 @@ class Metadata:
         return Node(json.loads(bytes(data)), int(state.getCzxid()), int(state.getVersion()))
 
     def node_paths(self, path: str = "") -> Iterator[str]:
-        """Yield all nodes below a path."""
+        """Yield the paths of all nodes below a path."""
         for name in self._children(path or "/"):
             yield f"{path}/{name}"
             yield from self.node_paths(f"{path}/{name}")
@@ -201,7 +203,9 @@ def ranges_between(cuts: Iterable[str]) -> list[str]:
 
 
 def _zookeeper(folder: Path) -> tuple[Java, Java]:
-    """Start a ZooKeeper server that listens only on loopback, which the standard one would not."""
+    """Start a ZooKeeper server that listens on loopback only; the standard server listens
+    everywhere.
+    """
     folder.mkdir()
     place = java_class("java.io.File")(str(folder))
     server = java_class("org.apache.zookeeper.server.ZooKeeperServer")(place, place, TICK)
@@ -238,7 +242,7 @@ def _is_missing_node(error: jpype.JException) -> bool:
 
 @jpype.JImplements("org.apache.zookeeper.Watcher", deferred=True)
 class _Waker:
-    """Wakes threads that wait for a write."""
+    """Wakes the threads that wait for a write to the metadata."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm

@@ -1,6 +1,7 @@
-"""Two clusters of the same kind, each asked half of a batch.
+"""Two clusters of the same kind, each of which is asked half of a batch.
 
-A cluster waits half of the time, for metadata or for a broker to start; two of them use two cores.
+A cluster spends half of the time waiting for metadata or for a broker to start, so two clusters use
+two cores better.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ BATCH = 32
 """Number of cases that are asked together."""
 
 WORTH = 8
-"""Minimum number of cases for a second cluster, which takes seconds to start."""
+"""Minimum number of cases that justify a second cluster, which takes seconds to start."""
 
 
 class ClusterPair(Connection):
-    """A cluster and, from the first long batch on, a second one.
+    """A cluster, and a second one that starts with the first large batch.
 
-    The position of a case determines which cluster is asked, so that equal batches in equal order
-    get equal answers.
+    The position of a case decides which cluster is asked, so the same batches in the same order get
+    the same answers.
     """
 
     def __init__(self, start: Callable[[], ProcessConnection]) -> None:
@@ -42,7 +43,7 @@ class ClusterPair(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting starts the clusters anew, without any state."""
+        """True if reconnecting starts new clusters without any state."""
         return self._first.restarts
 
     @property
@@ -65,12 +66,12 @@ class ClusterPair(Connection):
         return list(chain.from_iterable(both))[: len(batch)]
 
     def bye(self) -> None:
-        """Say bye to both clusters; raise `AdapterError` if one had to be killed."""
+        """Say bye to both clusters. Errors: `AdapterError` if one had to be killed."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.bye(), self._both))
 
     def close(self) -> None:
-        """Say bye to both clusters and kill whatever remains; never raises."""
+        """Say bye to both clusters, and kill what remains. Never raises an error."""
         with ThreadPoolExecutor(2) as aside:
             list(aside.map(lambda one: one.close(), self._both))
 

@@ -1,4 +1,4 @@
-"""A broker in its own JVM, which can be killed, as seen by its cluster."""
+"""A broker in a JVM of its own, which can be killed, as its cluster sees it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pulsar_conformance.adapters.cluster.timers import Timer
 
 HOST = "pulsar_conformance.adapters.cluster.separate_host"
 SECONDS = 10
-"""Seconds that a broker may take to stop before it is killed."""
+"""Seconds that a broker may take to stop; after that, it is killed."""
 
 Options = Mapping[str, Any]
 
 
 class SeparateBroker:
-    """A proxy of a `LiveBroker` in another process."""
+    """A proxy for a `LiveBroker` in another process."""
 
     def __init__(
         self, name: str, ports: Ports, capacity: float, manager: str, options: Options
@@ -55,7 +55,7 @@ class SeparateBroker:
         return found
 
     def setting(self, name: str) -> Any:
-        """Return a setting's effective value as JSON, or as text if JSON cannot express it."""
+        """Return a setting's effective value as JSON; as text if JSON cannot express it."""
         return self._line.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
@@ -77,7 +77,7 @@ class SeparateBroker:
         self._line.kill()
 
     def clear_away(self) -> None:
-        """Reap the process; a killed broker leaves nothing else behind."""
+        """Reap the process of the broker, which leaves nothing else behind when it is killed."""
         self._line.kill()
 
 
@@ -102,7 +102,7 @@ class SeparateManager:
         self._line.ask("manager", "receive")
 
     def age(self, minutes: float) -> None:
-        """Make everything that the manager remembers older by some minutes."""
+        """Shift all times that the manager remembers into the past, by some minutes."""
         self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
@@ -131,11 +131,11 @@ class SeparateTimers:
         self._line = line
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks scheduled since the last call."""
+        """Intercept all tasks that were scheduled since the last call."""
         self._line.ask("timers", "set_aside", clock)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due by a minute of the story."""
+        """Yield the tasks that are due by the minute `by` of the story."""
         for one in self._line.ask("timers", "due", by):
             yield Timer(*one)
 
@@ -145,7 +145,7 @@ class SeparateTimers:
 
 
 class SeparateNotifications:
-    """Notifications that another process's metadata store sent."""
+    """The notifications that the metadata store in another process has sent."""
 
     def __init__(self, line: ChildProcess) -> None:
         self._line = line
@@ -158,7 +158,7 @@ class SeparateNotifications:
 
 
 class ChildProcess:
-    """A child process and the pipes to it, with one line of JSON per request and per answer."""
+    """A child process and its pipes; each request and each answer is one line of JSON."""
 
     def __init__(self, options: Options) -> None:
         words = [sys.executable, "-m", HOST, json.dumps(options)]
@@ -168,7 +168,7 @@ class ChildProcess:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """Return an attribute of a part, or the result of calling it. Errors: `Unsettled`."""
+        """Return an attribute of a part, or call it and return the result. Errors: `Unsettled`."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
@@ -197,6 +197,6 @@ class ChildProcess:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process without letting it clean up."""
+        """Kill the process, which cannot clean up then."""
         self._child.kill()
         self._child.wait()

@@ -51,7 +51,7 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """Return an attribute of a part, or the result of calling it, as JSON."""
+        """Return an attribute of a part as JSON, or call it and return the result as JSON."""
         special: Callable[..., Any] | None = SPECIAL.get((part, name))
         if special is not None:
             return special(self, *given)
@@ -59,7 +59,7 @@ class BrokerHost:
         return found(*given) if callable(found) else found
 
     def due(self, by: float) -> list[list[Any]]:
-        """Return the due tasks, each with the number by which `run` runs it."""
+        """Return the tasks that are due, each with the number that `run` takes."""
         self._timers = list(self._broker.timers.due(by))
         return [[place, one.kind, one.due] for place, one in enumerate(self._timers)]
 
@@ -80,7 +80,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""Attributes whose values JSON cannot express, with functions that convert them."""
+"""Functions that return, as JSON, attributes whose values JSON cannot express."""
 
 
 def java_as_json(found: Any) -> Any:

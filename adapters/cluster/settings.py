@@ -1,4 +1,4 @@
-"""The broker.conf of a broker in a test cluster."""
+"""Builds the broker.conf of a broker in a cluster that the suite starts."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ SMALL: Mapping[str, Any] = {
     "topicLevelPoliciesEnabled": False,
     "systemTopicEnabled": False,
 }
-"""Settings with a small footprint: few threads, little memory, one bookie, long timeouts."""
+"""Settings for a small footprint: few threads, little memory and one bookie; timeouts are long."""
 
 SENSED: Mapping[str, Any] = {
-    # The story controls the traffic table. A broker's first update would empty it after a minute.
+    # The suite fills the traffic table; a broker's own first update after a minute would empty it.
     "statsUpdateInitialDelayInSecs": 36000,
     "statsUpdateFrequencyInSecs": 36000,
     "loadBalancerOverrideBrokerNicSpeedGbps": 1,
@@ -61,7 +61,8 @@ def broker_conf(
 ) -> Java:
     """Return the broker.conf of a broker in a story with these settings.
 
-    Errors: `Unsayable`.
+    `defaults` apply to settings that `file`, the broker.conf of the story, omits; `overrides`
+    override both. Errors: `Unsayable`.
     """
     store = f"zk:{LOOPBACK}:{metadata}"
     place = {

@@ -1,4 +1,4 @@
-"""Stubs for everything outside a cluster, each with its justification."""
+"""The stubs for everything outside a cluster, each with the reason why it is allowed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that "
     "lost its broker also looks it up by itself",
 }
-"""Stubs by type or part, each with the reason why it is allowed."""
+"""The stubs by type or part, each with the reason why it is allowed."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),
@@ -58,6 +58,7 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings that neutralize sensors which a story cannot control, each with value and reason. They
-keep their values if only a decision is asked for.
+"""Settings that neutralize sensors which a story cannot control, each with value and reason.
+
+Questions about a single decision do not use them.
 """

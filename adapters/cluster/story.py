@@ -1,4 +1,4 @@
-"""A story played on a cluster: each event is carried out, and its result is observed."""
+"""Plays a story on a cluster: carries out each event and observes its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 
 class LiveStory(StoryPlayer):
-    """A story on a cluster that the suite starts, where every event is possible."""
+    """A story on a cluster that the suite starts; such a cluster can play every event."""
 
     def __init__(
         self,
@@ -51,11 +51,15 @@ class LiveStory(StoryPlayer):
         self._asked = 0
 
     def reason(self, kind: str) -> str:
-        """Return "shed" unless an administrator requests the unload or a broker stops."""
+        """Return the usual reason for unloads: "shed", unless the event is an unload or stops a
+        broker.
+        """
         return {"unload": "admin", "split": "admin", "broker_stop": "stop"}.get(kind, "shed")
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return an event's result, with all data that brokers wrote and the leader node."""
+        """Return the result of an event, with all data that brokers wrote and the broker in the
+        leader's node.
+        """
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
@@ -65,7 +69,7 @@ class LiveStory(StoryPlayer):
         return bool(self._cluster.brokers)
 
     def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
-        """Start a broker, then send the administrator's requests that were waiting for one."""
+        """Start a broker, then send the administrator's requests that waited for a broker."""
         name = about["broker"]
         if name in self._cluster.brokers:
             raise Declined("ignored", f"{name} is up")
@@ -86,16 +90,16 @@ class LiveStory(StoryPlayer):
         self._cluster.crash(name)
 
     def broker_stop(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Stop a broker in an orderly way.
+        """Shut a broker down gracefully.
 
-        The bundles that it owned before but not afterwards count as unloaded by it.
+        Bundles that it owned before but not afterwards count as unloaded by it.
         """
         name = self._check_up(about)
         step.stopping = name
         self._cluster.stop(name)
 
     def broker_id(self, name: str) -> str:
-        """Return the registered name of a broker, whether or not it is running."""
+        """Return the name under which a broker registers, whether or not it is running."""
         return self._cluster.ports(name).broker
 
     def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
@@ -114,7 +118,7 @@ class LiveStory(StoryPlayer):
         self._cluster.depose()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace, preceded by its tenant."""
+        """Create a namespace, and its tenant before that."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.ask_granted(requests.create_namespace(name, bundles))
 
@@ -141,8 +145,8 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Put brokers into a domain, under the names with which they register, whether or not they
-        run.
+        """Register brokers in a domain, under the names with which they register, running
+        or not.
         """
         self.ask_granted(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
@@ -153,7 +157,7 @@ class LiveStory(StoryPlayer):
         self.ask_granted(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
-        """Let time pass, running the tasks that brokers have scheduled."""
+        """Let time pass: run the tasks that brokers have scheduled."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:
@@ -164,7 +168,9 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next(self, end: float, step: SeenStep) -> bool:
-        """Run the next due tasks, all of one kind and time; return False if there are none."""
+        """Run the tasks that are due next, which have one kind and one time; return False if none
+        is due.
+        """
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()
@@ -209,7 +215,7 @@ class LiveStory(StoryPlayer):
             broker.set_load(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait as long as this load manager may take to release the parts."""
+        """Wait until the parts are released, or as long as this load manager may take for that."""
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
         with suppress(Unsettled):
@@ -220,7 +226,7 @@ class LiveStory(StoryPlayer):
             )
 
     def find(self, topic: str, step: SeenStep) -> None:
-        """Look up a topic, and record the broker that decided where its bundle goes."""
+        """Look up a topic; record the broker that decided which broker gets its bundle."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -256,15 +262,15 @@ class LiveStory(StoryPlayer):
         return bool(broker.setting(UNLOADS_PARTS))
 
     def ask_granted(self, request: Request) -> None:
-        """Send a request now, or as soon as a broker runs. Errors: `Declined`."""
+        """Send a request now, or as soon as a broker runs. Errors: `Declined` if it is rejected."""
         reply = self.ask(request)
         if reply is not None and not reply.fine:
             raise Declined(how_declined(reply.status), reply.why)
 
     def ask(self, request: Request) -> Reply | None:
-        """Send a request to the next broker in turn, or queue it until one runs.
+        """Send a request to the next broker in turn, or keep it until a broker runs.
 
-        On return, all brokers know the changes that the request made.
+        When this returns, all brokers know the changes that the request made.
         """
         if not self._cluster.brokers:
             self._later.append(request)
@@ -284,9 +290,10 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release parses a topic name as the suite does. Errors: `Unsayable`.
+    """Check that the release parses a topic's name as the suite does. Errors: `Unsayable`.
 
-    A release reads names of four parts as tenant, cluster, namespace and topic, or rejects them.
+    Some releases read a name of four parts as tenant, cluster, namespace and topic; others reject
+    it.
     """
     try:
         space = str(

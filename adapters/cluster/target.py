@@ -1,4 +1,4 @@
-"""The part of an adapter's name after `cluster:`."""
+"""Parses the part of an adapter's name after `cluster:`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ MANAGERS: Mapping[str, str] = {
     "modular": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
     "extensible": "org.apache.pulsar.broker.loadbalance.extensions.ExtensibleLoadManagerImpl",
 }
-"""The load managers that are judged, with the class that `loadManagerClassName` names."""
+"""The load managers that a cluster can run, with the class that `loadManagerClassName` names."""
 
 CRASHES = ("close", "kill")
-"""Kinds of crash: `close` closes sockets and session at once; `kill` kills the process, which must
-be a separate one and takes some more seconds to start.
+"""Kinds of crash.
+
+`close` closes sockets and session at once. `kill` kills the broker's process, which must be a
+separate one and takes some seconds longer to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")
 MAX_BROKERS = 12
-"""Default maximum number of brokers: each takes 50 MB and 60 threads."""
+"""Default maximum number of brokers; each takes 50 MB and 60 threads."""
 
 
 class BadCluster(BadTarget):
-    """An unusable name; the message says what is wrong."""
+    """Raised for an unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)

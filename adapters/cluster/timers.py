@@ -1,8 +1,7 @@
-"""The load manager's timers, driven by the story's clock.
+"""Runs a load manager's periodic tasks by the story's clock.
 
 A broker schedules its periodic work in one thread pool. Each task is intercepted when it is
-scheduled, and runs when the story's clock reaches its time. The broker decides whether and when to
-schedule it again.
+scheduled, and runs when the story's clock reaches its time. The broker itself schedules it again.
 """
 
 from __future__ import annotations
@@ -24,26 +23,28 @@ KINDS = (
     "SplitScheduler",
     "ServiceUnitStateChannelImpl",
 )
-"""Kinds of tasks that run, by their class or the class of their lambda, in the order of
-simultaneous tasks.
+"""Kinds of tasks that are run; tasks that are due at the same time run in this order.
+
+A kind is the task's class, or the class that contains its lambda.
 """
 
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 GRAIN = 30 * NANOS
-"""Nanoseconds to which delays are rounded up, to compensate for time passed since they were set."""
+"""Nanoseconds to which delays are rounded up, since time has passed since they were set."""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""Delay in nanoseconds that stands for never."""
+"""Delay in nanoseconds of an intercepted task: so long that it never runs by itself."""
 
 
 @dataclass(frozen=True)
 class Timer:
-    """An intercepted task of a broker, and the minute of the story when it is due.
+    """An intercepted task of a broker.
 
     Attributes:
         task: the Java object, or its number in another JVM.
-        kind: a name in `KINDS` if it is to be run.
+        kind: a name in `KINDS` if the task is to be run.
+        due: the minute of the story at which it is due.
     """
 
     task: Java
@@ -59,7 +60,9 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks scheduled since the last call; `clock` is the story's minute."""
+        """Intercept all tasks that were scheduled since the last call; `clock` is the story's
+        minute.
+        """
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
@@ -74,7 +77,7 @@ class Timers:
             self._set_time(java, now + ASIDE)
 
     def due(self, by: float) -> Iterator[Timer]:
-        """Yield the tasks that are due by a minute of the story."""
+        """Yield the tasks that are due by the minute `by` of the story."""
         for timer in self._known.values():
             if timer.kind in KINDS and timer.due <= by:
                 yield timer

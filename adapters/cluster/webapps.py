@@ -1,4 +1,4 @@
-"""The web applications of a broker's admin API, created once and reused by later brokers.
+"""The web applications of a broker's admin API, which later brokers reuse.
 
 A starting broker describes hundreds of requests to Jersey, which takes six times as long as the
 rest of its start. Jersey's result is the same for every broker, because an application knows its
@@ -25,15 +25,15 @@ def reuse_webapps() -> None:
     Call this once, before any broker is started.
     """
     if not exists("javassist.ClassPool"):
-        return  # Builds without Jersey's servlet start their brokers as usual.
+        return  # In builds without Jersey's servlet, brokers start as usual.
     apps, servlet = WebApps(), _patched_servlet()
     field(servlet, STARTS).set(None, _Callback(apps.starts))
     field(servlet, ENDS).set(None, _Callback(apps.ends))
 
 
 def _patched_servlet() -> Java:
-    """Patch Jersey's servlet so that it neither creates an application when it starts nor destroys
-    one.
+    """Patch Jersey's servlet: it creates no application at its start and destroys none at
+    its end.
     """
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     classes = java_class("javassist.ClassPool")()
@@ -50,7 +50,7 @@ def _patched_servlet() -> Java:
 
 
 class WebApps:
-    """The applications that no broker uses now, by path."""
+    """The applications that no broker uses at present, by path."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
@@ -65,13 +65,13 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Take back the application of a stopping servlet once no request uses it."""
+        """Take back the application of a stopping servlet, once no request uses it."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 
 
 class WebApp:
-    """Jersey's application for a path, and the broker that uses it now."""
+    """Jersey's application for a path, and the broker that uses it at present."""
 
     def __init__(self, servlet: Java) -> None:
         """Copy the first broker's servlet configuration, keeping no reference to the servlet."""
@@ -91,7 +91,7 @@ class WebApp:
         field(self._component, "appHandler").get(self._component).onStartup(own)
 
     def serve(self, servlet: Java) -> None:
-        """Answer for the broker of this servlet from now on."""
+        """Answer requests for the broker of this servlet from now on."""
         self._present(servlet)
         field(servlet, "webComponent").set(servlet, self._component)
 

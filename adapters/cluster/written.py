@@ -1,4 +1,4 @@
-"""Data that brokers and the leader wrote: reports and load data, with their times."""
+"""Detects which load reports and bundle data brokers and the leader have written, and when."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 Stamps = Mapping[str, tuple[int, int]]
-"""Time of creation, and number of writes since, of each node."""
+"""For each node, the time of its creation and its number of writes since then."""
 
 
 class WriteObserver:
@@ -27,7 +27,7 @@ class WriteObserver:
         self._averages = stamps_of(self._nodes(AVERAGES))
 
     def look(self, clock: float, step: SeenStep) -> None:
-        """Record the writes since the last observation in a step, with the story's minute."""
+        """Record in `step` the writes since the last observation; `clock` is the story's minute."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
 
@@ -36,14 +36,16 @@ class WriteObserver:
         previous, self._reports = self._reports, stamps_of(nodes.items())
         for broker, name in self._cluster.names().items():
             before, now = previous.get(name), self._reports.get(name)
-            # A broker that registers also writes, but was not running before.
+            # A broker also writes when it registers; this does not count, since it was not running.
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})
                 said["minutes"].append(clock)
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: SeenStep) -> None:
-        """Record the leader's writes of bundle data or, if there are none, of broker data."""
+        """Record the leader's writes of bundle data; if there are none, its writes of
+        broker data.
+        """
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps_of(nodes.items())
         averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))

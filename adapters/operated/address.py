@@ -1,4 +1,4 @@
-"""The part of an adapter's name after `cluster:`, if it is a URL."""
+"""Parses the part of an adapter's name after `cluster:`, if it is a URL."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class Address:
-    """A cluster's address, the access to it, and whether it may be changed.
+    """A cluster's admin URL, the access to it, and whether it may be changed.
 
     Attributes:
-        access: the admin URL, with the token and trusted certificates.
-        cluster: its name, or None if there is only one.
-        changes: whether stories may be played, in a tenant of their own.
+        access: the admin URL, with the token and the trusted certificates.
+        cluster: the cluster's name, or None if there is only one.
+        changes: true if stories may be played, in a tenant of their own.
     """
 
     access: Access
@@ -32,7 +32,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
-        """Parse the text after `cluster:`. Errors: `BadUrl`, with possible secrets removed."""
+        """Parse the text after `cluster:`. Errors: `BadUrl`, whose message contains no secrets."""
         url, *rest = text.split(",")
         given = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
         if given.get("changes", ALLOWED) != ALLOWED:

@@ -1,4 +1,4 @@
-"""The questions that a cluster can answer without being changed, by rule, and its answers."""
+"""The questions that a cluster can answer without being changed, and its answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pulsar_conformance.reference.answers.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16
-"""Number of partitions and of equal bundles that reveal how partitions are located."""
+"""Number of partitions, and of bundles of equal width, that show how partitions are located."""
 
 NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
 class OwnQuestions:
-    """Asks questions about a cluster that its reports can answer."""
+    """The questions that one cluster can answer from what it reports."""
 
     def __init__(self, state: ClusterState, reader: Reader) -> None:
         self._state = state
@@ -28,11 +28,11 @@ class OwnQuestions:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Return the operations for which it can answer cases."""
+        """Return the operations whose questions the cluster can answer."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
-        """Return the sequences of questions that can be asked, by the rule that each tests."""
+        """Return the questions to ask, in sequences, by the rule that they test."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -70,7 +70,9 @@ class OwnQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partition_cases(self) -> Iterator[JSON]:
-        """Yield questions about made-up partitions: a bundle can be looked up without a topic."""
+        """Yield cases with partitions of topics that do not exist: a bundle can be looked up
+        without them.
+        """
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:
                 topic = f"persistent://{space}/conformance-partition-"
@@ -83,7 +85,7 @@ class OwnQuestions:
                 yield {"report": self._state.look.reports[broker]}
 
     def _configuration_cases(self) -> list[JSON]:
-        """Return the configuration of each broker whose report shows its load manager."""
+        """Return the configuration of each broker whose load manager its report shows."""
         found = []
         for broker in sorted(self._state.managers()):
             case = self._configuration(broker)
@@ -92,14 +94,20 @@ class OwnQuestions:
         return found
 
     def _configuration(self, broker: str) -> JSON | None:
-        """Return a broker's configured managers; a dynamic setting hides that of broker.conf."""
+        """Return the load managers that are configured for a broker.
+
+        If there is a dynamic setting, the one in broker.conf is unknown.
+        """
         dynamic, conf = self._state.dynamic.get(MANAGER), self._state.classes.get(broker)
         if dynamic is None and not conf:
             return None
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}
 
     def create(self, case: Mapping[str, Any]) -> JSON:
-        """Return a namespace's boundaries with that many bundles, preferably incorrect ones."""
+        """Return the boundaries of a namespace with the requested number of bundles.
+
+        If several have that number, one whose boundaries do not cover all hashes is preferred.
+        """
         having = {
             space: cuts
             for space, cuts in self._state.boundaries.items()
@@ -111,7 +119,7 @@ class OwnQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """Return each topic's bundle; each topic is looked up at a different broker."""
+        """Return each topic's bundle, for which the brokers are asked in turn."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
@@ -130,7 +138,9 @@ class OwnQuestions:
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:
-        """Return the manager that wrote a report, according to the class set for the broker."""
+        """Return the load manager that wrote a report, according to the broker's configured
+        class.
+        """
         for broker, report in self._state.look.reports.items():
             manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
@@ -138,7 +148,10 @@ class OwnQuestions:
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
-        """Return the load manager that runs, according to reports, preferably a wrong one."""
+        """Return the load manager that runs with this configuration, according to load reports.
+
+        If brokers differ, one that does not run the configured manager is preferred.
+        """
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {
             manager: broker

@@ -1,4 +1,4 @@
-"""The state of a cluster, read without changing anything."""
+"""Reads the state of a cluster, without changing anything."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MAX_NAMESPACES, MAX_TOPICS = 20, 10
 MANAGER = "loadManagerClassName"
 NESTED = "systemResourceUsage"
 MADE_UP = "persistent://{}/conformance-{}"
-"""Name of a nonexistent topic, whose bundle can be asked for nevertheless."""
+"""Name of a topic that does not exist; the cluster still says which bundle would contain it."""
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The state of a cluster, as it was read.
+    """The state of a cluster when it was read.
 
     Attributes:
-        cluster: its name.
-        version: of the broker that was asked; may be empty.
-        look: owners, leader, domains, groups, effective settings, load reports.
-        boundaries: of each namespace that was read.
+        cluster: the cluster's name.
+        version: the version of the broker that was asked; may be empty.
+        look: owners, leader, domains, groups, effective settings and load reports.
+        boundaries: the boundaries of each namespace that was read.
         topics: some topics of each of these namespaces, with made-up names added.
         namespaces: number of namespaces with owned bundles.
         dynamic: settings that were changed while brokers ran, by name.
@@ -55,16 +55,20 @@ class ClusterState:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Return the load manager that wrote each broker's report, if the format shows it."""
+        """Return the load manager that wrote each broker's report, for reports whose format shows
+        it.
+        """
         shapes = {broker: report_manager(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
-        """Return the load manager that a broker is configured with, if its class is documented."""
+        """Return the load manager that is configured for a broker; None if its class is not
+        documented.
+        """
         return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
-        """Return the bundles that several brokers report as theirs."""
+        """Return the bundles that more than one broker reports as its own, with these brokers."""
         found = defaultdict(list)
         for broker, held in sorted(self.sight.owners.items()):
             for bundle in held:
@@ -83,7 +87,7 @@ def report_manager(report: Any) -> str | None:
 
 
 class Reader:
-    """Reads a cluster; every request is a GET."""
+    """Reads a cluster with GET requests only."""
 
     def __init__(self, api: AdminApi, looker: ClusterObserver) -> None:
         self._api = api
@@ -91,7 +95,7 @@ class Reader:
         self._asked = 0
 
     def read(self) -> ClusterState:
-        """Return the current state. Errors: `NoAnswer` if the running brokers are unknown."""
+        """Return the current state. Errors: `NoAnswer` if no broker lists the active brokers."""
         look = self._looker.look(Sight())
         spaces = users(look.sight)
         boundaries, topics = {}, {}
@@ -113,13 +117,13 @@ class Reader:
         )
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
-        """Return a namespace's boundaries; None if it was deleted or is not readable."""
+        """Return a namespace's boundaries; None if it was deleted or may not be read."""
         reply = self._get_or_default(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = reply.get("boundaries") if isinstance(reply, dict) else None
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the range that contains a topic, asking the brokers in turn.
+        """Return the range that contains a topic, which the brokers are asked for in turn.
 
         Errors: `NoAnswer`.
         """
@@ -151,7 +155,7 @@ class Reader:
 
 
 def users(sight: Sight) -> list[str]:
-    """Return namespaces with owned bundles, except those that Pulsar itself uses."""
+    """Return the namespaces with owned bundles, without those that Pulsar uses itself."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 

@@ -1,4 +1,6 @@
-"""`cluster:URL`: a user's own cluster, asked from this process through its admin API."""
+"""Answers for `cluster:URL`, a user's own cluster, which this process asks through its
+admin API.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
 BATCH = 20
-"""Cases in a batch; questions are asked one after another anyway."""
+"""Number of cases in a batch; the cluster is asked one question after another."""
 
 
 class OperatedConnection(Connection):
-    """Reads a cluster when created, and answers from the data."""
+    """Reads a cluster when it is created, and answers questions from what it has read."""
 
     def __init__(self, address: Address, name: str, profile: str) -> None:
         self.adapter = name
@@ -67,11 +69,11 @@ class OperatedConnection(Connection):
 
     @property
     def in_process(self) -> bool:
-        """True: cases are not serialized."""
+        """True, because cases are not serialized."""
         return True
 
     def remarks(self) -> list[str]:
-        """Return remarks about the cluster, and about questions that it cannot be asked."""
+        """Return remarks about the cluster, and the reasons why some questions are not asked."""
         return self._lines
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -90,7 +92,7 @@ class OperatedConnection(Connection):
         return self._asked.answer(operation, case)
 
     def bye(self) -> None:
-        """Close; there is no process to stop."""
+        """Close all connections; there is no process to stop."""
         self.close()
 
     def close(self) -> None:

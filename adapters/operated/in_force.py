@@ -1,4 +1,4 @@
-"""A running broker's settings from its admin API, under their documented names."""
+"""Reads a running broker's settings from its admin API, under their documented names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance import specs
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
 SPELT_RIGHT = "Bandwidth"
-"""Correct spelling used from 4.0 on in the settings for bandwidth weights; see `SLIP`."""
+"""Correct spelling in the settings for bandwidth weights from 4.0 on; `SLIP` is the earlier one."""
 
 SLIP = "Bandwith"
 
@@ -20,11 +20,11 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
 }
-"""The parser of each type; values of other types stay text."""
+"""The function that parses values of each type; values of other types stay text."""
 
 
 def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings with their types, except unreadable values.
+    """Return the documented settings, parsed by their types, without values that cannot be parsed.
 
     The broker's other settings, which may include secrets, are ignored.
     """
@@ -46,5 +46,5 @@ def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Format a list as in broker.conf."""
+    """Format a list of values as broker.conf contains it."""
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text

@@ -1,4 +1,4 @@
-"""Observations of a cluster, for which all its brokers are asked at the same time."""
+"""Observes a cluster by asking all its brokers at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.operated.sight import Sight
 from pulsar_conformance.specs.errors import UserError
 
 AT_ONCE = 16
-"""Number of brokers that are asked at the same time."""
+"""Maximum number of brokers that are asked at the same time."""
 
 UNLOADED = "brk_lb_unload_bundle_total"
 """Name of the leader's metric that counts the bundles it has shed."""
@@ -29,13 +29,18 @@ BY_REASON = "brk_lb_unload_broker_breakdown_total"
 
 GLOBAL = "global"
 RARELY = 10
-"""Number of observations after which groups are read; that takes a request for each namespace."""
+"""Anti-affinity groups are read at one of this many observations.
+
+Reading them takes a request for each namespace.
+"""
 
 Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """A cluster that is unknown or not specified; the message names those to choose from."""
+    """Raised if a cluster is unknown or has to be named; the message lists the clusters to choose
+    from.
+    """
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class ClusterObserver:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> ClusterObserver:
-        """Return an observer of the cluster with this name, or of the only cluster.
+        """Return an observer of the cluster with this name, or of the only cluster if there is no
+        name.
 
         Errors: `NoCluster`, `NoAnswer`.
         """
@@ -76,9 +82,9 @@ class ClusterObserver:
         return cls(api, cluster or found[0])
 
     def look(self, before: Sight) -> Observation:
-        """Observe the cluster's current state.
+        """Observe the cluster's current state; `before` is the previous observation.
 
-        Errors: `NoAnswer` if no broker lists the active ones.
+        Errors: `NoAnswer` if no broker lists the active brokers.
         """
         troubles: dict[str, str] = {}
         brokers = self._brokers()
@@ -118,7 +124,7 @@ class ClusterObserver:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _brokers(self) -> tuple[str, ...]:
-        """Return the active brokers as listed by the first broker that answers."""
+        """Return the active brokers, as the first broker that answers lists them."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
@@ -131,7 +137,7 @@ class ClusterObserver:
         raise errors[0]
 
     def _read_broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles, its load report, and the reason if one of them is missing."""
+        """Return a broker's bundles and its load report, and why one of them is missing, or ""."""
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -144,7 +150,7 @@ class ClusterObserver:
         return held, report, why
 
     def _ask(self, path: str) -> Any:
-        """Return the answer of the first reachable broker."""
+        """Return the answer of the first broker that answers."""
         for broker in self._known:
             try:
                 return self._api.get(path, self._api.of(broker))
@@ -159,7 +165,7 @@ class ClusterObserver:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """Return the leader's effective settings, as far as they are documented."""
+        """Return those of the leader's effective settings that are documented."""
         base = self._api.of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented_settings(reply)
@@ -169,7 +175,7 @@ class ClusterObserver:
         return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
     def _count_shed(self, leader: str | None) -> float | None:
-        """Return how many bundles the leader has shed since its election."""
+        """Return the number of bundles that the leader has shed since its election."""
         if leader is None:
             return None
         reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
@@ -227,9 +233,7 @@ class ClusterObserver:
     def _read_part(
         what: str, troubles: dict[str, str], read: Callable[[], Found | None]
     ) -> Found | None:
-        """Return the result of `read`; if it fails, record the reason in `troubles` and return
-        None.
-        """
+        """Return the result of `read`; if it fails, record why in `troubles` and return None."""
         try:
             return read()
         except NoAnswer as error:
@@ -240,10 +244,10 @@ class ClusterObserver:
 
 
 def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
-    """Return the sum of a metric, 0 if absent."""
+    """Return the sum of a metric's samples; 0 if there are none."""
     return float(sum(one.get("metrics", {}).get(name, 0) for one in samples))
 
 
 def _is_user_namespace(namespace: str) -> bool:
-    """True unless brokers use the namespace themselves (`pulsar/HOST:PORT`)."""
+    """True unless brokers use the namespace themselves, as they do `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

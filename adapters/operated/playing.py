@@ -1,4 +1,4 @@
-"""Playing stories through the admin API only."""
+"""Plays stories on a user's own cluster, through the admin API alone."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import OwnTenant
 
 UNREACHED = (0, *FORBIDDEN)
-"""Statuses of answers that are not about the request itself."""
+"""HTTP statuses of answers that say nothing about the request itself."""
 
 
 class PlayedCluster:
-    """A cluster under a story's names: brokers in order, namespaces by number."""
+    """A cluster under the names of a story.
+
+    The story's brokers are the cluster's, in order; its namespaces are numbered ones in a tenant.
+    """
 
     def __init__(self, api: AdminApi, state: ClusterState, tenant: OwnTenant) -> None:
         self._api = api
@@ -40,11 +43,11 @@ class PlayedCluster:
 
     @property
     def metadata(self) -> PlayedCluster:
-        """The source of namespaces' bundles, which is the cluster itself."""
+        """The object that returns the bundles of namespaces: the cluster itself."""
         return self
 
     def bind_broker(self, name: str) -> None:
-        """Let the next broker of the cluster play the story's broker with this name."""
+        """Give the story's broker with this name to the next broker of the cluster."""
         self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
@@ -66,7 +69,7 @@ class PlayedCluster:
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
-        """Return the owned bundles of namespaces; the times of acquisition are unknown.
+        """Return the owned bundles of namespaces, each with its owner and 0 as transaction.
 
         Errors: `NoAnswer`.
         """
@@ -88,7 +91,7 @@ class PlayedCluster:
         return f"{namespace_of_topic(topic)}/{part}"
 
     def owner_of(self, topic: str) -> str:
-        """Return the broker that serves a topic; the lookup assigns one if there is none.
+        """Return the broker that serves a topic; if there is none, the lookup assigns one.
 
         Errors: `NoAnswer`, `Unsettled`.
         """
@@ -102,19 +105,21 @@ class PlayedCluster:
         return names[0]
 
     def leader(self) -> str | None:
-        """Return the leader according to the brokers. Errors: `NoAnswer`."""
+        """Return the broker that the brokers consider the leader. Errors: `NoAnswer`."""
         reply = self._api.get(f"{ADMIN}/brokers/leaderBroker")
         leads = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def every(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a condition that is true if `accepts` is true for every broker's answer."""
+        """Return a function that returns true if `accepts` is true for the answer of every
+        broker.
+        """
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
 
 class PlayedStory(StoryPlayer):
-    """A story on an existing cluster, which can only be sent requests."""
+    """Plays a story on an existing cluster by requests alone."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
@@ -125,7 +130,7 @@ class PlayedStory(StoryPlayer):
         self._state = state
 
     def answer(self, step: SeenStep) -> dict[str, Any]:
-        """Return owners, leader and changes. Errors: `NoAnswer`."""
+        """Return the observed result of an event in the protocol's format. Errors: `NoAnswer`."""
         return step.answer(self.owners, self._cluster.leader())
 
     def name_on_cluster(self, name: str) -> str:
@@ -141,13 +146,11 @@ class PlayedStory(StoryPlayer):
         self._granted(lambda: self._cluster.create(name, bundles))
 
     def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
-        """Change a setting dynamically; it is restored afterwards."""
+        """Change a setting dynamically; the change is undone after the story."""
         self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain named after the tenant, and wait until every broker knows
-        it.
-        """
+        """Register brokers in a domain named after the tenant; wait until every broker knows it."""
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         self._granted(lambda: self._tenant.domain(real, named))
@@ -159,9 +162,7 @@ class PlayedStory(StoryPlayer):
         self._tenant.wait_until(self._cluster.every(path, known), f"every broker knows {name}")
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to a group named after the tenant, and wait until every broker knows
-        it.
-        """
+        """Add a namespace to a group named after the tenant; wait until every broker knows it."""
         space = self._cluster.name_on_cluster(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.ask_granted(requests.set_group(space, real))
@@ -174,7 +175,7 @@ class PlayedStory(StoryPlayer):
         return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts have no owner, or as long as a load manager may take to release."""
+        """Wait until the parts are released, or as long as a load manager may take for that."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
             self._tenant.wait_until(
@@ -199,7 +200,7 @@ class PlayedStory(StoryPlayer):
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request; if it is rejected, the story fails."""
+        """Send a request; if it is rejected, the story cannot be continued."""
         self._tenant.ask(request)
 
     def ask_granted(self, request: requests.Request) -> None:

@@ -1,4 +1,4 @@
-"""Remarks about a cluster that answer no question of the protocol."""
+"""Remarks about a cluster that are not answers to questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.operated.cluster_state import MAX_NAMESPACES, C
 from pulsar_conformance.specs.text import counted
 
 MOST = 8
-"""Maximum number of items of a kind that are listed."""
+"""Maximum number of items that a remark lists."""
 
 UNASKED = (
     "not asked, since nothing may be changed: its unloads, splits and placements, and the "
@@ -23,7 +23,7 @@ UNASKED = (
 def remark_lines(
     state: ClusterState, defaults: Mapping[str, Any], *, changes: bool
 ) -> Iterator[str]:
-    """Yield remarks, one per line, the most general first."""
+    """Yield remarks about a cluster, one per line; the most general remark comes first."""
     sight, name = state.sight, state.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
@@ -49,7 +49,9 @@ def remark_lines(
 
 
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
-    """Yield failure domains with their brokers, and groups with their namespaces' domains."""
+    """Yield the failure domains with their brokers, and the groups with their namespaces'
+    domains.
+    """
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}
     if sight.domains:

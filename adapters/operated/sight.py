@@ -1,4 +1,4 @@
-"""A single observation of a cluster."""
+"""One observation of a cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sight:
 
     @property
     def is_extensible(self) -> bool:
-        """True if the extensible load manager is set, whose brokers return no load report."""
+        """True if the extensible load manager is set; its brokers return no load reports."""
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def holder(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Stories that a user's own cluster can play, and generation of such stories."""
+"""Plays stories on a user's own cluster, and generates stories that the cluster can play."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pulsar_conformance.specs.text import counted
 REPLAY = "cluster.replay"
 CANNOT = "an admin API alone cannot play it"
 CALM = 60.0
-"""Usage in percent above which load may influence placement."""
+"""Usage in percent from which load may influence placement."""
 
 CAPACITY = 1e8
 """Capacity in bytes per second; it does not matter, since no messages are sent."""
@@ -39,7 +39,7 @@ NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
 """The setting for the default number of bundles, and its documented value."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
-"""The setting that stories with a split need; the oldest brokers do not report it."""
+"""A setting that stories with a split need; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
@@ -58,9 +58,10 @@ DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
 def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
-    """Play a story in its own tenant, and remove everything afterwards.
+    """Play a story in a tenant of its own, and remove everything afterwards.
 
-    Errors: `NoAnswer` if the cluster cannot be reached, `LeftBehind`.
+    Errors: `NoAnswer` if the cluster cannot be reached; `LeftBehind` if changes could not be
+    undone.
     """
     why, changed = unplayable(api, state, case)
     if why:
@@ -91,9 +92,7 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
 def unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the reason why a story cannot be played, or None, and the settings to change for
-    it.
-    """
+    """Return why a story cannot be played, or None, and the settings that it needs to change."""
     why = next(filter(None, _reasons_against(state, case)), None)
     if why:
         return why, {}
@@ -118,7 +117,7 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_about_separation(case: Mapping[str, Any]) -> bool:
-    """True for stories about groups or domains, whose rules apply only if no broker is
+    """True for stories about groups or domains, whose rules hold only if no broker is
     overloaded.
     """
     return any(kind in ("domain", "group") for kind, _ in _events(case))
@@ -162,10 +161,7 @@ def _is_in_force(state: ClusterState, name: str, value: Any) -> bool:
 
 
 def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
-    """Return the reason why load may influence placement; None if no broker is busy.
-
-    Errors: `NoAnswer`.
-    """
+    """Return why load may influence placement; None if no broker is busy. Errors: `NoAnswer`."""
     for broker in sorted(state.sight.owners):
         try:
             report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
@@ -188,7 +184,7 @@ def _percent(usage: Any) -> float:
 
 
 def own_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
-    """Yield stories for the existing brokers and settings, each with the rule that it tests."""
+    """Yield stories for the cluster's brokers and settings, each with the rule that it tests."""
     brokers = [f"broker-{number + 1}" for number in range(len(state.sight.owners))]
     settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
@@ -209,7 +205,7 @@ def _topic(space: str, number: int = 1) -> str:
 
 
 def _ownership(*, split: bool) -> list[JSON]:
-    """Return events that use topics, unload them by hand and, if `split`, split a bundle."""
+    """Return events that use topics and unload them; with `split`, a bundle is split, too."""
     topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
     return [
         {"namespace": {"name": "shop/eu", "bundles": 4}},
@@ -235,7 +231,9 @@ def _set_group_event(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """Return events of a group with as many namespaces as brokers; one moves to another group."""
+    """Return events with a group of as many namespaces as brokers, one of which changes its
+    group.
+    """
     alike = [
         event for number in range(brokers) for event in _set_group_event(f"shop/g{number}", "alike")
     ]
@@ -249,7 +247,9 @@ def _groups(brokers: int) -> list[JSON]:
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Return events with two domains, then none, then both again, then overlapping ones."""
+    """Return events with two domains, then with none, with both again, and with overlapping
+    ones.
+    """
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [
         {"domain": {"name": "north", "brokers": north}},

@@ -1,4 +1,4 @@
-"""A story's own tenant, and the changes made for it, which are undone afterwards."""
+"""The tenant of a story, and the changes made for the story, which are undone afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 PREFIX = "conformance-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
 SAYABLE = re.compile(r"[-=:.\w]+")
-"""Characters of a namespace's name."""
+"""Pattern of the characters that a namespace's name may contain."""
 
 WAS, UNSET = "was:", "unset:"
 """Prefixes of namespaces that record a setting's former state: set dynamically to a value, or not
@@ -31,27 +31,29 @@ set and with this value in force.
 
 GONE = 404
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a process to end, the interrupt first."""
+"""Signals that ask a process to end; the first is the interrupt."""
 
 WHY_MAIN = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
-"""Seconds that a removal, or a change at every broker, may take."""
+"""Maximum seconds for a removal, or for a change to reach every broker."""
 
 
 class LeftBehind(Exception):
-    """Changes that could not be undone; the message lists them with the reason."""
+    """Raised if changes could not be undone; the message lists them with the reason."""
 
 
 class NotTheMainThread(Exception):
-    """Raised instead of changing a cluster outside the main thread, which cannot catch signals."""
+    """Raised outside the main thread before a cluster is changed, since only that thread gets
+    signals.
+    """
 
 
 class CannotUndo(Exception):
-    """Raised instead of a change that could not be undone; the message gives the reason."""
+    """Raised before a change that could not be undone; the message gives the reason."""
 
 
 class OwnTenant:
-    """A tenant with a random name, and the changes to undo, latest first."""
+    """A tenant with a random name, and a record of the changes to undo, latest change first."""
 
     def __init__(self, api: AdminApi, state: ClusterState) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
@@ -68,7 +70,7 @@ class OwnTenant:
         self.ask(requests.create_tenant(self.name, self._state.cluster))
 
     def ask(self, request: requests.Request) -> None:
-        """Send a change that need not be undone. Errors: `NoAnswer`."""
+        """Send a request whose change need not be undone. Errors: `NoAnswer`."""
         self._api.change(*request)
 
     def namespace(self, name: str, bundles: int | None) -> None:
@@ -101,7 +103,7 @@ class OwnTenant:
         self._set(name, value)
 
     def undo(self) -> None:
-        """Undo all changes, even if some raise errors, with signals deferred.
+        """Undo all changes, even if some of them raise errors; signals are deferred meanwhile.
 
         Errors: `LeftBehind`.
         """
@@ -143,9 +145,9 @@ class OwnTenant:
         self.wait_until(emptied, f"{space} is deleted")
 
     def _try_to_delete(self, path: str) -> bool:
-        """Request the deletion of an object; return True if it is gone.
+        """Request the deletion of an object; return True if the object no longer exists.
 
-        Errors: `NoAnswer` if retrying is pointless.
+        Errors: `NoAnswer` if a retry is pointless.
         """
         try:
             self._api.change("DELETE", path)
@@ -162,7 +164,8 @@ class OwnTenant:
     def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
         """Restore the former value of a setting.
 
-        If the setting was unset, it is unset after that, because brokers keep the last value.
+        With `unset`, the setting is removed after that: brokers would keep the story's value
+        otherwise.
         """
         self._set(name, value)
         if unset:
@@ -185,9 +188,9 @@ def _without_quotes(text: str) -> str:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer signals until the block ends, even if it raises an error.
+    """Defer signals until the block ends, even if the block raises an error.
 
-    A deferred signal then becomes an interrupt whose message includes that error.
+    A deferred signal then becomes an interrupt, whose message includes that error.
     """
     came: list[int] = []
     with _handle_signals(lambda number, _: came.append(number), ENDING):
@@ -202,9 +205,9 @@ def signals_deferred() -> Iterator[None]:
 
 
 def interrupted_by_every_signal() -> AbstractContextManager[None]:
-    """Turn each signal into an interrupt, so that changes are undone.
+    """Turn each signal within the block into an interrupt, so that changes are undone.
 
-    Errors: `NotTheMainThread` in other threads, which cannot catch signals.
+    Errors: `NotTheMainThread` in other threads, which get no signals.
     """
     return _handle_signals(signal.default_int_handler, ENDING[1:])
 
@@ -226,7 +229,7 @@ def _handle_signals(
 
 
 def left(api: AdminApi, state: ClusterState) -> Iterator[str]:
-    """Yield the changes that earlier runs did not undo, one tenant per line."""
+    """Yield the changes that earlier runs did not undo, one line per tenant."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):

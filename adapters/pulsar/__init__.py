@@ -1,5 +1,5 @@
-"""Released Pulsar as an implementation: its own classes, in a separate JVM.
+"""Answers of released Pulsar: a release's own classes run in a separate JVM.
 
 `connect` finds or downloads the jars and starts a child process, in which everything else runs.
-`operations` has a module for each operation that a release can answer.
+`operations` has a module for each group of operations that a release can answer.
 """

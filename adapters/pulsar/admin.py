@@ -1,4 +1,6 @@
-"""The admin API for namespaces, `admin.v2.Namespaces`, without web server or access checks."""
+"""Calls the admin API for namespaces, `admin.v2.Namespaces`, without web server or access
+checks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
 POLICIES = "org.apache.pulsar.common.policies.data.Policies"
 CREATING = ("validatePoliciesAsync", "validatePolicies")
 SPLITTING = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
-"""Names, in different releases, of the method that decides on a split request."""
+"""Names of the method that decides on a split request; they differ between releases."""
 
 GUARDS = (
     "validateSuperUserAccess",
@@ -29,11 +31,11 @@ GUARDS = (
     "validateClusterForTenant",
     "validateClusterForTenantAsync",
 )
-"""Checks of authorization and of clusters, which stubs replace by checks that allow everything."""
+"""Checks of authorization and of clusters; stubs replace them and allow everything."""
 
 
 class Admin:
-    """Requests about one namespace, as an authorized user sends them."""
+    """Sends requests about one namespace, as an authorized user would."""
 
     def __init__(
         self, configuration: Java, namespace: Java, replies: Mapping[str, Any] | None = None
@@ -71,7 +73,7 @@ class Admin:
     def _arguments(
         self, name: str, part: str, algorithm: str | None, positions: Sequence[int]
     ) -> Iterator[Java]:
-        """Yield a request's arguments in the order that the release expects."""
+        """Yield the arguments of a split request in the order that the release expects."""
         texts = iter((part, algorithm))
         for kind in methods(self._java, name)[0].getParameterTypes():
             simple = str(kind.getSimpleName())
@@ -94,7 +96,7 @@ class Admin:
 
 
 def _guard_stubs() -> Mapping[str, Any]:
-    """Return stubs for permissions and clusters."""
+    """Return stubs that grant all permissions and accept all clusters."""
     policies = java_class(POLICIES)()
     found: dict[str, Any] = {
         "clientAppId": "",
@@ -109,7 +111,7 @@ def _guard_stubs() -> Mapping[str, Any]:
 
 
 def wait(outcome: Java) -> None:
-    """Wait for a future. Errors: `Unanswered` if it can never be completed."""
+    """Wait for a future. Errors: `Unanswered` if nothing can ever complete it."""
     if outcome is None:
         return
     if not outcome.isDone():
@@ -119,7 +121,9 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn rejections by the admin API, but not its failures, into `TurnedDown`."""
+    """Raise `TurnedDown` for requests in the block that the admin API rejects, but not for
+    failures.
+    """
     try:
         yield
     except jpype.JException as error:
@@ -136,7 +140,7 @@ def _is_wrapper(error: Java) -> bool:
 
 
 def _is_refusal(error: Java) -> bool:
-    """True for an HTTP error that blames the request."""
+    """True for an HTTP error that says that the request is wrong."""
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

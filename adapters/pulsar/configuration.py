@@ -1,4 +1,4 @@
-"""Settings, read by the release's own configuration loader."""
+"""Builds configurations from a case's settings, by the release's own configuration loader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
 WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
-"""Types that the configuration loader reads only from digits."""
+"""Types whose values the configuration loader reads from digits alone."""
 
 
 LARGEST = {
@@ -20,16 +20,17 @@ LARGEST = {
     "long": 2**63 - 1,
     "java.lang.Long": 2**63 - 1,
 }
-"""Largest value of each of Java's types of whole numbers."""
+"""Largest value of each Java type of whole numbers."""
 
 
 class Unsayable(Exception):
-    """A value that broker.conf cannot express in this release."""
+    """Raised for a value that broker.conf cannot express in this release."""
 
 
 def weight(configuration: Java, resource: str) -> float:
-    """Return the weight of a resource as strategies read it; 4.0 corrected the spelling of its
-    setting.
+    """Return the weight of a resource, as strategies read it.
+
+    In 4.0, the spelling of its setting was corrected.
     """
     names = (resource, resource.replace("Bandwidth", "Bandwith"))
     getters = (f"getLoadBalancer{name}ResourceWeight" for name in names)
@@ -48,7 +49,8 @@ class Configurations:
         self._types: dict[str, str | None] = {}
 
     def of(self, settings: Mapping[str, Any]) -> Java:
-        """Return a `ServiceConfiguration`; unknown names are ignored, as the release does.
+        """Return a `ServiceConfiguration`; names of unknown settings are ignored, as the release
+        does.
 
         Errors: `Unsayable` for a value that the release's field cannot hold.
         """
@@ -80,7 +82,7 @@ class Configurations:
         return None if found is None else found.get(empty)
 
     def _format_value(self, name: str, value: Any) -> str:
-        """Format a value as in broker.conf."""
+        """Format a value as broker.conf contains it. Errors: `Unsayable`."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -97,5 +99,5 @@ class Configurations:
 
 
 def _line(name: str, value: str) -> str:
-    """Return a line of broker.conf; the loader strips spaces around the value."""
+    """Return a line of broker.conf; the loader removes spaces around the value."""
     return f"{name}={value}".replace("\n", "\\n")

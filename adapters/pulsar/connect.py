@@ -1,4 +1,4 @@
-"""`pulsar:VERSION` and `pulsar:PATH`: a release's own classes, in a child process with a JVM."""
+"""Connects to `pulsar:VERSION` and `pulsar:PATH`: a release's own classes, in a child process."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
 SHELLS = "org.mockito:mockito-core:3.12.4"
-"""Artifacts that build stubs. From version 4 on, they look for their caller in Java, but ours is
-Python.
+"""Artifacts that build stubs.
+
+Later versions look for the Java method that called them; the suite's calls come from Python.
 """
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
-"""Time limits. A release starts in two or three seconds and answers a case in milliseconds, but a
-busy machine, or the first case of a kind, takes many times that.
+"""Time limits for a busy machine and for first cases.
+
+Usually, a release starts in two or three seconds and answers a case in milliseconds.
 """
 
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """Turn missing jars and failed downloads within the block into an `AdapterError`."""
+    """Raise an `AdapterError` for missing jars and failed downloads in the block."""
     try:
         yield
     except BadTarget as wrong:
@@ -53,9 +55,9 @@ def starting(name: str) -> Iterator[None]:
 def connect_pulsar(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Find or download the jars, and start the child.
+    """Find or download a release's jars, and start the child process.
 
-    Errors before that are about the release, so that they name no settings.
+    Errors before the start concern the release, so their messages omit the settings in the name.
     """
     with starting(name.partition(",")[0]):
         target = Target.parse(rest)
@@ -78,9 +80,10 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child process with one release; an unexamined release is compared with the examined ones.
+    """A child process with one release; if it was not examined, it is compared with those that
+    were.
 
-    `others` are the parts taken from another release.
+    `others` are the names of its parts that come from another release.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class ReleasedConnection(ProcessConnection):
                 self.close()
                 raise
         if others:
-            parts = f"{', '.join(others)} replace its own, which cannot be fetched"
+            parts = f"{', '.join(others)} replace parts of this release that cannot be fetched"
             line = f"pulsar {self.hello.version}: {parts}; they decide nothing about load balancing"
             self._remarks.append(line)
 
@@ -117,12 +120,14 @@ class ReleasedConnection(ProcessConnection):
         return answer
 
     def remarks(self) -> list[str]:
-        """Return remarks about an unexamined release and about parts from other releases."""
+        """Return remarks about a release that was not examined, and about parts from other
+        releases.
+        """
         return self._remarks
 
 
 def check_prerequisites() -> None:
-    """Check for everything that is needed besides the jars. Errors: `BadTarget`."""
+    """Check that everything besides the jars is installed. Errors: `BadTarget`."""
     if importlib.util.find_spec("jpype") is None:
         raise BadTarget("released Pulsar needs JPype: pip install '.[pulsar]'")
     if problem := java_problem():
@@ -156,7 +161,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
 
 
 def check_release(text: str) -> None:
-    """Check for a folder or a downloadable version. Errors: `BadTarget`."""
+    """Check that a text is a folder or a version that can be downloaded. Errors: `BadTarget`."""
     if not Path(text).is_dir() and versions.fetched(text) is None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
@@ -167,19 +172,22 @@ def check_release(text: str) -> None:
 
 
 def check(rest: str) -> None:
-    """Check a name, but not whether its jars are installed. Errors: `BadTarget`."""
+    """Check the part of a name after `pulsar:`, but not whether jars are installed.
+
+    Errors: `BadTarget`.
+    """
     check_release(Target.parse(rest).release)
 
 
 def _check_class_path(*paths: Path) -> None:
-    """Check that paths do not contain Java's class path separator. Errors: `BadTarget`."""
+    """Check that no path contains the separator of Java's class path. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):
             raise BadTarget(f"a path of Java must not contain {os.pathsep!r}; move or link {path}")
 
 
 def downloaded_stub_jars() -> Path:
-    """Return the folder with the jars that build stubs, downloading them if necessary.
+    """Return the folder with the jars that build stubs; download them if necessary.
 
     Errors: `maven.CannotFetch`.
     """
@@ -189,7 +197,7 @@ def downloaded_stub_jars() -> Path:
 
 
 def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:
-    """Return a folder of jars in the cache, downloading them if they are incomplete."""
+    """Return a folder of jars in the cache; `fill` downloads them if they are incomplete."""
     shelf = Shelf(shelf_name)
     damage = ""
     try:

@@ -1,4 +1,4 @@
-"""The object that answers in the child process: one release, its JVM, its operations."""
+"""Answers in the child process: one release, its JVM and its operations."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pulsar_conformance.specs import load
 PULSAR = "org.apache.pulsar."
 BROKEN = "the adapter failed, not Pulsar, at "
 BATCH = 200
-"""Number of cases in a batch: it takes some seconds, so that slow machines stay within the time
+"""Number of cases in a batch; it takes some seconds, so slow machines stay within the time
 limit.
 """
 
 
 class Released:
-    """Answers for the release that the command line gives."""
+    """Answers for one release, which the options in the command line describe."""
 
-    # Every host gets readings, but a release has its own.
+    # Every host gets readings, but a release follows its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         options = json.loads(sys.argv[2])
         self._start(options)
@@ -45,7 +45,7 @@ class Released:
         jvm.start([*plugin, *folders])
 
     def _set_up(self, options: Mapping[str, Any], profile: str) -> None:
-        """Set up the release for questions. Errors: `CannotLoad`."""
+        """Prepare the release for questions. Errors: `CannotLoad`."""
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.pulsar import operations
 
@@ -72,12 +72,12 @@ class Released:
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
-    # Every host gets both, but a release depends on neither.
+    # Every host gets both, but a release needs neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
-        """Return the name, the operations, and what is stubbed.
+        """Return the name, the operations, and the list of stubs.
 
-        No readings are declared: a run's options decide by which it is judged, by default those of
-        the documents or those found by `--characterize`.
+        No readings are declared. The options of a run say by which readings a release is judged:
+        those of the documents, or those that `--characterize` finds.
         """
         release = self._release
         plugin = release.shedder or release.placer
@@ -95,7 +95,7 @@ class Released:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the release's answer; if it throws an exception, the case has failed."""
+        """Return the release's answer; if the release throws an exception, the case has failed."""
         from pulsar_conformance.adapters.pulsar import shells
 
         try:
@@ -123,8 +123,9 @@ class Released:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if the cause of an exception is a class that cannot be loaded;
-    otherwise None.
+    """Return the error to raise if an exception was caused by a class that cannot be loaded.
+
+    None if it has another cause.
     """
     while error is not None:
         missing = jvm.missing_classes(error)
@@ -135,12 +136,12 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
-    """Return the roles of a user's own class. Errors: `CannotLoad`."""
+    """Return the roles of a user's own strategy class, or none. Errors: `CannotLoad`."""
     return kinds_of(strategy, release.configurations, release.version) if strategy else {}
 
 
 def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
-    """Describe a Java exception, with its innermost lines in the plug-in and in Pulsar."""
+    """Describe a Java exception, with the last lines that ran in the plug-in and in Pulsar."""
     frames = error.getStackTrace()
     own = next(
         (str(one) for one in frames if _outermost_class(one.getClassName()) in plugged), None

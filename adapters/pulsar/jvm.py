@@ -1,4 +1,4 @@
-"""The Java virtual machine with one release's classes, in this process; started once."""
+"""Runs a Java virtual machine with one release's classes in this process; it starts only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import jpype
 
-# GMP takes over the signal of a division by zero, which the JVM needs: the JVM has to start later.
+# GMP takes over the signal of a division by zero, which the JVM needs; so the JVM starts later.
 import pulsar_conformance.reference.numbers  # noqa: F401  see above
 from pulsar_conformance.adapters.errors import CannotLoad
 
@@ -28,7 +28,7 @@ OPTIONS = (
     "-XX:+ErrorFileToStderr",
     "-Djava.awt.headless=true",
     "-Dlog4j2.StatusLogger.level=OFF",
-    # Needed for Java versions newer than the Byte Buddy that builds the stubs.
+    # Byte Buddy, which builds the stubs, needs this for Java versions that it does not know.
     "-Dnet.bytebuddy.experimental=true",
     # Netty and Jackson of the releases access internals of the JDK.
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
@@ -37,11 +37,11 @@ OPTIONS = (
     "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
     "--add-opens=java.management/sun.management=ALL-UNNAMED",
 )
-"""Options of a short-lived JVM that writes no files: no crash report, no performance data."""
+"""Options of a short-lived JVM that writes no files, neither crash reports nor performance data."""
 
 
 def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
-    """Start the JVM with these jars and folders, in this order, without output."""
+    """Start the JVM with these jars and folders, in this order; suppress its output."""
     jpype.startJVM(
         *options,
         classpath=[os.fspath(one) for one in class_path],
@@ -66,8 +66,9 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error if a class could not be loaded, which is not a decision of the release;
-    otherwise None.
+    """Return an error if a class could not be loaded, which is no decision of the release.
+
+    None if the exception has another cause.
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
@@ -75,22 +76,24 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def unloadable(text: str) -> str:
-    """Return what to do about a `LinkageError`, given its text."""
+    """Return what to do about a `LinkageError` with this text."""
     compiled = COMPILED.search(text)
     if compiled:
         return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; let JAVA_HOME name one"
-    plug_in = "that a plug-in's are in classpath=, and that it was compiled against this release"
+    plug_in = "that those of a plug-in are in classpath=, and that it was compiled for this release"
     return f"a class cannot be loaded, {text}; {WHOLE}, {plug_in}"
 
 
 COMPILED = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
-"""The error for a class that was compiled for a newer Java, with the version of its file."""
+"""Pattern of the error for a class that was compiled for a newer Java, with its class file
+version.
+"""
 
 CLASS_FILES = 44
 """Difference between the version of a class file and that of Java."""
 
 WHOLE = "check that all jars are present and complete"
-"""The hint if a class is missing."""
+"""Advice to the user if a class is missing."""
 
 
 @cache
@@ -105,9 +108,7 @@ def exists(name: str) -> bool:
 
 
 def field(of: Java, name: str) -> Java:
-    """Return a field of a class or one of its superclasses, even if private; None if there is
-    none.
-    """
+    """Return a field of a class or of its superclasses, even if private; None if there is none."""
     return _field(_class(of), name)
 
 
@@ -128,9 +129,9 @@ def _field(kind: type[Any], name: str) -> Java:
 
 
 def methods(of: Java, name: str) -> Sequence[Java]:
-    """Return the methods with a name of a class or its superclasses, even if private.
+    """Return the methods with this name of a class or its superclasses, even if private.
 
-    Those with fewer parameters come first; the JVM returns them in no particular order.
+    Methods with fewer parameters come first; the JVM itself returns them in no particular order.
     """
     return _methods(_class(of), name)
 
@@ -158,7 +159,7 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
 
 @cache
 def mapper() -> Java:
-    """Return the Jackson mapper with which the release reads its metadata store."""
+    """Return the Jackson mapper that the release uses for its metadata store."""
     factory = java_class("org.apache.pulsar.common.util.ObjectMapperFactory")
     if not methods(factory, "getMapper"):
         return factory.create()
@@ -166,7 +167,7 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """Return a property's name as in its getter, with a capital letter."""
+    """Return a property's name with a capital letter, as its getter contains it."""
     return name[:1].upper() + name[1:]
 
 
@@ -179,7 +180,7 @@ def java_list(values: Iterable[Any]) -> Java:
 
 
 def _silence() -> None:
-    """Turn off logging, and send the classes' output to standard error."""
+    """Turn off logging, and send what the classes print to standard error."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if exists("org.apache.logging.log4j.core.config.Configurator"):

@@ -1,4 +1,4 @@
-"""Load data, parsed by the release's own classes from Pulsar's JSON."""
+"""Parses load data from Pulsar's JSON, by the release's own classes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
 UNUSED = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
-"""The averages, with the number of samples in each."""
+"""The number of samples in each of the two averages."""
 
 PORT = ":8080"
-"""Port that is appended to names without one: Pulsar names brokers by host and port, cases as they
-like.
+"""Port that is appended to a name without one.
+
+Pulsar names brokers by host and port; cases may name them in any way.
 """
 
 Json = Mapping[str, Any]
@@ -34,11 +35,11 @@ Json = Mapping[str, Any]
 
 PORTED = re.compile(r".+:[0-9]+")
 _ported: set[str] = set()
-"""Brokers whose names in a case already have a port."""
+"""The brokers whose names in a case contain a port already."""
 
 
 def broker_id(name: str) -> str:
-    """Return a broker's name in Pulsar."""
+    """Return the name by which Pulsar knows a broker of a case."""
     if PORTED.fullmatch(name):
         _ported.add(name)
         return name
@@ -46,7 +47,7 @@ def broker_id(name: str) -> str:
 
 
 def broker_name(identifier: Java) -> str:
-    """Return a broker's name in the case."""
+    """Return the name in the case of a broker that Pulsar names."""
     name = str(identifier)
     return name if name in _ported else name.removesuffix(PORT)
 
@@ -85,11 +86,12 @@ class Loads:
         assigned: bool = False,
         whole: bool = False,
     ) -> None:
-        """Fill the leader's load data: reports, and averages of the bundles that have any.
+        """Fill the leader's load data with reports, and with the averages of bundles that have
+        samples.
 
-        Bundles without samples have no data, unless every owned bundle was `assigned`: then they
-        have the load that the leader assumes. `whole` reports also have what a strategy may read
-        in those of a running broker: statistics of its bundles, their number, and their sums.
+        With `assigned`, owned bundles without samples get the load that the leader assumes for
+        them; otherwise they have no data. With `whole`, reports also contain what a strategy may
+        read in those of a running broker: statistics of its bundles, their number, and their sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
@@ -105,8 +107,7 @@ class Loads:
             known = {**{name: self._averages({}) for name in owned}, **known}
         stored = load_data.getBundleData()
         for entry in self._read(known, self._bundles).entrySet():
-            # Added one by one, as the leader does: putAll makes a table of a different size and
-            # order.
+            # The leader, too, adds them one by one; putAll would make a table of another order.
             stored.put(entry.getKey(), entry.getValue())
         if whole:
             for identifier, report in written.items():
@@ -114,7 +115,7 @@ class Loads:
                 load_data.getBrokerData().get(identifier).setTimeAverageData(sums)
 
     def measured(self, bundles: Mapping[str, Json]) -> Java:
-        """Return the averages of the bundles for which the leader keeps any."""
+        """Return the averages of the bundles that have samples."""
         known = {
             name: data for name, data in bundles.items() if any(map(_sample_count, data.values()))
         }
@@ -137,9 +138,10 @@ class Loads:
         return self._read(samples, self._sample_count)
 
     def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
-        """Return a broker's report, completed with statistics and the number of its bundles.
+        """Return a broker's report with statistics and the number of its bundles.
 
-        Statistics that the case leaves out are the short-term average, and one topic.
+        A bundle whose statistics the case leaves out has those of its short-term average, and one
+        topic.
         """
         read = _read_part(report)
         stats = {}
@@ -177,7 +179,7 @@ class Loads:
 
 
 def _read_part(report: Json) -> Json:
-    """Return the part of a broker's report that the release reads."""
+    """Return the part of a broker's report that the release's classes read."""
     stats = {
         name: {key: value for key, value in one.items() if key in STATS}
         for name, one in report.get("lastStats", {}).items()
@@ -203,5 +205,5 @@ def _assumed_load() -> Json:
 
 
 def _load_data_class(name: str) -> Java:
-    """Return a class of load data, from the package in which the release has it."""
+    """Return a class of load data from the package that contains it in this release."""
     return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))

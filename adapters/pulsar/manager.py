@@ -1,4 +1,4 @@
-"""The release's own ModularLoadManagerImpl, surrounded by stubs."""
+"""Runs the release's own ModularLoadManagerImpl, surrounded by stubs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Method that returns the active brokers in the manager of 2.4; later managers use a lock
+"""Method that returns the active brokers to the manager of 2.4; later managers use a lock
 manager.
 """
 
 
 class Manager:
-    """A load manager for one case, without memory of earlier cases."""
+    """A load manager for one case; it remembers nothing of earlier cases."""
 
     def __init__(self, service: Service) -> None:
         self.java = service.shells.around(MANAGER)
@@ -39,7 +39,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Replace the strategy by an object of its type that wraps it."""
+        """Replace the strategy by an object of the same type that `wrap` returns for it."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:
@@ -48,7 +48,7 @@ class Manager:
             _pipeline(self.java).set(0, wrapped)
 
     def drop_dead_brokers(self) -> None:
-        """Remove the data of brokers that are down, as some releases do before each decision."""
+        """Remove the data of inactive brokers, if the release does this before each decision."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")
 
@@ -79,7 +79,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Stop a load manager's threads, and those of a manager that it wraps."""
+    """Stop a load manager's threads, and those of the manager that it wraps, if any."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:

@@ -1,4 +1,4 @@
-"""Downloading jars with the Maven on this machine."""
+"""Downloads jars with the Maven that is installed on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsar_conformance.specs.text import counted
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"
 EVERY = 5.0
-"""Seconds between progress messages."""
+"""Seconds between two messages about progress."""
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -28,7 +28,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class CannotFetch(UserError):
-    """Raised if Maven did not download the jars; the message gives the reason and the remedy.
+    """Raised if Maven did not download the jars; the message gives the reason and what to do.
 
     Attributes:
         missing: the artifact that no reachable repository has, as group:name:..., or empty.
@@ -43,9 +43,11 @@ class CannotFetch(UserError):
 
 
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
-    """Return a POM for a release's broker, with the versions that the release manages.
+    """Return a POM for a release's broker, with the versions of dependencies that the release
+    names.
 
-    Maven 3.8 does not finish unless the parent POM of the release is imported as a BOM.
+    The parent POM of the release is imported as a BOM, because Maven 3.8 does not finish otherwise.
+    `pins` replace some of the versions.
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
@@ -53,7 +55,7 @@ def pulsar_pom(version: str, pins: Sequence[str]) -> str:
 
 
 def plain_pom(artefacts: Sequence[str]) -> str:
-    """Return a POM for artifacts given as group:name:version."""
+    """Return a POM for artifacts, each given as group:name:version."""
     return POM.format(managed="", wanted="".join(map(_dependency, artefacts)))
 
 
@@ -66,9 +68,10 @@ def _dependency(artefact: str, more: str = "") -> str:
 
 
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
-    """Download a release's jars to a folder; missing parts in `REPLACEABLE` come from `near`.
+    """Download a release's jars to a folder.
 
-    Errors: `CannotFetch`.
+    If parts in `REPLACEABLE` are missing, those of the release `near` are downloaded. Errors:
+    `CannotFetch`.
     """
     taken = list(pins)
     while True:
@@ -83,7 +86,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
 
 
 def replaced(version: str, library: Path) -> list[str]:
-    """Return the parts in the folder of a release that come from another release."""
+    """Return the names of the parts in a release's folder that come from another release."""
     part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
     found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
     return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
@@ -104,7 +107,7 @@ REPLACEABLE = (
 
 
 def fetch_artifacts(what: str, pom: str, library: Path) -> None:
-    """Download a POM's artifacts to a folder, showing progress on standard error.
+    """Download the artifacts of a POM to a folder; report progress on standard error.
 
     Errors: `CannotFetch`.
     """
@@ -174,7 +177,7 @@ NETWORK = re.compile(
 
 
 def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
-    """Interpret Maven's messages."""
+    """Return an error that explains Maven's messages."""
     text = "\n".join(line for line in said if "ERROR" in line or "FATAL" in line)
     tail = _last_lines(said)
     unreached, absent = UNREACHED.search(text), ABSENT.search(text)

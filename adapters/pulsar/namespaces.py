@@ -1,4 +1,4 @@
-"""Namespaces and their bundles, created by the release's own factory."""
+"""Creates namespaces and their bundles by the release's own factory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def topic_name(name: str) -> Java:
 
 
 def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str]) -> Java:
-    """Return a namespace with these boundaries as `NamespaceBundles`."""
+    """Return a namespace with these boundaries as a `NamespaceBundles` object."""
     points = java_list(boundaries)
     kind = java_class(BUNDLES_DATA)
     if methods(kind, "builder"):
@@ -32,13 +32,13 @@ def namespace_bundles(factory: Java, namespace: Java, boundaries: Iterable[str])
 
 
 def bundles_request(count: int) -> Java:
-    """Return a request for `count` bundles as `BundlesData`."""
+    """Return a request for `count` bundles as a `BundlesData` object."""
     kind = java_class(BUNDLES_DATA)
     return kind.builder().numBundles(count).build() if methods(kind, "builder") else kind(count)
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Register a namespace with these bundles in the factory, filling gaps with other bundles."""
+    """Register a namespace in the factory; it has these bundles, and others that fill the gaps."""
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = namespace_bundles(factory, name, sorted(cuts))
@@ -46,5 +46,5 @@ def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
 
 
 def range_of(bundle: Java) -> str:
-    """Return the range in a `NamespaceBundle`'s name."""
+    """Return the range that is part of a `NamespaceBundle`'s name."""
     return str(bundle.getBundleRange())

@@ -1,7 +1,7 @@
-"""The examined release whose answers are closest to another release's.
+"""Finds the examined release whose answers are most like those of another release.
 
-`telling.json` has the cases and defaults that distinguish examined releases, with each release's
-answer. Reasons for refusals and failures are not compared.
+`telling.json` contains the cases and defaults in which examined releases differ, with each
+release's answer. Reasons for refusals and failures are not compared.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ TELLING = Path(__file__).parent / "telling.json"
 DECLINED = ("unsupported", "refused", "failed")
 
 Ask = Callable[[str, JSON], JSON]
-"""Returns the answer to a question, given its operation and its case."""
+"""Function that returns the answer to a case of an operation."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A case or a default in which releases differ.
+    """A case, or the default of a setting, in which releases differ.
 
     Attributes:
         what: short description of the question.
@@ -48,13 +48,13 @@ def distinguishing_answers() -> Mapping[str, Any]:
 
 
 def outcome(answer: JSON) -> JSON:
-    """Return the part of an answer that is compared."""
+    """Return the part of an answer that is compared with other answers."""
     declined = next((name for name in DECLINED if name in answer), None)
     return declined or {name: value for name, value in answer.items() if name != "why"}
 
 
 def points(ask: Ask) -> Iterator[Point]:
-    """Yield a release's answers wherever the examined releases differ."""
+    """Yield a release's answers to the cases and defaults in which the examined releases differ."""
     for one in distinguishing_answers()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
         yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
@@ -79,7 +79,7 @@ def nearest(version: str, found: list[Point]) -> str:
 
 
 def remarks(version: str, ask: Ask) -> list[str]:
-    """Return which examined release is nearest and why, the documents to judge by, and the
+    """Return which examined release is nearest and why, by which documents to judge, and
     differences.
     """
     found = list(points(ask))
@@ -93,7 +93,7 @@ def remarks(version: str, ask: Ask) -> list[str]:
     profiles = [documents_of(version), f"released-{line}"]
     judged = " ".join(f"--judge-by {one}" for one in profiles if one in load().profiles)
     lines = [
-        f"pulsar {version} was not examined; its own classes answer as if nearest to {near}: of "
+        f"pulsar {version} was not examined; it is most like {near}: of "
         f"{counted(len(found), 'distinguishing answer')}, it shares {alike}",
         f"pulsar {version}: judge it by both: {judged}",
     ]

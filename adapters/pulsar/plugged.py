@@ -1,4 +1,4 @@
-"""A user's additions to a release: settings, and a strategy class."""
+"""Checks what a user adds to a release: settings, and a strategy class."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KINDS = {
     "shedder": (SHEDDING, "loadBalancerLoadSheddingStrategy"),
     "placer": (PLACEMENT, "loadBalancerLoadPlacementStrategy"),
 }
-"""The interface of each kind of strategy, and the setting that names its class."""
+"""The interface of each kind of strategy, and the setting that names a class of that kind."""
 
 
 def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
-    """Return the roles of a class: shedder, placer or both. Errors: `CannotLoad`.
+    """Return the full name of a strategy class by each of its roles: `shedder`, `placer` or both.
 
-    For the release's own classes, the short name is enough.
+    For the release's own classes, the short name is enough. Errors: `CannotLoad`.
     """
     try:
         strategy = find_strategy(asked, (SHEDDING, PLACEMENT), version)
@@ -55,7 +55,7 @@ def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[s
 def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool) -> None:
     """Check that the release has these settings. Errors: `CannotLoad`.
 
-    A user's own strategy may read settings that Pulsar does not know.
+    If a user's class is `plugged` in, it may read settings that Pulsar does not know.
     """
     configurations = release.configurations
     for name in given:
@@ -73,9 +73,9 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 
 
 def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
-    """Check that a release creates an object of a user's class. Errors: `CannotLoad`.
+    """Check that a release can create an object of a user's class. Errors: `CannotLoad`.
 
-    A release that fails to do so may only log it, and use its own strategy instead.
+    A release that cannot may merely log this, and use a strategy of its own.
     """
     try:
         made = str(make().getClass().getName())
@@ -88,7 +88,7 @@ def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
 
 
 def _cause_text(strategy: str) -> str:
-    """Return why a class cannot be instantiated, if known."""
+    """Return why a class cannot be instantiated, if that is known."""
     try:
         java_class(strategy).class_.getDeclaredConstructor([]).newInstance([])
     except jpype.JException as error:

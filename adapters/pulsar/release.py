@@ -1,4 +1,4 @@
-"""One release, as operations use it: its configuration, load data and plug-in."""
+"""One release as its operations use it: configuration, load data and plug-in."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ WITHOUT_EXTENSIBLE = "the release has no extensible load manager"
 
 
 class Unsupported(Exception):
-    """A case that the release cannot be asked; the message gives the reason."""
+    """Raised for a case that cannot be put to the release; the message gives the reason."""
 
 
 class TurnedDown(Exception):
-    """A request that the release rejected; the message gives the reason."""
+    """Raised for a request that the release rejected; the message gives the reason."""
 
 
 class Unanswered(Exception):
-    """A request that the release would never answer; the message says where."""
+    """Raised for a request that the release would never answer; the message says where it got
+    stuck.
+    """
 
 
 @dataclass(frozen=True)
 class Release:
-    """The classes of one release, in this process's JVM.
+    """One release, whose classes are in this process's JVM.
 
     Attributes:
-        version: the version given by the jars.
+        version: the version that the jars give.
         defaults: the documented defaults of its profile, for settings that a case omits.
         neutral: undocumented settings, with values that disable their effect.
-        shedder: a user's own shedding strategy class, in place of Pulsar's.
-        played: the documented strategy that the user's shedder claims to be.
-        placer: a user's own placement strategy class, in place of Pulsar's.
-        identify: maps a broker's name in a case to its registered name.
+        shedder: a user's own shedding strategy class, in place of Pulsar's; or None.
+        played: the documented strategy whose rules the user's shedder claims to follow; or None.
+        placer: a user's own placement strategy class, in place of Pulsar's; or None.
+        identify: function that maps a broker's name in a case to its registered name.
     """
 
     version: str
@@ -70,5 +72,7 @@ class Release:
 
     @cached_property
     def turns(self) -> NextAnswers:
-        """The sequences of answers that replace the release's random choices."""
+        """The object that lets equally good choices take turns, in place of the release's random
+        choices.
+        """
         return NextAnswers()

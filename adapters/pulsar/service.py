@@ -1,4 +1,4 @@
-"""A stub of PulsarService: the broker, as seen by the classes under test."""
+"""A stub of PulsarService: the broker that the tested classes see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Service:
     """A broker for one case, and the requests that its classes sent.
 
     Attributes:
-        requests: to the admin client, in order, as method and arguments.
+        requests: the requests to the admin client, in order, each as method and arguments.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Service:
         self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
 
     def set_active(self, brokers: Iterable[str]) -> None:
-        """Set the active brokers in the order of a metadata store, which is by name."""
+        """Set the active brokers, in the order of a metadata store: by name."""
         self._up = java_list(sorted(map(broker_id, brokers)))
 
     def _factory(self) -> Java:

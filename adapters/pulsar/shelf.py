@@ -1,4 +1,4 @@
-"""Jars of releases in the cache."""
+"""The cache of jars, with a shelf for each release."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LIBRARY = "lib"
 
 
 class Damaged(Exception):
-    """Downloaded files that are damaged; the message gives the damage."""
+    """Raised for downloaded files that are damaged; the message names the damage."""
 
 
 class Shelf:
-    """A release's jars in the cache, either complete or absent."""
+    """A release's jars in the cache: either all of them, or none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,9 +31,9 @@ class Shelf:
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:
-        """True if the jars are complete and intact. Errors: `Damaged`.
+        """True if the jars are complete and intact; False if there are none. Errors: `Damaged`.
 
-        A jar's content is verified only if the file was modified.
+        The content of a jar is compared only if the file was modified since the download.
         """
         manifest = self.folder / MANIFEST
         if not manifest.exists():
@@ -60,9 +60,9 @@ class Shelf:
         return True
 
     def fill(self, fetch: Callable[[Path], None]) -> None:
-        """Replace the content, atomically, with the files that `fetch` writes to a folder.
+        """Replace the content by the files that `fetch` writes to a folder, in one atomic step.
 
-        Leftovers of killed processes are removed, too; the shelf must therefore be locked.
+        What killed processes left behind is removed, too, so the shelf must be locked.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()
@@ -77,7 +77,7 @@ class Shelf:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Remove leftovers of abandoned downloads."""
+        """Remove what abandoned downloads left behind."""
         left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
         for folder in self.folder.parent.glob(".*.partial"):
             if left.fullmatch(folder.name):

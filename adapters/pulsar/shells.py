@@ -1,7 +1,8 @@
-"""Stubs: objects of a release's own types around the class under test.
+"""Stubs: objects of a release's own types that surround the tested class.
 
-A stub answers by the name of the called method. Methods without a reply return something empty: no
-policy, no stored data, a completed future. `STANDINS` lists all stubs, each with its justification.
+A stub answers a call by the name of the method. Without a reply for that name, it returns something
+empty: no policy, no stored data, a completed future. `STANDINS` lists all stubs, each with the
+reason why it is allowed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class, java_list
 
 Replies = Mapping[str, Any]
-"""Return values, or functions of the arguments, by method or Type.method."""
+"""Return values, or functions that compute them from the arguments, by method or Type.method."""
 
 Reply = Callable[[Java], Java]
-"""Returns the value of an invocation."""
+"""Function that returns the value of a call."""
 
 STANDINS: Mapping[str, str] = {
     "PulsarService": "a running broker; it returns the configuration and the other stubs",
@@ -51,11 +52,11 @@ STANDINS: Mapping[str, str] = {
         "nothing is really split, so that the bundles of a namespace stay known"
     ),
 }
-"""Stubs by type or method, each with the reason why it is allowed."""
+"""The stubs by type or method, each with the reason why it is allowed."""
 
 
 class Shells:
-    """Builds stubs; stubs returned by a stub use the same replies."""
+    """Builds stubs; stubs that a stub returns have the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
@@ -65,19 +66,24 @@ class Shells:
         _IN_USE.append(self)
 
     def of(self, type_name: str) -> Java:
-        """Return the pure stub of a type, the same every time."""
+        """Return the stub of a type; the same object every time."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
     def around(self, type_name: str, *arguments: Java) -> Java:
-        """Return a real object, constructed normally; methods with a reply are stubbed."""
+        """Return a real object, which is constructed normally; only methods with a reply are
+        stubbed.
+        """
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._spied(type_name, settings)
 
     def unconstructed(self, type_name: str) -> Java:
-        """Return an object as `around` does, but without calling a constructor, with a logger."""
+        """Return a real object without calling its constructor; methods with a reply are stubbed.
+
+        The object gets a logger.
+        """
         java = self._spied(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
@@ -85,12 +91,12 @@ class Shells:
         return java
 
     def forget(self) -> None:
-        """Release all returned objects, and stop answering."""
+        """Release all objects that were returned; stubs no longer answer."""
         self._made.clear()
         self._answer.forget()
 
     def _spied(self, type_name: str, settings: Java) -> Java:
-        """Return an object whose methods run normally, except those with a reply."""
+        """Return an object whose methods run normally, except methods with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
         for method in _methods_with_reply(type_name, self._replied):
@@ -98,7 +104,7 @@ class Shells:
         return java
 
     def _empty_value(self, method: Java) -> Reply:
-        """Return the empty value of a method's return type."""
+        """Return the reply that has the empty value of a method's return type."""
         kind = _return_type(method)
         if kind.startswith(FUTURE):
             return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
@@ -120,24 +126,26 @@ _IN_USE: list[Shells] = []
 
 
 def release_stubs() -> None:
-    """Release a case's stubs, through which Java and Python refer to each other."""
+    """Release the stubs of a case, which neither Java nor Python can free: they refer to each
+    other.
+    """
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
 
 
 UNREPLIED: set[str] = set()
-"""Type.method of every call that got null, without a reply, since the last `release_stubs`."""
+"""Type.method of each call since the last `release_stubs` that got null because it has no reply."""
 
 NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
-"""The part of a NullPointerException's message that names the method that returned null."""
+"""Pattern of the method that returned null, in the message of a NullPointerException."""
 
 
 def stub_error(error: Java) -> str | None:
-    """Return the reason if a stub caused an exception; None if the release did.
+    """Return the reason if a stub caused an exception; None if the release caused it.
 
-    Stubs cause Mockito exceptions, Python exceptions that passed through Java, and exceptions about
-    nulls that methods without a reply returned.
+    Stubs cause Mockito's exceptions, exceptions of Python that Java passed on, and exceptions about
+    null that a method without a reply returned.
     """
     while error is not None:
         text = str(error.toString())
@@ -176,18 +184,18 @@ def _final(type_name: str) -> bool:
 
 
 def done(value: Java = None) -> Java:
-    """Return a completed future; a pending one would be waited for indefinitely."""
+    """Return a completed future; the release would wait forever for one that is not complete."""
     return java_class(FUTURE).completedFuture(value)
 
 
 def some(value: Java) -> Java:
-    """Return an Optional with a value, or an empty one for None."""
+    """Return an Optional that contains the value; an empty one for None."""
     return java_class(OPTIONAL).ofNullable(value)
 
 
 @cache
 def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """Return the methods of a type that have one of these replies."""
+    """Return the methods of a type whose names are among `names`, those with a reply."""
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_
     while java is not None:
@@ -200,14 +208,14 @@ def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]
 
 
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
-    """Stub a method for any arguments."""
+    """Stub a method, whatever its arguments are."""
     method.setAccessible(True)
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
     method.invoke(stubber.when(shell), java_list(map(_anything, kinds)).toArray())
 
 
 def _anything(kind: str) -> Java:
-    """Return a matcher for any argument of a type."""
+    """Return a matcher that accepts every argument of a type."""
     value = java_class("org.mockito.ArgumentMatchers").any()
     return NOTHING[kind]() if kind in NOTHING else value
 
@@ -217,11 +225,11 @@ NOTHING: Mapping[str, Callable[[], Java]] = {
     "int": lambda: java_class("java.lang.Integer").valueOf(0),
     "long": lambda: java_class("java.lang.Long").valueOf(0),
 }
-"""A value of each primitive type that is a parameter of a method with a reply."""
+"""A value of each primitive type that occurs as a parameter of a method with a reply."""
 
 
 class _Always:
-    """A constant reply, which Mockito returns without a call to Python."""
+    """A constant reply, which Mockito returns without calling Python."""
 
     def __init__(self, value: Java) -> None:
         self._value = value
@@ -237,19 +245,19 @@ class _Always:
 
 
 OFTEN = 3
-"""Number of calls from Java that cost as much as one stub in Mockito."""
+"""Number of calls from Java to Python that take as long as one stub in Mockito."""
 
 
 @cache
 def _names(method: Java) -> tuple[str, str]:
-    """Return Type.method and method."""
+    """Return the two names by which a method may have a reply: Type.method and method."""
     name = str(method.getName())
     return f"{method.getDeclaringClass().getSimpleName()}.{name}", name
 
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Replies to a call by the method's name, with a cache for the lookup."""
+    """Answers calls by the name of the method; the replies that were found are cached."""
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:
         self._replies = replies

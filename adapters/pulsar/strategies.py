@@ -1,4 +1,4 @@
-"""A release's strategies, by the names that users give them."""
+"""The strategies of a release, by the names that users give them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 
 
 ALIKE = 0.75
-"""Minimum similarity of a name that is suggested for an unknown name; all names end in Shedder."""
+"""Minimum similarity to a known name for a suggestion; high, since all names end in Shedder."""
 
 
 class NoStrategy(Exception):
-    """A name that is not a strategy of the requested kind; the message gives the reason.
+    """Raised for a name that is not a strategy of the required kind; the message gives the reason.
 
     Attributes:
-        absent: true if there is no such class at all.
+        absent: true if there is no class with this name.
     """
 
     def __init__(self, why: str, absent: bool = False) -> None:
@@ -55,14 +55,14 @@ class NoStrategy(Exception):
 
 @cache
 def released(kind: str) -> tuple[str, ...]:
-    """Return the full names of a release's own strategies of a kind, sorted by short name."""
+    """Return the full names of a release's own strategies of one kind, sorted by short name."""
     return tuple(name for name in _classes() if _implements(name, kind) and not _is_abstract(name))
 
 
 def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
-    """Return the full name of a release's or a user's strategy of one of these kinds.
+    """Return the full name of a strategy of one of these kinds, in the release or a user's jar.
 
-    For the release's own, the short name is enough. Errors: `NoStrategy`.
+    The short name is enough for a strategy of the release. Errors: `NoStrategy`.
     """
     wanted = tuple(kinds)
     own = [name for kind in wanted for name in released(kind)]
@@ -93,15 +93,16 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_pair(name: str) -> bool:
-    """True if a class both sheds and places, so that it plans the destinations of bundles."""
+    """True if a class is both a shedding and a placement strategy, and so plans destinations."""
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 
 def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
-    """Return the settings that select a strategy of a kind, or of both kinds for a pair.
+    """Return the settings that select a strategy of one kind; both settings for a class of both
+    kinds.
 
-    A manager refuses to start if only one of the settings names such a class. 3.0 compares the
-    setting for shedding with `COMPARED`, which otherwise only the simple manager reads.
+    A load manager does not start if only one of the settings names such a class. 3.0 compares the
+    setting for shedding with `COMPARED`, which otherwise only the simple load manager reads.
     """
     if not is_pair(name):
         return {SETTINGS[kind]: name}
@@ -109,7 +110,7 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
 
 
 def _strategies_text(kinds: Iterable[str], version: str) -> str:
-    """Format the strategies that a release has."""
+    """Format the names of the strategies that a release has."""
     texts = [f"{', '.join(map(_simple_name, released(kind)))} for {KINDS[kind]}" for kind in kinds]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
@@ -127,7 +128,7 @@ def _simple_name(name: str) -> str:
 
 @cache
 def _classes() -> tuple[str, ...]:
-    """Return the classes of the release's load balancing, without inner classes."""
+    """Return the classes of the release that concern load balancing, without inner classes."""
     source = java_class(SHEDDING).class_.getProtectionDomain().getCodeSource().getLocation()
     folder = PACKAGE.replace(".", "/")
     with zipfile.ZipFile(Path(unquote(urlparse(str(source)).path))) as jar:
@@ -153,7 +154,7 @@ def _is_abstract(name: str) -> bool:
 
 @cache
 def _load_class(name: str) -> Java:
-    """Return a class, or None if a class that it depends on is missing."""
+    """Return a class; None if a class on which it depends is missing."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
         return jpype.java.lang.Class.forName(name, False, loader)
@@ -164,7 +165,7 @@ def _load_class(name: str) -> Java:
 def created_placer(configuration: Java) -> Java:
     """Return the placement strategy that a release creates with these settings.
 
-    Since 5.0.1, a placement strategy that does not fit the shedding strategy is replaced.
+    Since 5.0.1, a release replaces a placement strategy that does not fit the shedding strategy.
     """
     paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), PAIRED)
     if not paired:
@@ -174,11 +175,11 @@ def created_placer(configuration: Java) -> Java:
 
 
 PAIRED = "createLoadBalanceStrategies"
-"""The method that creates both strategies, since 5.0.1."""
+"""Method that creates both strategies together, since 5.0.1."""
 
 
 def chosen_broker(strategy: Java, among: Java, bundle: str, *rest: Java) -> Java:
-    """Return a placement strategy's choice, given the bundle's name if the strategy takes one."""
+    """Return a placement strategy's choice; strategies since 5.0.1 are given the bundle's name."""
     if methods(strategy, "selectBrokerForBundle"):
         return strategy.selectBrokerForBundle(among, bundle, *rest)
     return strategy.selectBroker(among, *rest)

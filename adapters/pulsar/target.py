@@ -1,4 +1,4 @@
-"""The part of an adapter's name after `pulsar:`."""
+"""Parses the part of an adapter's name after `pulsar:`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pulsar_conformance.specs.errors import UserError
 
 KEYS = ("strategy", "as", "classpath", "set")
 PLAYED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
-"""The documented strategies that a class can claim to be."""
+"""The documented strategies whose rules a user's class may claim to follow."""
 
 
 class BadTarget(UserError):
-    """An unusable name; the message says what is wrong."""
+    """Raised for an unusable name; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A version of Pulsar, a plug-in and settings.
+    """A version of Pulsar, and what the user adds to it.
 
     Attributes:
         release: a version, or the jar folder of a distribution or build.
-        strategy: the user's own shedding or placement strategy class, or none.
-        class_path: where that class is.
-        played: the documented strategy that the class claims to be, or none.
+        strategy: the user's own shedding or placement strategy class, or None.
+        class_path: the jars and folders that contain the class.
+        played: the documented strategy whose rules the class claims to follow, or None.
         settings: the user's own broker.conf settings.
     """
 
@@ -65,7 +65,7 @@ class Target:
 
 
 def _played(text: str) -> str:
-    """Return the short name of a documented strategy. Errors: `BadTarget`."""
+    """Return the short name of the strategy that `as=` names. Errors: `BadTarget`."""
     name = text.rpartition(".")[2]
     if name not in PLAYED:
         raise BadTarget(f"as={text}: a class can be judged as {', '.join(PLAYED)}")
@@ -73,7 +73,9 @@ def _played(text: str) -> str:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """Parse name and value; an empty value means the release's default. Errors: `BadTarget`."""
+    """Parse name and value; an empty value stands for the release's default. Errors:
+    `BadTarget`.
+    """
     name, equals, value = text.partition("=")
     if not name.strip() or not equals:
         raise BadTarget(f"set={text}: write set=NAME=VALUE, as in set=minUnloadMessage=1000")

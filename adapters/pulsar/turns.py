@@ -1,4 +1,4 @@
-"""Reproducible randomness: each of a release's possible choices in turn."""
+"""Replaces randomness: the choices that a release could make take turns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ If it chooses uniformly, fewer than one of 1e9 questions has an answer that is n
 
 
 class NextAnswers:
-    """Gives the next possible answer to a question that is asked again immediately.
+    """Returns the next possible answer whenever a question is repeated immediately.
 
-    Only the last question is remembered, so that equal questions get equal answers, alone or in a
+    Only the last question is remembered, so that a question gets the same answer alone and in a
     batch.
     """
 
@@ -28,7 +28,9 @@ class NextAnswers:
     def take(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` returns when called often enough."""
+        """Return the next of the answers that `draw` can return; `draw` is called until all are
+        known.
+        """
         given = {draw()}
         asks = 1
         while choices > 1 and asks < max(FEWEST, EACH * min(choices, len(given) + 1)):
@@ -41,6 +43,6 @@ class NextAnswers:
 
 
 def turn_of(question: Mapping[str, Any], choices: int) -> int:
-    """Return an index below `choices` that depends only on the question."""
+    """Return an index below `choices` that is always the same for a question."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -1,4 +1,4 @@
-"""Known releases and neutralized settings, each from its own data file."""
+"""Known releases, and settings that are neutralized, read from data files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ HERE = Path(__file__).parent
 RELEASES = HERE / "releases"
 NEUTRAL = HERE / "neutral.yaml"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
-"""A setting whose default in milestones of 5.0 conflicts with all other shedding strategies."""
+"""A setting whose default in the milestones of 5.0 is invalid with all other shedding
+strategies.
+"""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
-"""The broker's jar, even in a build folder with jars of tests and sources."""
+"""Pattern of the name of the broker's jar, which excludes jars of tests and sources."""
 OLDEST = [2, 8]
 DOCUMENTS = (
     ([5], "documented-5.0"),
@@ -29,16 +31,16 @@ DOCUMENTS = (
     ([2, 5], "documented-2.10"),
     ([0], "documented-2.4"),
 )
-"""The first version to which each set of documents applies, the newest first."""
+"""The first version to which each set of documents applies, newest documents first."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """Data about a release that are needed before its classes can be asked.
+    """Data about a release that must be known before its classes can be asked.
 
     Attributes:
-        documents: the profile of the newest documents that cover it.
-        pins: artifacts as group:name:version, in place of the versions that the release names.
+        documents: the profile of the newest documents that apply to it.
+        pins: artifacts as group:name:version, which replace the versions that the release names.
         notes: anything else that users should know.
     """
 
@@ -50,7 +52,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Neutral:
-    """A setting that masks a documented rule, and the value with which it does not."""
+    """A setting that would hide a documented rule, and a value with which it does not."""
 
     name: str
     value: Any
@@ -59,18 +61,18 @@ class Neutral:
 
 @cache
 def releases() -> Mapping[str, Known]:
-    """Return the releases that have a data file, oldest first."""
+    """Return the examined releases, which have data files, oldest first."""
     found = [_known(file) for file in RELEASES.glob("*.yaml")]
     return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
 
 
 def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented defaults that a release accepts whatever its other settings are."""
+    """Return the documented defaults that a release accepts with any other settings."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
 def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
-    """Return the neutralized settings without a documented default."""
+    """Return the settings to neutralize, without those that have a documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 
@@ -101,7 +103,7 @@ def order(version: str) -> tuple[list[int], str]:
 def fetched(version: str) -> Known | None:
     """Return the data for downloading a release; None if the text is not a version.
 
-    Releases that were not examined can be downloaded from `OLDEST` on.
+    Releases that were not examined can be downloaded, too, from version `OLDEST` on.
     """
     if version in releases():
         return releases()[version]
@@ -113,8 +115,9 @@ def fetched(version: str) -> Known | None:
 
 
 def closest(version: str) -> str:
-    """Return the closest examined release: of the same line, otherwise the next later or the last
-    one.
+    """Return the closest examined release.
+
+    It is the first one of the same line; if there is none, the next later one, or else the last.
     """
     wanted, known = order(version)[0], [*releases()]
     alike = [one for one in known if order(one)[0][:2] == wanted[:2]]
@@ -123,7 +126,7 @@ def closest(version: str) -> str:
 
 
 def brokers_in(folder: Path) -> list[str]:
-    """Return the versions of the brokers whose jars are in a folder, usually one."""
+    """Return the versions of the brokers whose jars are in a folder; normally one."""
     found = (BROKER_JAR.search(jar.name) for jar in sorted(folder.glob("*.jar")))
     return [match[1] for match in found if match]
 

@@ -2,8 +2,8 @@
 
 Each documented computation is a function of DataFrames or columns, with settings as columns, in a
 module for its area: `usage`, `shedding` (with `overload`, `threshold`, `uniform`), `growth`,
-`splitting`, `locating`. They use only the public DataFrame API and so run unchanged on Spark
-Connect. `answers_*` convert the protocol's cases to rows, and rows to answers.
+`splitting`, `locating`. The functions use only the public DataFrame API, so they also run on Spark
+Connect. The modules `answers_*` convert cases to rows, and rows to answers.
 
 PySpark is not imported before `connect_spark` is called.
 """

@@ -25,12 +25,15 @@ MAX_BUNDLES = 1 << 20
 
 
 def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the defaults that the other operations use for absent settings."""
+    """Return the defaults that apply in other operations to settings that a case omits."""
     return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
 
 
 def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """Return boundaries of equal width; the last bundle takes the remainder. [BUNDLE-01 … 03]"""
+    """Return boundaries of bundles of equal width; the last bundle gets the remainder.
+
+    [BUNDLE-01 … 03]
+    """
     rows = cases.select(
         "cycle",
         "settings",
@@ -58,7 +61,7 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return each topic's bundle, in topic order."""
+    """Return the bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
     cuts = F.col("boundaries")
@@ -117,7 +120,7 @@ def split(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def _cuts_by_traffic(readings: Readings) -> Column:
-    """Return the cuts by the topics' traffic."""
+    """Return the positions at which a bundle is cut by the traffic of its topics."""
     loads = F.transform(
         "topics",
         lambda topic: F.struct(

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 
 def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
-    """Return a broker's largest usage, weighted or not, and its resource."""
+    """Return a broker's largest usage, weighted or not, and the resource that has it."""
     settings, weighted = F.col("settings"), F.col("weighted")
     percent = usage.percents(F.col("broker"))
     percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
@@ -42,7 +42,7 @@ def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
 
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two time frames, each with the field of a case for its window. [DATA-03]"""
+"""The field of a case with the number of samples, for each of the two time frames. [DATA-03]"""
 
 
 def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:

@@ -1,4 +1,7 @@
-"""Answers to `place.*`: cases as rows for `placement` and `anti_affinity`. [PLACE, ANTI]"""
+"""Answers to `place.*`: converts cases to rows for `placement` and `anti_affinity`.
+
+[PLACE, ANTI]
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
 
 
 def anti_affine(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the broker that gets the namespace, with candidates and domains."""
+    """Return the broker that gets the namespace, with the candidates and the domains."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
     brokers = cases.select("*", F.explode_outer(known).alias("broker"))

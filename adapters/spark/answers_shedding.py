@@ -1,4 +1,4 @@
-"""Answers to `shed.select`: cases as rows for `shedding`, chosen bundles as answers. [SHED]"""
+"""Answers to `shed.select`: converts cases to rows for `shedding`, and rows to answers. [SHED]"""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
     ),
 }
-"""Minutes since the unload of a bundle, or of a bundle that contained its topics, under the reading
-`grace-of`.
+"""Function that returns the minutes since the last unload that counts, by `grace-of`.
+
+Either only unloads of the bundle count, or also those of bundles that contained its topics.
 """
 
 
@@ -83,7 +84,7 @@ def _strategy_column(*, transfers: bool) -> Column:
 
 
 def _owned_structs(report: Column, chosen: Basis) -> Column:
-    """Return a broker's bundles as an array of structs."""
+    """Return the bundles that a broker owns as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
     moved = MOVED[chosen.readings["grace-of"]]
     found = F.transform(
@@ -108,16 +109,16 @@ def _owned_structs(report: Column, chosen: Basis) -> Column:
 
 
 def _restrictions(bundle: Column, chosen: Basis) -> tuple[Column, Column]:
-    """Return whether a bundle must stay, and the brokers that may take it (null for any)."""
+    """Return whether a bundle must stay, and the brokers that may take it; null if all may."""
     space = namespace_of(bundle["bundle"])
     kept = shedding.blocked(bundle["moved"], chosen.readings) | policies.must_stay(space)
     return kept.alias("kept"), policies.permitted_targets(space).alias("targets")
 
 
 def select(cases: DataFrame, chosen: Basis) -> DataFrame:
-    """Return the bundles that each cycle unloads, in order within each broker.
+    """Return the bundles that each cycle unloads, in the order of each broker's unloads.
 
-    If the case has `past`, the answer has `state`, which later cycles read.
+    If the case has `past`, the answer has `state`, which the cases of later cycles contain.
     """
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
@@ -154,7 +155,10 @@ def _destination(chosen: Basis, known: Sequence[str]) -> Column:
 
 
 def _unload_details(known: bool) -> tuple[Column, Column, Column]:
-    """Return a bundle's position among those unloaded, its destination, and the cycle's state."""
+    """Return an unloaded bundle's position, its destination, and the cycle's state.
+
+    They are null unless `known` is true.
+    """
     none = F.lit(None).cast("string")
     if not known:
         return F.col("place"), none, none
@@ -179,8 +183,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _depends_on_movable(chosen: Basis, known: Sequence[str]) -> Column:
-    """True for a row of `shedding` if the decision depends on which of the broker's bundles are
-    movable.
+    """True for a row of `shedding` whose decision depends on which of the broker's bundles may
+    move.
     """
     if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
         return F.lit(True)
@@ -199,7 +203,7 @@ def _depends_on_movable(chosen: Basis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: Basis) -> Column:
-    """Return the names of settings that the answer depends on but the case lacks; null if there are
+    """Return text with the settings that the answer depends on and that have no value; null if
     none.
     """
     settings, strategy = F.col("settings"), F.col("strategy")

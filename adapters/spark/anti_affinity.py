@@ -22,12 +22,15 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
-"""Namespaces that count in their broker's domain, under the reading `domain-counts`. [ANTI-01]"""
+"""Function that returns the namespaces that count in their broker's domain, by `domain-counts`.
+
+[ANTI-01]
+"""
 
 
 def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row per broker: how many namespaces of the group it serves, and whether it may be
-    chosen.
+    """Return a row per broker: how many of the group's namespaces it serves, and whether it is
+    `best`.
 
     Columns: `cycle`, `broker`, `candidate`, `domain`, `serves`, `domain_serves`, `best_domain`,
     `best`. [ANTI-01, ANTI-02, ANTI-05]

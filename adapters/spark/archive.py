@@ -1,9 +1,9 @@
-"""Class data sharing for Spark's Java process, which speeds up later starts.
+"""Class data sharing for Spark's Java process, so that it starts faster the next time.
 
 Java reads and verifies most of Spark's classes at each start, which takes seconds. The first
-process records the classes that it loads, at no cost. When it ends, another Java process builds a
-class data sharing archive from that list in the background, and later processes map this file. Java
-ignores an archive made by another Java or for other jars.
+process records the classes that it loads, at no cost. When that process ends, another Java process
+builds a class data sharing archive from the recorded list in the background. Later processes map
+this file into memory. Java ignores an archive that was made by another Java or for other jars.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pulsar_conformance.adapters.cache import root
 
 FOLDER = "spark"
 KEPT = 2
-"""Number of archives to keep, each of 190 MB: those of the environments that were used last."""
+"""Number of archives to keep, of 190 MB each; they belong to the environments used last."""
 
 HEADER = 4
 """Bytes that identify an archive; Java writes them last."""
@@ -34,21 +34,23 @@ DAY = 24 * 60 * 60
 """Seconds after which a failed build is repeated."""
 
 POLITE = ("nice", "-n", "19")
-"""Prefix of a command line that makes the command run at the lowest priority."""
+"""Start of a command line that runs the rest at the lowest priority."""
 
 UNQUOTED = '"\\\n'
-"""Characters that cannot be quoted in a path."""
+"""Characters of a path that cannot be quoted."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The class archive for Java processes with the same setup; the file need not exist yet."""
+    """The class archive for Java processes with the same options and jars; the file may not exist
+    yet.
+    """
 
     file: Path
 
     @property
     def classes(self) -> Path:
-        """The list from which the archive is built; it exists once building has started."""
+        """The list from which the archive is built; it exists once the build has started."""
         return self.file.with_suffix(".classes")
 
     @property
@@ -63,12 +65,12 @@ class Archive:
         try:
             if _is_complete(self.file):
                 with suppress(OSError):
-                    self.file.touch()  # The archives used last are kept.
+                    self.file.touch()  # Archives used last are kept.
                 return (f'"-XX:SharedArchiveFile={self.file}"',)
             if _is_recent(self.classes):
                 return ()
             self.file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError:  # Start without an archive, as on a machine where nothing can be cached.
+        except OSError:  # Nothing can be cached: start without an archive.
             return ()
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
@@ -80,7 +82,7 @@ class Archive:
         atexit.register(self.start_build, *properties)
 
     def start_build(self, home: str, class_path: str) -> None:
-        """Start building the archive from the recorded classes, without waiting for the end."""
+        """Start building the archive from the recorded classes; do not wait for the end."""
         with suppress(OSError):
             listed = self.listing.read_text("utf-8", errors="replace")
             self.listing.unlink()
@@ -115,24 +117,26 @@ FIRST = (
     *("spark-unsafe", "spark-variant", "spark-network-common", "hadoop-client-api"),
     *("jackson-core", "jackson-databind", "json4s-core", "py4j"),
 )
-"""Beginnings of the names of the jars that contain most of the classes used."""
+"""Beginnings of the names of jars that together contain most of the classes that are loaded."""
 
 
 def first_jars(jars: Path) -> str:
-    """Return the class path of the jars that Java searches first.
+    """Return a class path of the jars that Java should search first.
 
-    Without an archive, it searches 280 jars for each class, one after the other.
+    Without an archive, Java searches for each class in up to 280 jars, one after the other.
     """
     return os.pathsep.join(str(jar) for name in FIRST for jar in sorted(jars.glob(f"{name}*.jar")))
 
 
 def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
-    """Return the archive for Java processes with these options and this jar folder."""
+    """Return the archive for Java processes with these options and the jars of this folder."""
     return Archive(root() / FOLDER / f"{_environment_key(java_options, jars)}.jsa")
 
 
 def _environment_key(java_options: Sequence[str], jars: Path) -> str:
-    """Return a key that differs between Java processes that load different classes."""
+    """Return a key of all that decides which classes a Java process loads: Java, options
+    and jars.
+    """
     home = os.environ.get("JAVA_HOME")
     program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
     files = [file for file in (program.resolve(), jars) if file.exists()]
@@ -154,14 +158,14 @@ def _is_recent(file: Path) -> bool:
 
 
 def _is_filled(place: str) -> bool:
-    """True if a class path entry is a non-empty folder."""
+    """True if an entry of a class path is a folder that is not empty."""
     return Path(place).is_dir() and any(Path(place).iterdir())
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove archives of environments that are no longer used, and lists without an archive.
+    """Remove archives of environments that are no longer used, and lists that have no archive.
 
-    Without its list, a removed archive is rebuilt by the next process that lacks it.
+    The list of a removed archive is removed, too: then the next process that needs it rebuilds it.
     """
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]

@@ -1,8 +1,10 @@
 """AvgShedder: balances the most and the least used broker after several hits. [AVERAGE]
 
-Hits are counted over cycles. Rows of brokers may have one of two columns about earlier cycles:
+Hits are counted over consecutive cycles. Rows of brokers may have one of two columns about earlier
+cycles:
 
-    earlier     array of structs of the weighted `usages` by broker, and whether it `unloaded`
+    earlier     array of structs: `usages`, the weighted usage of each broker, and `unloaded`, true
+                if the cycle unloaded anything
     streak      struct of `idle` and `busy`, the pair of the last cycles, and of `low` and `high`,
                 the number of consecutive cycles in which it exceeded each threshold
 """
@@ -24,20 +26,16 @@ HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
 SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, *LEAST.values(), *usage.WEIGHTS.values())
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
-"""Settings for each threshold, and for the number of consecutive cycles in which it must be
-exceeded.
-"""
+"""For each threshold, its setting and the setting with the number of consecutive cycles needed."""
 
 FILLED = "average_filled"
-"""Column with the part of the traffic to move that a broker's bundles fill, up to this one in the
-queue.
-"""
+"""Column with the traffic of the bundles that fit, up to this one in the queue."""
 
 EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 
 
 def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `avgshedder`: the pair of brokers in the cycle, its hits, and the traffic to
+    """Add the column `avgshedder`: the pair of brokers of the cycle, its hits, and the traffic to
     move.
 
     Fields: the broker's `usage`; `idle` and `busy`, the least and the most used broker, and their
@@ -111,9 +109,7 @@ def _hits(columns: list[str], threshold: str, idle: Column, busy: Column) -> Col
 
 
 def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column:
-    """True if an earlier cycle had the same pair of brokers, with a difference above a
-    threshold.
-    """
+    """True if an earlier cycle had the same pair of brokers, with a difference above `most`."""
     each = F.map_entries(usages)
 
     def smallest(sign: int) -> Column:
@@ -129,9 +125,9 @@ def _exceeds(usages: Column, idle: Column, busy: Column, most: Column) -> Column
 
 
 def _traffic_to_move(busy: Column, idle: Column, settings: Column) -> Column:
-    """Return the `measure` and the traffic to move from the busy to the idle broker.
+    """Return a struct of the `measure` and the traffic to move from the busy to the idle broker.
 
-    The measure is messages, or bytes if the messages are too few. [AVERAGE-05, AVERAGE-06]
+    The measure is messages; if these are too few, it is bytes. [AVERAGE-05, AVERAGE-06]
     """
     amounts = {one: (busy[one] - idle[one]) * settings[SHARE] for one in LEAST}
     found = _movable_struct("messages", F.lit(0.0))
@@ -146,7 +142,7 @@ def _movable_struct(measure: str, amount: Column) -> Column:
 
 
 def _traffic_in_measure() -> Column:
-    """Return a bundle's traffic in the measure of the traffic to move."""
+    """Return a bundle's traffic in the measure in which traffic is moved."""
     load = F.col("load")
     return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
 
@@ -160,11 +156,11 @@ def _fits() -> Column:
 
 
 def average_fitting() -> Column:
-    """Return a bundle's traffic if it is no more than the traffic to move."""
+    """Return the bundle's traffic if it fits into the traffic to move; otherwise null."""
     return F.when(_fits(), _traffic_in_measure())
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle is shed."""
+    """True if the bundle is shed."""
     pair = F.col("avgshedder")
     return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED) <= pair["need"])

@@ -14,13 +14,14 @@ from pyspark.sql import functions as F
 Readings = Mapping[str, str]
 
 NTH = "_nth"
-"""Number of samples up to and including a row."""
+"""Column with the number of samples up to a row, the row included."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The time order of samples and observations: columns that identify a series, and columns to
-    order by.
+    """The time order of samples and observations.
+
+    `keys` are the columns that identify a series, `order` the columns to order it by.
     """
 
     keys: Sequence[str]
@@ -35,13 +36,15 @@ class Timeline:
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def value_before(self, column: str, count: int, *more: str) -> Column:
-        """Return the column's value from `count` rows before, counting only rows in which it is not
-        null.
+        """Return the value of a column `count` rows earlier; rows in which it is null do
+        not count.
         """
         return self._value_away("lag", column, count, more)
 
     def value_after(self, column: str) -> Column:
-        """Return the column's next value that is not null, in a single pass."""
+        """Return the column's next value that is not null; this takes a single pass over
+        the rows.
+        """
         return self._value_away("lead", column, 1, ())
 
     def _value_away(self, way: str, column: str, count: int, more: Sequence[str]) -> Column:
@@ -53,13 +56,16 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
-"""Adds columns to rows; returns a struct with each row's sums over a window of the given size."""
+"""Function that adds columns to rows, and returns them with a struct of sums over each row's
+window.
+"""
 
 
 WHOLE = 1 << 56
-"""Bound below which the integer part of a rate is summed as an integer, which is exact.
+"""Upper bound of the integer part of a rate that is summed as an integer, which is exact.
 
-The sum holds 128 of the largest rates below it, and nine thousand of those that an audit accepts.
+The sum can hold 128 rates of this size, and nine thousand of the largest rates that an audit
+accepts.
 """
 
 
@@ -82,7 +88,7 @@ def _running_sums(course: Timeline) -> Column:
 
 
 def sum_of(name: str) -> Column:
-    """Return the sum of a rate over all samples so far, for rows returned by `averages`."""
+    """Return the sum of a rate over all samples so far, in the rows that `averages` returns."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant(0))
 
@@ -90,7 +96,7 @@ def sum_of(name: str) -> Column:
 def _sliding_sums(
     rows: DataFrame, course: Timeline, window: int | str, _most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and the sums over the samples in the window."""
+    """Return the rows, and the sums over the samples in each row's window."""
     left = f"_left_{window}"
     if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(NTH, window))
@@ -105,18 +111,17 @@ def _sliding_sums(
 
 
 FADED = 200
-"""Number of windows after which the weight of a sample is below double precision."""
+"""Number of windows after which the weight of a sample is too small for a double."""
 
 
 def _fading_sums(
     rows: DataFrame, course: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and the fading average as sums: after `window` samples, each new sample is mixed
-    in.
+    """Return the rows, and the fading average as a sum.
 
-    The weights of samples are powers of the fraction that is kept. They are summed in blocks,
-    because the weights of a long series differ by more than a double can hold; a short series is a
-    single block.
+    After the first `window` samples, each new sample is mixed in. The weights of samples are
+    therefore powers of the fraction that is kept. They are summed in blocks, because the weights of
+    a long series differ by more than a double can hold; a short series is a single block.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     kept, long = (size - 1) / size, size * FADED
@@ -135,7 +140,7 @@ def _fading_sums(
 
 
 def _is_short(window: int | str, most: int | None) -> bool:
-    """True if no series has more samples than a block."""
+    """True if every series fits into one block."""
     return isinstance(window, int) and most is not None and most < window * FADED
 
 
@@ -147,7 +152,9 @@ def _place_in_block(window: int | str, most: int | None) -> Column:
 
 
 def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column:
-    """Return sums of samples, each weighted as if it were the first in its block."""
+    """Return sums over a block, in which a sample at `place` is weighted by (window / (window -
+    1))^place.
+    """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     weight = F.pow((size - 1) / size, -place)
     sums = (F.sum(F.col(name) * weight).over(so_far).alias(name) for name in RATE_FIELDS)
@@ -155,9 +162,9 @@ def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column
 
 
 def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
-    """Add the sums within blocks and, at the start of each block, the totals of the block before.
+    """Add the sums within each block and, at the start of a block, the totals of the block before.
 
-    Blocks are consecutive, so that rows ordered by block and time are sorted only once.
+    Rows are in the order of blocks and time, so they are sorted only once.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
@@ -174,7 +181,7 @@ def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> Data
 
 
 TOTAL: Mapping[str, Total] = {"sliding": _sliding_sums, "fading": _fading_sums}
-"""Functions that return the sums for an average, under the reading `window`. [DATA-01, DATA-02]"""
+"""The function that returns the sums for an average, by `window`. [DATA-01, DATA-02]"""
 
 
 def averages(
@@ -190,15 +197,15 @@ def averages(
 ) -> DataFrame:
     """Return rows with the averages over the samples up to each observation. [DATA-01 … 07]
 
-    Rows are samples and observations: `keys` identify a bundle, `order` is the time order, and
-    `RATE_FIELDS` are the sample (null in an observation). Each of `frames`, named with its number
-    of samples or the column that has it, adds a struct of `RATE_FIELDS` and `numSamples`. Only the
-    averages in observations are meant to be used.
+    Rows are samples and observations. `keys` identify a bundle, `order` is the time order, and
+    `RATE_FIELDS` are the sample; they are null in an observation. `frames` gives, for each average,
+    the number of samples or the column that has it; it adds a struct of `RATE_FIELDS` and
+    `numSamples` under the frame's name. Only the averages of observations are meaningful.
 
     More window columns cost little here: `beside` use the given columns, and `of_sums` may also use
     `NTH` and `sum_of`. `others` are further alternatives of the reading `window`, keyed by a prefix
-    for the names of their averages. `most` is the largest number of samples with equal keys, if
-    known: the smaller it is, the less is computed.
+    for the names of their averages. `most` is the largest number of samples with equal keys, if it
+    is known: the smaller it is, the less is computed.
     """
     course, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
@@ -207,9 +214,9 @@ def averages(
     rows = rows.withColumns({**sums, **beside})
     ways = {**others, "": readings["window"]}
     rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
-    # Columns over one course that are added together are computed in one pass over the rows.
+    # Columns over one timeline that are added together take one pass over the rows.
     ahead = {**of_sums, **_shared_columns(course, ways.values(), frames.values(), most)}
-    rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect takes at least one column.
+    rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect needs at least one column.
     never, taken = assumed(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):

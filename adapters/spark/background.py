@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 
 def background(work: Callable[[], Made], name: str) -> Future[Made]:
-    """Run work in a daemon thread; return the future of its result or error."""
+    """Run work in a daemon thread; return a future of its result."""
     promised: Future[Made] = Future()
 
     def run() -> None:
@@ -26,9 +26,9 @@ def background(work: Callable[[], Made], name: str) -> Future[Made]:
 
 
 def within(seconds: float, work: Callable[[], Made]) -> Made:
-    """Return the result of work in another thread; raise TimeoutError if it takes too long.
+    """Run work in another thread and return its result. Errors: TimeoutError if it takes too long.
 
-    A Spark Connect client retries for minutes if its server has gone.
+    A Spark Connect client keeps retrying for minutes if its server has gone.
     """
     promised = background(work, "within")
     if not wait([promised], seconds).done:
@@ -37,10 +37,10 @@ def within(seconds: float, work: Callable[[], Made]) -> Made:
 
 
 def collect_garbage(generation: int = 2) -> None:
-    """Collect garbage, and so have Java free the objects that only garbage refers to.
+    """Collect garbage, so that Java can free the objects to which only garbage refers.
 
-    It is collected in a background thread: an interrupt that reached the main thread while one of
-    thousands of finalizers runs there would be ignored. With generation 1, objects that an earlier
-    collection spared are left out.
+    This happens in a background thread: thousands of finalizers run, and an interrupt that reaches
+    a finalizer in the main thread is ignored. With generation 1, objects that survived an earlier
+    collection are left out.
     """
     background(lambda: gc.collect(generation), "garbage").result()

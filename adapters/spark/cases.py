@@ -1,4 +1,4 @@
-"""Conversion of cases to rows and of rows to answers, shared by all operations."""
+"""Converts cases to rows and rows to answers, for all operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Basis:
-    """The basis of a plan: the documented defaults of a profile, and the readings."""
+    """The basis of a plan besides the cases: documented defaults, and readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings
@@ -23,22 +23,23 @@ class Basis:
 
 @dataclass(frozen=True)
 class SparkOperation:
-    """How an operation is answered: the schema of its case, and the plan of its job.
+    """How Spark answers an operation: the schema of its cases, and the plan of its job.
 
-    The plan takes cases with `cycle`, the case's number, and the fields of `shape`. It returns rows
-    of `cycle` and `answer`, a struct or JSON text, one per case.
+    The plan takes the fields of `shape`, and `cycle`, the number of the case. It returns one row
+    per case, with `cycle` and `answer`, which is a struct or JSON text.
     """
 
     shape: str
     plan: Callable[[DataFrame, Basis], DataFrame]
     settings: tuple[str, ...] = ()
-    """Settings that the answer depends on: with types in a struct `settings`, as given in a map
-    `given`.
+    """Settings that the answer depends on.
+
+    The plan gets them with their types in the struct `settings`, and as text in the map `given`.
     """
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
-    """Answer cases; both cases and answers are JSON in rows of `cycle` and `text`."""
+    """Answer cases; cases and answers are rows of `cycle` and `text`, which is JSON."""
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
@@ -47,7 +48,7 @@ def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) 
 
 
 def parsed_cases(texts: DataFrame, shape: str) -> DataFrame:
-    """Parse the fields of each case, keeping its number."""
+    """Parse the fields of each case; keep the number of the case."""
     case = F.from_json("text", f"struct<{shape}>").alias("case")
     return texts.select("cycle", case).select("cycle", "case.*")
 
@@ -59,7 +60,9 @@ def json_answer(**fields: Column) -> Column:
 
 
 def declined(kind: str, why: Column) -> Column:
-    """Format `refused`, `unsupported` or `failed` with a reason; null if there is no reason."""
+    """Format an answer `refused`, `unsupported` or `failed` with a reason; null without a
+    reason.
+    """
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 

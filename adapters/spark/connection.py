@@ -1,4 +1,4 @@
-"""The Spark engine as an adapter: thousands of cases are a single job."""
+"""The Spark engine as an adapter; a job answers thousands of cases."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 NAME = "spark"
 BATCH = 20_000
-"""Number of cases in a batch; a batch is one job unless the cases are too large."""
+"""Number of cases in a batch; a batch is one job unless its cases are too large."""
 
 CHARACTERS = 1 << 26
-"""Maximum number of characters of JSON in a job; they are sent to the executors in several
-messages.
-"""
+"""Maximum number of characters of JSON in a job, which go to the executors in several messages."""
 
 COLD = 60.0
 """Additional seconds for the first job of an operation, which loads and compiles classes."""
@@ -37,13 +35,15 @@ COLD = 60.0
 HELD = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
-Java keeps the cases of a job until Python has collected the objects that refer to its plan, which
-takes hours under the thresholds of a run. A default run stays below this number, because
-collecting stops all threads for seconds while a run's cases are alive.
+Java keeps the cases of a job until Python has collected the objects that refer to its plan. By
+itself, Python does this after hours. A default run stays below this number, because a collection
+stops all threads for seconds while the cases of a run exist.
 """
 
 AT_ONCE = 2
-"""Number of jobs that run at a time: while one is planned on one core, the tasks of another run."""
+"""Number of jobs that run at a time: one core plans a job while the other runs tasks of another
+job.
+"""
 
 
 STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
@@ -51,7 +51,7 @@ STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 
 
 class SparkConnection(Connection):
-    """Asks the engine; every batch is a job in this process's only Spark session."""
+    """Asks the engine; every batch is a job in the only Spark session of this process."""
 
     def __init__(
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
@@ -91,11 +91,11 @@ class SparkConnection(Connection):
 
     @property
     def concurrency(self) -> int:
-        """Number of threads that may ask the engine, each with its own job."""
+        """Number of threads that may ask the engine at a time; each has a job of its own."""
         return AT_ONCE
 
     def remarks(self) -> list[str]:
-        """Return the number of jobs, and the number of cases answered per operation."""
+        """Return the number of jobs, and the number of cases answered for each operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -139,20 +139,21 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
-        """Count a job, and free the memory of jobs; other threads may be counting, too."""
+        """Count a job and its cases; free memory whenever the cases since then exceed `HELD`."""
         with self._counting:
             self._jobs[operation] += 1
             self._cases[operation] += len(texts)
             self._held += sum(map(len, texts))
             if self._held > HELD:
                 self._held = 0
-                collect_garbage(1)  # The cases of a whole run stay until its end.
+                collect_garbage(1)  # The cases of a run are older and stay.
 
     def _collect_answers(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """Return the numbers and answers of cases; raise AdapterError if the job fails or takes too
-        long.
+        """Return the number and the answer of each case.
+
+        Errors: `AdapterError` if the job fails or takes too long.
         """
         seconds = self._limits.base + self._limits.per_case * cases
         seconds += 0 if operation in self._jobs else COLD
@@ -166,7 +167,7 @@ class SparkConnection(Connection):
         except Exception as error:
             problem, hint = (
                 session.exception_message(error),
-                "the message is Spark's own; look for the cause there",
+                "Spark wrote this message; look for the cause there",
             )
         else:
             return rows
@@ -174,7 +175,7 @@ class SparkConnection(Connection):
         raise AdapterError("ask", message, hint, spark.tail, self.adapter, "internal")
 
     def _running_spark(self) -> session.Spark:
-        """Return the running Spark; raise AdapterError if it does not start."""
+        """Return the running Spark. Errors: `AdapterError` if it does not start."""
         if self._starting is None:
             raise AdapterError("ask", "the connection is closed", "connect again", "", self.adapter)
         try:
@@ -184,18 +185,18 @@ class SparkConnection(Connection):
             raise
 
     def bye(self) -> None:
-        """Release Spark once it has started; its last user stops it."""
+        """Release Spark once it has started; the last of its users stops it."""
         if self._starting is not None:
             self._starting.add_done_callback(session.release_started)
             self._starting = None
 
     def close(self) -> None:
-        """Disconnect like `bye`."""
+        """Release Spark, as `bye` does."""
         self.bye()
 
 
 def _table(texts: Sequence[str]) -> Table:
-    """Return numbered cases as a table that Spark reads without a Python process."""
+    """Return numbered cases as a table, which Spark reads without a Python process."""
     import pyarrow
 
     numbers = pyarrow.array(range(len(texts)), pyarrow.int64())
@@ -203,7 +204,9 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield texts in order, in portions of up to `CHARACTERS`, each with at least one text."""
+    """Yield texts in lists of up to `CHARACTERS` in total, in order; each list has at least one
+    text.
+    """
     together: list[str] = []
     length = 0
     for text in texts:
@@ -219,7 +222,7 @@ def portions(texts: Iterator[str]) -> Iterator[list[str]]:
 def connect_spark(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Connect to `spark`, `spark:local[N]` or `spark:sc://host:port`, local or remote."""
+    """Connect to Spark: `spark`, `spark:local[N]`, or `spark:sc://host:port`."""
     target = rest or "local[*]"
     if not session.PLACES.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"

@@ -4,13 +4,13 @@ Rows are the bundles that brokers report, with these columns. One frame can hold
 
     cycle       identifies the run
     settings    struct of the effective `SETTINGS`
-    leader      whether the broker is the leader
-    bundle      its full name; null if no report has its statistics: it is not split
-    namespace   of the bundle
-    bundles     how many bundles that namespace has
-    topics      of the bundle, as last reported
-    sessions    producers and consumers together, as last reported
-    latest      struct of its rates by the last report: `messages` and `bytes` per second
+    leader      true if the broker is the leader
+    bundle      its full name; null if no report has its statistics, so that it is not split
+    namespace   the bundle's namespace
+    bundles     number of bundles of that namespace
+    topics      number of the bundle's topics in the last report
+    sessions    number of its producers and consumers in the last report
+    latest      struct of its rates in the last report: `messages` and `bytes` per second
     long_term   struct of its long-term rates
 """
 
@@ -33,7 +33,7 @@ LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
 WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
-"""Rates that are compared with the limits, under the reading `split-rate-window`."""
+"""Column with the rates that are compared with the limits, by `split-rate-window`."""
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),
@@ -41,13 +41,15 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_MESSAGES: lambda rates: rates["messages"],
     MAX_MEGABYTES: lambda rates: rates["bytes"],
 }
-"""Quantity to which each limit applies. [SPLIT-01 … 04]"""
+"""Function that returns the quantity to which a limit applies. [SPLIT-01 … 04]"""
 
 
 def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the limits that a bundle `exceeds`, and whether it is `split` and its parts `unloaded`.
+    """Add columns to bundles: the limits that a bundle `exceeds`, `turn`, `split` and `unloaded`.
 
-    `turn` numbers a namespace's bundles, those that exceed a limit first. [SPLIT-05, 06]
+    `turn` numbers the bundles of a namespace, of which those that exceed a limit come first.
+    `split` is true if the bundle is split, and `unloaded` if its parts are unloaded then.
+    [SPLIT-05, 06]
     """
     rates = F.col(WINDOW[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}

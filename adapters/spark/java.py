@@ -1,4 +1,4 @@
-"""The Java process started for Spark: its settings, output and sessions."""
+"""The Java process that is started for Spark: its settings, output and sessions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from pulsar_conformance.adapters.spark.background import background
 from pulsar_conformance.adapters.spark.messages import defer_freeing, save_messages
 
 GIVES_WAY = 0.001
-"""Seconds after which a Python thread yields, instead of 0.005. PySpark sends Java thousands of
-messages while cases are drawn, and each waits that long for the drawing thread: measured, Spark is
-ready after 7 s instead of 11.
+"""Seconds after which a Python thread lets another one run, instead of 0.005.
+
+PySpark sends Java thousands of messages while another thread draws cases, and each message waits
+that long. Measured: Spark is ready after 7 s instead of 11.
 """
 
 TAIL = 20
@@ -38,13 +39,15 @@ OF_THE_SESSION: Mapping[str, str] = {
     "spark.sql.icu.caseMappings.enabled": "false",
     ZONE: "UTC",
 }
-"""One job per question: no adaptive execution, no broadcast joins. Case conversion works without
-ICU's tables, which take most of a second to load.
+"""Settings of a session, in which a question is one job: no adaptive execution, no broadcast joins.
+
+Conversion of case works without ICU's tables, which take most of a second to load.
 """
 
 UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
-"""Disables recording the Python line of each column, which takes half of the time to create one. It
-can only be set when Spark starts.
+"""Setting that stops PySpark from recording the line of Python that creates a column.
+
+Recording takes half of the time to create one. The setting works only when Spark starts.
 """
 
 UNCHECKED_PLANS: Mapping[str, str] = {
@@ -52,8 +55,9 @@ UNCHECKED_PLANS: Mapping[str, str] = {
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Plans are neither formatted for the web page nor checked after each of Spark's rules. On a small
-audit that saves 1 of 25 s of CPU time.
+"""Settings by which plans are neither formatted for the web page nor checked after each rule.
+
+Measured on a small audit: this saves 1 of 25 s of CPU time.
 """
 
 CLASS_PATH, OPTIONS = "spark.driver.extraClassPath", "spark.driver.extraJavaOptions"
@@ -66,16 +70,19 @@ JAVA_OPTIONS = (
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:SymbolTableSize=262144",
 )
-"""One compiler, and one thread that collects garbage, which takes a tenth less CPU time. Compiled
-code gets as much memory as with two compilers: one has only 48 MB by default, which are full after
-some 80 s, and all further code is interpreted. In a run of a minute, all jobs together take 60 % of
-the CPU time that they take with Java's second compiler.
+"""Options of Java: one compiler, and one thread that collects garbage.
 
-Young objects get 400 MB: those of a plan are large, and most live briefly. Measured on
-a small audit, garbage collection takes 2 s of CPU time instead of 7.
+One such thread takes a tenth less CPU time. Compiled code gets as much memory as with two
+compilers: with one, the default is 48 MB, which is full after some 80 s, and all further code is
+interpreted. In a run of a minute, all jobs together take 60 % of the CPU time that they take with
+Java's second compiler.
 
-Classes and their names get the memory that Spark's need from the start: otherwise Java collects all
-garbage whenever more is needed. Measured on a small audit, these two save 1.5 of 30 s of CPU time.
+Young objects get 400 MB, since the objects of a plan are large and most live briefly. Measured on a
+small audit: garbage collection takes 2 s of CPU time instead of 7.
+
+Classes and their names get from the start the memory that Spark's classes need: otherwise Java
+collects all garbage whenever it needs more. Measured on a small audit: these two options save 1.5
+of 30 s of CPU time.
 """
 
 OF_THE_PROCESS: Mapping[str, str] = {
@@ -92,11 +99,13 @@ LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
-"""Settings of a session whose tasks run in its own process: no other machine reaches it."""
+"""Settings of a session whose tasks run in the Java process itself; no other machine can
+reach it.
+"""
 
 
 class Log:
-    """The Java process's standard output and error: stored, not shown."""
+    """The standard output and standard error of the Java process; stored, not shown."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  as long as Java lives
@@ -109,9 +118,10 @@ class Log:
 
 
 BEFORE = ("pandas", "pyspark.sql")
-"""Modules that Python loads for Spark while Java starts, before a thread of ours needs them:
-Hypothesis, which may draw meanwhile, breaks on a NumPy that is half imported; and two threads that
-import PySpark at once see halves of its modules.
+"""Python modules that are imported while Java starts, before another thread needs them.
+
+Hypothesis, which may draw meanwhile, fails if NumPy is imported only in part. Two threads that
+import PySpark at once see parts of its modules.
 """
 
 
@@ -123,17 +133,18 @@ class JavaProcess:
     _launching: Future[Any] | None = None
     _archive: Archive | None = None
     _interval: float = field(default_factory=sys.getswitchinterval)
-    """Python's own interval, restored when no session is left."""
+    """Python's own interval between thread switches, restored when no session is left."""
 
     _free: Callable[[], None] | None = None
-    """Frees the Java objects whose freeing is deferred."""
+    """Function that frees the Java objects whose freeing is deferred."""
 
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
     ) -> Future[Any]:
-        """Start the process unless it runs; load Python modules meanwhile.
+        """Start the process unless it runs, and import Python modules meanwhile.
 
-        The result is PySpark's gateway to it, or the error that prevented its start.
+        Return a future of PySpark's gateway to the process, or of the error that prevented the
+        start.
         """
         sys.setswitchinterval(min(GIVES_WAY, self._interval))
         if self._launching is None or _failed(self._launching):
@@ -142,7 +153,7 @@ class JavaProcess:
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
-            # This variable must not select a different Spark installation.
+            # SPARK_HOME must not select another installation of Spark.
             os.environ.pop("SPARK_REMOTE", None)
             jars = Path(pyspark.__file__).with_name("jars")
             first = _first_class_path(jars)
@@ -159,7 +170,7 @@ class JavaProcess:
         return self._launching
 
     def without_session(self) -> None:
-        """Restore the interval at which Python switches threads."""
+        """Restore Python's own interval between thread switches."""
         sys.setswitchinterval(self._interval)
 
     def defer_freeing(self) -> None:
@@ -195,7 +206,9 @@ class JavaProcess:
 
 
 def _first_class_path(jars: Path) -> Mapping[str, str]:
-    """Return the setting by which Java searches some jars first, unless users may have set it."""
+    """Return the setting for the jars that Java searches first; none if a user's setting
+    may exist.
+    """
     configured = "SPARK_CONF_DIR" in os.environ or jars.with_name("conf").exists()
     return {} if configured else {CLASS_PATH: first_jars(jars)}
 
@@ -227,10 +240,9 @@ JAVA = JavaProcess()
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Keep this process's interrupt handler, and suppress Py4J's logs of interrupts.
+    """Keep this process's handler of interrupts, and suppress Py4J's logs about interrupts.
 
-    PySpark's own handler calls Java in the middle of another call, after which Py4J prints
-    tracebacks.
+    PySpark's own handler calls Java in the middle of another call; Py4J then prints tracebacks.
     """
     logging.getLogger().addFilter(_not_of_py4j)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -245,5 +257,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True for log records not from Py4J, whose errors are raised anyway."""
+    """True for a log record that is not Py4J's; errors that Py4J logs are raised as well."""
     return "py4j" not in Path(record.pathname).parts

@@ -1,4 +1,4 @@
-"""Locating topics in bundles, as columns of one row per namespace. [BUNDLE-04 … 13]"""
+"""Locates topics in bundles, as columns of one row per namespace. [BUNDLE-04 … 13]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ HASHED: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
-"""Name whose hash locates a topic, under the reading `partitions`. [BUNDLE-07, BUNDLE-08]"""
+"""Function that returns the name whose hash locates a topic, by `partitions`.
+
+[BUNDLE-07, BUNDLE-08]
+"""
 
 FURTHER: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda _topic: F.lit(0).cast("bigint"),
@@ -22,19 +25,20 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Distance, in bundles, from the first partition to each partition, under the reading `partitions`.
+"""Function that returns how many bundles after its first partition a partition is, by `partitions`.
+
 [BUNDLE-08]
 """
 
 STEPS = tuple(1 << power for power in range(30, -1, -1))
-"""Step widths of the binary search for a bundle's place, descending."""
+"""Widths of the steps of a binary search for a bundle, largest first."""
 
 
 def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
-    """Return the bundle range of each topic, in order; `partitions` is the reading.
+    """Return the bundle range of each topic, in order; `partitions` is the reading's alternative.
 
-    `boundaries` ascend from 0x00000000 to 0xffffffff. Steps are separate columns, because
-    expressions inside a lambda are evaluated each time they occur.
+    `boundaries` ascend from 0x00000000 to 0xffffffff. Steps are separate columns, because Spark
+    evaluates an expression inside a lambda each time it occurs.
     """
 
     def sought(topic: Column) -> Column:
@@ -54,9 +58,9 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
 def place_of(boundaries: Column, hashed: Column) -> Column:
     """Return the index of the bundle that contains a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
-    Both are hexadecimal texts of equal length, which compare like their numbers. The last boundary
-    up to the hash is found by binary search: 13 steps for 4096 bundles. The highest hash is in the
-    last bundle.
+    Boundaries and hash are hexadecimal texts of equal length, which compare like numbers. A binary
+    search finds the last boundary up to the hash: 13 steps for 4096 bundles. The highest hash is in
+    the last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
     steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)

@@ -1,7 +1,7 @@
-"""Fewer messages to Spark's Java process; PySpark sends several for each column.
+"""Reduces the messages to Spark's Java process; PySpark sends several for each column.
 
 The findings of a small audit take 5,900 messages instead of 16,400. Of the 16,400, 7,200 freed
-objects, 2,800 filled lists one element at a time, and 1,600 looked up columns already known.
+objects, 2,800 filled lists one element at a time, and 1,600 looked up names already known.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ REMEMBERED = (
     *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
     *("functions", "PythonUtils", "PythonSQLUtils"),
 )
-"""Names by which PySpark looks up Java's functions, with two messages before each call. Java tries
-some of these names in several packages, each of which is sought in 250 archives.
+"""Names by which PySpark looks up Java's functions, with two messages before each call.
+
+Java looks for some of these names in several packages, and for each package in 250 archives.
 """
 
 CONSTANT = ("col", "lit")
-"""Functions that always return equal columns, which are immutable, for equal plain arguments."""
+"""Functions whose columns are immutable and equal for equal arguments."""
 
 PLAIN = (str, bool, int, float)
 
@@ -31,7 +32,7 @@ SHORT = 10
 
 
 class RememberedMembers:
-    """A Java class whose members are looked up only once, as are constant columns."""
+    """A Java class whose members are looked up only once; so are constant columns."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
@@ -45,7 +46,7 @@ class RememberedMembers:
 
 
 def remember_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is called only once for each plain argument."""
+    """Return a function that calls `function` only once for equal plain arguments."""
     known: dict[tuple[type, str], Any] = {}
 
     def remembering(*arguments: Any) -> Any:
@@ -75,21 +76,24 @@ def in_one_message(
 
 
 def remember_members(jvm: Any) -> None:
-    """Make PySpark look up each Java function only once."""
+    """Let PySpark look up each Java function only once."""
     for name in REMEMBERED:
         vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
 
 
 def save_messages(jvm: Any) -> None:
-    """Make PySpark look up each Java function only once, and create short lists at once."""
+    """Let PySpark look up each Java function only once, and create a short list with one
+    message.
+    """
     remember_members(jvm)
     jvm.PythonUtils.toSeq = in_one_message(jvm.PythonUtils.toSeq, jvm.java.util.List.of)
 
 
 def defer_freeing(gateway: Any) -> Callable[[], None]:
-    """Free no more Java objects, each of which takes a message; return a function that frees all.
+    """Stop freeing Java objects, each of which takes a message; return a function that frees all.
 
-    Until then, Java keeps them and whatever they refer to, such as the files of a shuffle.
+    Until it is called, Java keeps these objects and all that they refer to, such as the files of a
+    shuffle.
     """
     client = gateway._gateway_client
     freed = client.finalizer_deque

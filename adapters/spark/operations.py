@@ -1,4 +1,4 @@
-"""Every operation that Spark answers, by ID."""
+"""The operations that Spark answers, by ID."""
 
 from __future__ import annotations
 

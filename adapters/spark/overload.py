@@ -17,20 +17,20 @@ MARGIN = 5
 """Points that an overloaded broker sheds in addition to its excess. [OVERLOAD-02]"""
 
 FEWEST = 2
-"""Minimum number of bundles of a broker that sheds any. [OVERLOAD-07]"""
+"""Minimum number of bundles of a broker that sheds bundles. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Comparison for each alternative of the reading `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparison of usage and threshold, by `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
     "every": lambda rank, _above, _need: rank > 0,
 }
-"""True if a bundle is shed, under the reading `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
+"""Function that is true if a bundle is shed, by `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
@@ -39,20 +39,22 @@ def need_of(used: Column, threshold: Column, weight: Column) -> Column:
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `overloadshedder`, a struct of each broker's levels."""
+    """Add the column `overloadshedder`, the struct that `levels` returns, to each broker."""
     return brokers.withColumn("overloadshedder", levels(readings))
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if a bundle is shed."""
+    """True if the bundle is shed."""
     level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
     return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
 
 
 def levels(readings: Mapping[str, str]) -> Column:
-    """Return a struct of a broker's usage and threshold (in percent), whether it is overloaded, and
-    the traffic to shed.
+    """Return a struct of a broker's `usage` and `threshold` in percent, and the traffic it must
+    shed.
+
+    `over` is true if the broker is overloaded; `need` is the traffic.
     """
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(

@@ -33,8 +33,9 @@ LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""Functions that are true if a usage is too high for placement, under the reading
-`placement-at-threshold`. [PLACE-04]
+"""Comparison that is true if a usage is too high for placement, by `placement-at-threshold`.
+
+[PLACE-04]
 """
 
 SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
@@ -42,13 +43,15 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""Functions that return the score, under the reading `placement-score`; null at the threshold.
+"""Function that returns the score, which is null at the threshold, by `placement-score`.
+
 [PLACE-02]
 """
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row per candidate: the compared values, and whether it may be chosen (`best`).
+    """Return a row per candidate: the values that are compared, and `best`, true if it may be
+    chosen.
 
     Columns: `cycle`, `broker`, `usage` in percent, `rate`, `left_out`, `score`, and `by_chance`,
     true if all candidates are overloaded, so that any may be chosen. [PLACE-05]
@@ -80,8 +83,9 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> Column:
-    """Return the candidates among which AvgShedder chooses at random, given its plan. [PLANNED-02 …
-    06]
+    """Return the candidates among which AvgShedder, given its plan, chooses at random.
+
+    [PLANNED-02 … 06]
     """
     to = plan["to"]
     others = F.array_except(candidates, F.array(plan["from"], to))
@@ -94,7 +98,7 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the name that is chosen; several possible names take turns.
+    """Return the chosen name; if all candidates are overloaded, they take turns.
 
     `turn` is the number of the question: a repeated question gets the next name. [PLACE-05]
     """

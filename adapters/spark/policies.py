@@ -1,6 +1,6 @@
 """Isolation policies and anti-affinity groups that limit TransferShedder. [TRANSFER]
 
-Rows are cases of `shed.select`, with `SHAPE`, `brokers` and `settings`.
+Rows are cases of `shed.select` with the fields of `SHAPE`, `brokers` and `settings`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def _group_of(namespace: Column) -> Column:
 
 
 def must_stay(namespace: Column) -> Column:
-    """True if the bundles of a namespace stay, whatever their traffic. [TRANSFER-14,
-    TRANSFER-16]
-    """
+    """True if the bundles of a namespace stay whatever they carry. [TRANSFER-14, TRANSFER-16]"""
     excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))

@@ -27,7 +27,7 @@ def boundary_value(boundary: Column) -> Column:
 
 
 def hex_of(value: Column) -> Column:
-    """Format a number as a boundary."""
+    """Format a number as a boundary such as 0x40000000."""
     return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), BOUNDARY - 2, "0"))
 
 
@@ -37,7 +37,7 @@ def lower_of(name: Column) -> Column:
 
 
 def upper_of(name: Column) -> Column:
-    """Return a bundle's upper boundary as text."""
+    """Return a bundle's upper boundary as text, from its range or full name."""
     return F.substring(name, -BOUNDARY, BOUNDARY)
 
 
@@ -52,6 +52,8 @@ def namespace_of(bundle: Column) -> Column:
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if one bundle's range contains the other's; boundaries compare as text."""
+    """True if the range of `whole` contains the range of `part`; boundaries are compared as
+    text.
+    """
     same = namespace_of(whole) == namespace_of(part)
     return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

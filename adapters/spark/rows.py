@@ -1,4 +1,4 @@
-"""`shed.cycles`: one job computes the n-th cycle of all cases, using the results of earlier jobs.
+"""Answers `shed.cycles`: the n-th job computes the n-th cycle of all cases, from earlier results.
 
 [SHED]
 """
@@ -15,16 +15,18 @@ CYCLE = "shed.select"
 USAGE = "usage.max"
 MIXING = "ThresholdShedder"
 REMEMBERING = (MIXING, "AvgShedder", "TransferShedder")
-"""Strategies that depend on usages in earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
+"""Strategies that depend on usage in earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
 
 MINUTE = 60
 
 Ask = Callable[[str, Sequence[JSON]], list[JSON]]
-"""Answers cases of one operation."""
+"""Function that answers cases of one operation."""
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer per case; each job computes a cycle of every case that has it."""
+    """Return one answer per case; the n-th job computes the n-th cycle of all cases that
+    have one.
+    """
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages_by_cycle(rows, ask)
@@ -49,7 +51,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return each broker's weighted usage in each cycle, if it matters and the weights are
+    """Return each broker's weighted usage in each cycle, where it matters and the weights are
     known.
     """
     places = [
@@ -70,7 +72,9 @@ def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, floa
 def _cycle_as_case(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """Return a cycle as a case of its own, with its brokers' history and earlier unloads."""
+    """Return a cycle as a case of its own, with the history of its brokers and the earlier
+    unloads.
+    """
     cycle = row["cycles"][place]
     histories = {
         name: [usage[name] for usage in seen[:place] if name in usage] for name in cycle["brokers"]
@@ -105,9 +109,8 @@ RESTRICTIONS = ("withoutData", "isolation", "groups")
 
 def _consecutive_hits(before: Sequence[JSON]) -> int:
     """Return the number of consecutive cycles in which TransferShedder found an imbalance.
-    [TRANSFER-06]
 
-    An unload resets the number; a skipped cycle does not change it.
+    An unload resets the number; a skipped cycle does not change it. [TRANSFER-06]
     """
     hits = 0
     for one in before:
@@ -131,7 +134,7 @@ def _seconds_since_unloads(cycles: Sequence[JSON], before: Sequence[JSON]) -> di
 def _unloaded_bundles(
     cycles: Sequence[JSON], answered: Sequence[JSON]
 ) -> Iterator[tuple[str, float]]:
-    """Yield each bundle that these cycles unloaded, with the minutes from the unload to the next
+    """Yield each bundle unloaded in or before these cycles, with the minutes from then to the next
     cycle.
     """
     for place, cycle in enumerate(cycles):

@@ -1,4 +1,4 @@
-"""A process's Spark session: started on demand, shared, and stopped by its last user."""
+"""The Spark session of a process: started on demand, shared, and stopped by its last user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SUBMITTED = "submitted"
-"""Target that stands for the Spark to which `spark-submit` submitted this process, with its own
+"""Target that stands for the Spark to which `spark-submit` gave this process, with its own
 settings.
 """
 
@@ -33,21 +33,23 @@ REACHED_WITHIN = 5.0
 """Seconds within which a Spark Connect server must accept a connection."""
 
 ENDS_WITHIN = 10.0
-"""Seconds that a session may take to end before it is no longer waited for."""
+"""Maximum seconds for which the end of a session is waited for."""
 
 COMPILED_FROM = 250
 """Number of cases from which on compiled plans take less CPU time than interpreted ones.
 
-Measured on a run with 24 jobs, of which 13 have fewer cases: 43 s of Java's CPU time instead of 50.
+Measured on a run with 24 jobs, 13 of which have fewer cases: 43 s of Java's CPU time instead of 50.
 """
 
 Session = Any
-"""A `pyspark.sql.SparkSession`, classic or of Spark Connect; only their common API is used."""
+"""A `pyspark.sql.SparkSession`, classic or of Spark Connect; only the API that both have is
+used.
+"""
 
 
 @dataclass
 class Spark:
-    """A running session, its target, and the number of its users."""
+    """A running Spark session, its target, and the number of its users."""
 
     target: str
     session: Session
@@ -60,8 +62,8 @@ class Spark:
     def session_for(self, cases: int) -> Session:
         """Return the session that answers this number of cases with the least CPU time.
 
-        Few cases are answered by interpreted plans: compiling them would take longer. Plans of a
-        Spark Connect server are always compiled.
+        A small number of cases is answered by interpreted plans, since compiling takes longer.
+        Plans of a Spark Connect server are always compiled.
         """
         if cases >= COMPILED_FROM:
             return self.session
@@ -75,17 +77,19 @@ class Spark:
 
     @property
     def title(self) -> str:
-        """Name and version, such as `Spark 4.1.0 on local[*]`."""
+        """The name and version, such as `Spark 4.1.0 on local[*]`."""
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
-        """Cancel the current work of all sessions."""
+        """Cancel the work that all sessions are doing."""
         for one in filter(None, (self.session, self._interpreted)):
             with suppress(Exception):
                 within(ENDS_WITHIN, one.interruptAll)
 
     def defer_freeing(self) -> None:
-        """Keep all Java objects until others go on to use this session, or another one starts."""
+        """Keep all Java objects until a user releases this session to others, or another one
+        starts.
+        """
         if self.log is not None:
             JAVA.defer_freeing()
 
@@ -97,11 +101,11 @@ class Spark:
 
 @dataclass
 class _Process:
-    """This process's Spark, which all users share."""
+    """The Spark that all users in this process share."""
 
     running: Spark | None = None
     ending: Future[None] | None = None
-    """The end of a session that is stopped in the background."""
+    """The end of the previous session, which is stopped in the background."""
 
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -110,25 +114,25 @@ _PROCESS = _Process()
 
 
 PY4J = "An error occurred while calling "
-"""Beginning of Py4J's message about a Java method that failed."""
+"""Beginning of Py4J's message if a Java method fails."""
 
 PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
-"""Pattern of all targets but `SUBMITTED`."""
+"""Pattern of all targets except `SUBMITTED`."""
 
 
 def check_target(target: str, adapter: str) -> None:
-    """Raise AdapterError if the text is not a valid Spark address."""
+    """Raise AdapterError if a text is not the target of a Spark."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
 
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Acquire the Spark at a target; `release` gives it back.
+    """Return the Spark at a target, and count one more user; call `release` at the end.
 
-    The target is `local[2]` or the like, `spark://host:port`, `sc://host:port`, or `SUBMITTED`.
-    `options` override the suite's if Spark is started here; a running Spark keeps its own. Raises
-    AdapterError if Spark cannot be reached or started, or if the process uses another Spark.
+    The target is such as `local[2]`, `spark://host:port` or `sc://host:port`, or `SUBMITTED`.
+    `options` override the suite's settings if Spark is started here; a running Spark keeps its own.
+    Raises AdapterError if Spark cannot be reached or started, or if the process uses another Spark.
     """
     check_target(target, adapter)
     if _PROCESS.running is None and target != SUBMITTED:
@@ -139,7 +143,7 @@ def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxy
 def _share_running(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Spark:
-    """Return this process's Spark, and count one more user."""
+    """Return this process's Spark, started if necessary, and count one more user."""
     with _PROCESS.turn:
         running = _PROCESS.running
         if running is None:
@@ -155,17 +159,17 @@ def _share_running(
 
 
 def _check_ended(adapter: str) -> None:
-    """Wait until the previous Spark has stopped; a new session would otherwise reuse it."""
+    """Wait until the previous Spark has stopped; a new session could otherwise reuse it."""
     if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
         problem = f"the previous Spark of this process did not stop within {ENDS_WITHIN:g} s"
         raise AdapterError("start", problem, "use another process", "", adapter)
 
 
 def acquire_soon(target: str, adapter: str) -> Future[Spark]:
-    """Return a future of the result of `acquire`, starting Java in the background if needed.
+    """Return a future of the Spark at a target; if needed, Java is started in the background.
 
-    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if Spark is known
-    to be unavailable.
+    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is known
+    that Spark cannot be used.
     """
     check_target(target, adapter)
     check_installed(target, adapter)
@@ -178,7 +182,7 @@ def acquire_soon(target: str, adapter: str) -> Future[Spark]:
 
 
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
-    """Start the Java process for `acquire` in the background, if `acquire` will need one.
+    """Start the Java process that `acquire` will need, if any, in the background.
 
     Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
     """
@@ -189,9 +193,9 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
 
 
 def separate_session(session: Session) -> Session | None:
-    """Return another session of the same Spark, with its own settings.
+    """Return another session of the same Spark, with settings of its own.
 
-    None on a Spark Connect server, where it would outlive the first session.
+    Return None on a Spark Connect server, where the new session would outlive the first one.
     """
     from pyspark.sql.utils import is_remote
 
@@ -203,9 +207,9 @@ def separate_session(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Release the session acquired with `acquire`; the last user stops it.
+    """Count one user less of a Spark that `acquire` returned; the last user stops it.
 
-    An `idle` session in the suite's own Java process is stopped without waiting.
+    If the session is `idle` and belongs to the suite's own Java process, its end is not waited for.
     """
     with _PROCESS.turn:
         spark.users -= 1
@@ -221,7 +225,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 
 
 def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
-    """Release the session of `acquire_soon` like `release`, if it did start."""
+    """Release the Spark of `acquire_soon`, if it did start."""
     if starting.exception() is None:
         release(starting.result(), idle=idle)
 
@@ -230,7 +234,7 @@ def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
 def acquired(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Spark]:
-    """Acquire a Spark for the duration of a block."""
+    """Acquire a Spark for the block, and release it at the end."""
     spark = acquire(target, adapter, options)
     try:
         yield spark
@@ -243,8 +247,8 @@ def acquired(
 def _stop(spark: Spark) -> None:
     """Stop a session.
 
-    If a thread was interrupted during a call to Java, Java closes all its connections, perhaps
-    including the one that this thread just got; the next one works.
+    If a thread was interrupted during a call to Java, Java closes all its connections. The
+    connection that this thread got may be one of them; the next one works.
     """
     if not _is_remote(spark.target):
         with suppress(Exception):
@@ -267,7 +271,7 @@ def _is_remote(target: str) -> bool:
 
 
 def check_installed(target: str, adapter: str) -> None:
-    """Raise AdapterError if this machine lacks something that Spark at this address needs."""
+    """Raise AdapterError if this machine lacks something that Spark at this target needs."""
     problem = pyspark_problem() if _is_remote(target) else spark_problem()
     if problem:
         asked = adapter.partition(":")[0] == "spark"
@@ -276,7 +280,7 @@ def check_installed(target: str, adapter: str) -> None:
 
 
 def _start_own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
-    """Return a Spark session in a Java process started here."""
+    """Return a Spark whose Java process is started here."""
     try:
         session = JAVA.session(master, options)
     except Exception as error:
@@ -287,7 +291,7 @@ def _start_own(master: str, adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
-    """Return the Spark to which this process was submitted."""
+    """Return the Spark to which `spark-submit` gave this process."""
     try:
         from pyspark.sql import SparkSession
 
@@ -300,7 +304,7 @@ def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
 
 
 def _connect_remote(url: str, adapter: str) -> Spark:
-    """Return a session on a Spark Connect server."""
+    """Return a Spark with a session on a Spark Connect server."""
     parts = urlsplit(url)
     address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)
     try:
@@ -324,19 +328,20 @@ def _connect_remote(url: str, adapter: str) -> Spark:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return an exception's message without the long Java trace.
+    """Return an exception's message without Java's long stack trace.
 
-    Py4J's first line names only the Java method that failed; the second is Java's message.
+    The first line of Py4J's message names only the Java method that failed; the second is Java's
+    message.
     """
     first, *others = str(error).strip().splitlines() or [type(error).__name__]
     return others[0].lstrip(": ") if others and first.startswith(PY4J) else first
 
 
 RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
-"""Pattern of a cause in a Java stack trace."""
+"""Pattern of the line that gives a cause in a Java stack trace."""
 
 
 def last_cause(error: BaseException) -> str:
-    """Return the innermost cause given in a Spark error."""
+    """Return the message of the innermost cause in a Spark error."""
     causes: list[str] = RAISED.findall(str(error)) or [exception_message(error)]
     return causes[-1].strip().rstrip(".")

@@ -1,4 +1,4 @@
-"""The settings in force as columns: those of a case, otherwise documented defaults. [CONFIG]"""
+"""The settings that apply, as columns: a case's own, otherwise documented defaults. [CONFIG]"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
 Value = str | float | int | bool | None
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$"
-"""Pattern of a number as text, as broker.conf and the admin API contain it."""
+"""Pattern of a number as text, as in broker.conf and in the admin API."""
 
 
 def _parse_number(text: Column) -> Column:
-    """Parse a number; null for text that is not one, or too large a one."""
+    """Parse a number; null for text that is not a number, or for a number that is too large."""
     value = text.try_cast("double")
     return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
 
@@ -37,13 +37,13 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 
 
 INFINITE = float("inf")
-"""Value that, according to the documents, switches a limit off."""
+"""Value of a limit that the documents describe as switched off."""
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of settings; null for a setting without a value and a documented default.
+    """Return a struct of settings; null for a setting that has neither a value nor a default.
 
-    A setting that the documents do not describe has its default or null even if it is given,
+    A setting that the documents do not describe is null or has its default, even if it is given,
     because the documents give it no effect. `given` maps names to JSON text.
     """
     known = specs.load()
@@ -72,7 +72,7 @@ def _text(value: Value) -> Column:
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:
-    """Return the names of settings without a value as text; null if all have one."""
+    """Return text that lists the settings without a value; null if all have one."""
     tests = [F.when(settings[name].isNull(), F.lit(name)) for name in names]
     absent = F.array_compact(F.array(F.lit(None).cast("string"), *tests))
     words = F.concat(F.array_join(absent, ", "), F.lit(": no documented default, and not set"))

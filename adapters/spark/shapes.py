@@ -29,19 +29,20 @@ BROKER = (
 SETTINGS = "map<string, string>"
 
 NEVER_MEASURED = 50
-"""Messages and kilobytes per second, in each direction, that are assumed for a new bundle.
+"""Messages and kilobytes per second, each way, that are assumed for a bundle without samples.
+
 [DATA-04, DATA-05]
 """
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Number of bytes in a kilobyte, under the reading `kilobyte`."""
+"""Number of bytes in a kilobyte, by `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Number of bytes in a megabyte, under the reading `megabyte`."""
+"""Number of bytes in a megabyte, by `megabyte`."""
 
 
 def or_nothing(number: Column) -> Column:
-    """Return a number, or 0 if it is null."""
+    """Return the number, or 0 if it is null."""
     return F.coalesce(number, F.lit(0.0))
 
 
@@ -52,12 +53,14 @@ def no_rows(like: DataFrame, columns: str) -> DataFrame:
 
 
 def constant(value: float) -> Column:
-    """Return a constant as a double."""
+    """Return a column with a constant double."""
     return F.lit(float(value))
 
 
 def traffic(rates: Column) -> Column:
-    """Return a struct of `messages` and `bytes` per second, each the sum of both directions."""
+    """Return a struct of `messages` and `bytes` per second, each of which is the sum of both
+    directions.
+    """
     return F.struct(
         (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
         (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
@@ -79,7 +82,8 @@ def assumed(kilobyte: str) -> Column:
 
 
 def known_rates(average: Column, kilobyte: str) -> Column:
-    """Return a struct of a bundle's average rates, or of the assumed rates if there are no samples.
+    """Return a struct of a bundle's average rates, or of the assumed rates if it has no samples.
+
     [DATA-09]
     """
     rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
@@ -87,14 +91,12 @@ def known_rates(average: Column, kilobyte: str) -> Column:
 
 
 def carried(average: Column, kilobyte: str) -> Column:
-    """Return a bundle's average traffic, or the assumed traffic if there are no samples.
-    [DATA-09]
-    """
+    """Return a bundle's average traffic, or the assumed traffic if it has no samples. [DATA-09]"""
     return traffic(known_rates(average, kilobyte))
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Average by which a bundle's load counts in shedding, under the reading `shed-window`."""
+"""Average that counts as a bundle's load in shedding, by `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Traffic by which bundles are ordered and summed in shedding, under the reading `shed-measure`."""
+"""Traffic by which shedding sorts and sums bundles, by `shed-measure`."""

@@ -1,34 +1,34 @@
-"""One cycle of shedding: what each bundle carries, whether it may go, and whether it does. [SHED]
+"""One cycle of shedding: what each bundle carries, whether it may move, and whether it is shed.
 
-Brokers and their bundles are rows of two frames. Any number of cycles can be together. Both have:
+Two frames have a row for each broker and a row for each bundle, of any number of cycles. Both have:
 
     cycle       identifies the cycle: a number, or a struct of cluster and time
-    broker      its name; null in the one row of a cycle without brokers
+    broker      the broker's name; null in the one row of a cycle without brokers
 
 Brokers also have:
 
     settings    struct of the effective `SETTINGS`, by their names in broker.conf
     strategy    class name, without Pulsar's own package
-    percent     struct of what it uses of each resource (`usage.percents`)
-    history     array of its earlier usages in weighted percent, the oldest first; instead of it,
-                `smoothed` may be its usage with all of them and the present one
-    carries     struct of what it carries: `messages` and `bytes` per second
+    percent     struct of the usage of each resource (`usage.percents`)
+    history     array of earlier usages in weighted percent, oldest first; or, in its place,
+                `smoothed`, the usage smoothed over all of them and the present one
+    carries     struct of the broker's load: `messages` and `bytes` per second
 
 Bundles also have:
 
-    bundle      its full name
-    load        struct of what the bundle carries in the short term, as `carries`
-    moved       minutes since it was last unloaded; null where it was not
+    bundle      the bundle's full name
+    load        struct of the bundle's short-term load, like `carries`
+    moved       minutes since the bundle was last unloaded; null if it was not
 
 Brokers may have:
 
-    least       bytes per second; ThresholdShedder sheds only more than this; null without a limit
-    earlier     earlier cycles, or
-    streak      what remains of them, for AvgShedder; see `average`
+    least       bytes per second that ThresholdShedder must exceed; null without this limit
+    earlier     earlier cycles, for AvgShedder; or
+    streak      what AvgShedder needs of earlier cycles; see `average`
 
-and those of `transfer`, for TransferShedder.
+and the columns of `transfer`, for TransferShedder.
 
-If brokers have their bundles in an array of structs, `owns`, that one frame is enough.
+If brokers have their bundles in an array of structs, `owns`, a frame of brokers is enough. [SHED]
 """
 
 from __future__ import annotations
@@ -52,20 +52,18 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""Functions that are true if an unload is within the grace period, under the reading `grace-edge`.
-[SHED-04]
-"""
+"""Comparison that is true for an unload within the grace period, by `grace-edge`. [SHED-04]"""
 
 BROKER = ("cycle", "broker")
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy: the state of brokers, and which of their bundles it sheds.
+    """A strategy: how it rates brokers, and which of their bundles it sheds.
 
-    `levels` adds the state to brokers, as a struct with the strategy's name in lower case. `takes`
-    is true for a row of `queued` that is shed; `sums` are the traffic to sum along the queue, by
-    column.
+    `levels` adds to brokers a struct with the strategy's name in lower case. `takes` is true for a
+    row of `queued` whose bundle is shed. `sums` are the quantities to sum along the queue, by the
+    name of the column. `settings` are those that it reads.
     """
 
     settings: tuple[str, ...]
@@ -95,16 +93,14 @@ STRATEGIES: Mapping[str, Strategy] = {
 }
 
 BY_REPORTS = tuple(name for name in STRATEGIES if name != transfer.NAME)
-"""Strategies that decide by load reports alone."""
+"""Strategies that need nothing but load reports."""
 
 LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
-"""Setting in the documents that describe a strategy, for each strategy that only some documents
-describe.
-"""
+"""For each strategy that only some documents describe, a setting that only these documents list."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the strategies in the documents that have these default settings."""
+    """Return the strategies that documents with these default settings describe."""
     return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
 
 
@@ -112,14 +108,14 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""Strategies that shed whichever strategy is set, under the reading `overload-scope`. [SHED-08]
+"""Strategies that also shed when another one is set, by `overload-scope`. [SHED-08]
 
-Under TransferShedder, none does.
+Under TransferShedder, none of them sheds.
 """
 
 
 def deciding_settings(strategies: Iterable[str] = STRATEGIES) -> tuple[str, ...]:
-    """Return the settings that affect decisions of these strategies."""
+    """Return the settings on which the decisions of these strategies depend."""
     own = (name for one in strategies for name in STRATEGIES[one].settings)
     return tuple(dict.fromkeys((ENABLED, GRACE, STRATEGY, *own)))
 
@@ -130,10 +126,12 @@ def decision_rows(
     readings: Readings,
     strategies: Iterable[str] = BY_REPORTS,
 ) -> DataFrame:
-    """Return a row per bundle, and per broker without any: whether it is `chosen`, and why.
+    """Return a row per bundle, and a row for each broker without bundles; `chosen` bundles are
+    shed.
 
-    Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, a struct for
-    each strategy (`Strategy.levels`), and `chosen`, which is false for any other strategy.
+    Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, and a struct
+    for each strategy (`Strategy.levels`). `chosen` is false under a strategy that is not in
+    `strategies`.
     """
     planned = strategies_that_shed(strategies, readings)
     known = _with_levels(with_counts(brokers, bundles, readings), readings, planned)
@@ -145,7 +143,9 @@ def decision_rows(
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
-    """Return the decisions for brokers with `owns`, in a plan without a join."""
+    """Return `decision_rows` for brokers that have their bundles in `owns`; the plan needs
+    no join.
+    """
     planned = strategies_that_shed(strategies, readings)
     parts = F.transform(
         "owns",
@@ -168,14 +168,16 @@ def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple
 
 
 def _with_levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
-    """Add a struct of levels for each strategy, and drop columns that are needed only for these."""
+    """Add a struct of levels for each strategy, then drop the columns that only levels are
+    made of.
+    """
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*MEASURED)
 
 
 def _choose_bundles(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Return the bundles in their brokers' queues, with the column `chosen`."""
+    """Return the bundles in the queues of their brokers, with the column `chosen`."""
     everywhere = EVERYWHERE[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
@@ -189,14 +191,14 @@ MEASURED = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
     *("earlier", "streak", *transfer.COLUMNS),
 )
-"""Columns of brokers that are not repeated for their bundles."""
+"""Columns of brokers that rows of bundles do not repeat."""
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
-    """Add to brokers `owned` and `able`, the numbers of their bundles and of their movable bundles.
+    """Add to brokers the numbers of their bundles, `owned`, and of bundles that may move, `able`.
 
-    Also `first`, true if the row has a broker; `brokers`, the number of brokers in the cycle; and
-    `weight`, the load in the measure set by the readings.
+    It also adds `first`, true if the row has a broker; `brokers`, the number of brokers in the
+    cycle; and `weight`, the broker's load in the measure that the readings choose.
     """
     alike = bundles.groupBy(*BROKER, "moved").agg(
         F.count("bundle").alias("many"),
@@ -210,7 +212,9 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add counts and load to brokers with `parts`, their bundles grouped by time of unloading."""
+    """Add counts and load to brokers; `parts` has their bundles, grouped by the time of
+    unloading.
+    """
     free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
     rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
     rows = rows.withColumns(
@@ -238,11 +242,11 @@ def _sum_over_parts(amounts: Column) -> Column:
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
-"""Traffic to sum over the bundles of a broker, under the reading `broker-rates`."""
+"""Kinds of traffic to sum over the bundles of a broker, by `broker-rates`."""
 
 
 def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return which traffic is summed; bytes are included where a minimum throughput is set."""
+    """Return the kinds of traffic to sum; bytes are among them if a minimum throughput is set."""
     needed = ("bytes",) if "least" in columns else ()
     return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
 
@@ -251,7 +255,7 @@ CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
     "bundles": _load_of_bundles,
 }
-"""Load of a broker, under the reading `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
+"""Function that returns the load of a broker, by `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
 
 
 def _number_of_bundles(parts: Column) -> Column:
@@ -260,17 +264,17 @@ def _number_of_bundles(parts: Column) -> Column:
 
 
 def blocked(moved: Column, readings: Readings) -> Column:
-    """True if a bundle that was unloaded `moved` minutes ago must stay. [SHED-04]"""
+    """True if a bundle that was unloaded `moved` minutes ago may not move yet. [SHED-04]"""
     recently = RECENTLY[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
 def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
-    """Add to bundles their position in the queue for unloading. [SHED-02, SHED-04, SHED-07]
+    """Add to bundles their positions in the queue of their broker. [SHED-02, SHED-04, SHED-07]
 
-    Columns: `traffic` in the measure set by the readings; `movable`; `place` from 1, movable
-    bundles with the most traffic first, ties by name; `rank`, the same with the most expensive
-    first; `above`, the traffic of movable bundles ahead; and the strategies' sums.
+    Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
+    in the order of `movable` first, then most traffic, then name; `rank`, the same with the most
+    expensive first; `above`, the traffic of movable bundles ahead; and the sums of the strategies.
     """
     rows = rows.withColumns(
         {

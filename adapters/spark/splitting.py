@@ -19,7 +19,7 @@ SELECTED_BY: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, under the reading `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, by `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def halved(number: Column) -> Column:
@@ -33,20 +33,18 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     ),
     "by-name": lambda lower, upper: halved(lower + upper),
 }
-"""Functions that return the middle of a range, under the reading `range-halves`; the last hash does
-not count.
+"""Function that returns the middle of a range, without its last hash, by `range-halves`.
 
 [SPLIT-10]
 """
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Return the best cut half-way between two topics, as an array; empty if there is none.
-    [SPLIT-11]
+    """Return an array of the cut that divides topics most equally; empty if there is none.
 
-    The best cut leaves the most equal numbers of topics on both sides. With an odd number of
-    topics, the upper part has one more. Topics with equal hashes are not separated. No lambda
-    refers to the sorted array, because Spark would sort it for each element.
+    The cut is half-way between two topics. With an odd number of topics, the upper part gets one
+    more. Topics with equal hashes are not separated. No lambda refers to the sorted array, because
+    Spark would sort it for each element. [SPLIT-11]
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
     pairs = F.zip_with(
@@ -68,9 +66,9 @@ def between_the_topics(hashes: Column) -> Column:
 
 
 def cuts_by_traffic(topics: Column, most: Column, margin: Column) -> Column:
-    """Return the cuts that keep parts within their limits, as an array. [SPLIT-28 … 30]
+    """Return an array of the cuts that keep parts within their limits. [SPLIT-28 … 30]
 
-    `topics` is an array of structs of `hash`, `messages` and `bytes`, and `most` a struct of the
+    `topics` is an array of structs of `hash`, `messages` and `bytes`; `most` is a struct of the
     limits. Each cut is half-way between two topics; topics with equal hashes stay together.
     """
 
@@ -132,11 +130,10 @@ def cuts(
     halves: str,
     by_rates: Column | None = None,
 ) -> Column:
-    """Return the positions at which a bundle is cut: ascending, inside the bundle, distinct.
-    [SPLIT-10 … 14]
+    """Return an array of the distinct positions inside the bundle at which it is cut, ascending.
 
-    `halves` is the reading `range-halves`; hashes and positions are arrays of numbers. `by_rates`
-    are the cuts by traffic, under documents that describe them.
+    `halves` is the alternative of the reading `range-halves`; hashes and positions are arrays of
+    numbers. `by_rates` are the cuts by traffic, for documents that describe them. [SPLIT-10 … 14]
     """
     asked = F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
     asked = asked.when(algorithm == TOPICS, between_the_topics(hashes))
@@ -148,7 +145,8 @@ def cuts(
 
 
 def parts(lower: Column, upper: Column, cuts: Column) -> Column:
-    """Return the names of the parts between cuts; without cuts, the name of the bundle itself.
+    """Return the names of the parts between cuts; without cuts, the bundle's own range.
+
     [SPLIT-14]
     """
     starts, ends = F.concat(F.array(lower), cuts), F.concat(cuts, F.array(upper))
@@ -162,13 +160,14 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
         F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
     ),
 }
-"""Functions that return the reason for refusing a number of cuts, or null, under the reading
-`split-ways`. [SPLIT-12, SPLIT-13]
+"""Function that returns why a number of cuts is refused, or null, by `split-ways`.
+
+[SPLIT-12, SPLIT-13]
 """
 
 
 def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the algorithms in the documents that have these default settings."""
+    """Return the split algorithms that documents with these default settings describe."""
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 
 
@@ -180,8 +179,9 @@ def refusal(
     upper: Column,
     algorithms: Sequence[str] = ALGORITHMS,
 ) -> Column:
-    """Return the reason why a split is refused in advance; null if it is not. [SPLIT-15,
-    SPLIT-16]
+    """Return why a split is refused before cuts are computed; null if it is not.
+
+    [SPLIT-15, SPLIT-16]
     """
     known = algorithm.isin(*algorithms)
     at_positions = algorithm == POSITIONS

@@ -1,4 +1,4 @@
-"""Spark tasks that do other work than queries: each input is processed in a task of its own."""
+"""Spark tasks that run Python functions instead of queries, one task per input."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pulsar_conformance.adapters.spark.session import (
 )
 
 WAITING = 64
-"""Number of jobs that are submitted to Spark at a time, each with one task.
+"""Number of jobs that Spark has at a time; each has one task.
 
-A task takes a minute or so; a job adds some 20 ms to it.
+A task takes about a minute; its job takes another 20 ms.
 """
 
 
 @contextmanager
 def started_soon(place: str) -> Iterator[None]:
-    """Start Spark in the background, for tasks that follow in the block. Raises AdapterError."""
+    """Start Spark in the background, for tasks later in the block. Raises AdapterError."""
     starting = acquire_soon(place, "--spark")
     try:
         yield
@@ -36,10 +36,10 @@ def started_soon(place: str) -> Iterator[None]:
 def in_tasks(
     place: str, work: Callable[[str], str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each input with its result as soon as it is known, in any order.
+    """Yield each input with its result as soon as it is known, so in any order.
 
-    Spark repeats the task of an executor that is lost. At most `WAITING` results are held at a
-    time. Raises AdapterError if Spark is unavailable or a task keeps failing.
+    Spark repeats the task of an executor that is lost. No more than `WAITING` results are held at a
+    time. Raises AdapterError if Spark cannot be used or a task keeps failing.
     """
 
     def each(frames: Iterator[Any]) -> Iterator[Any]:
@@ -79,7 +79,7 @@ def in_tasks(
 
 
 def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:
-    """Return the result, or an error that a retry would not avoid."""
+    """Return the result of `work`, or an error that would occur again if the task were repeated."""
     try:
         return {"text": work(text), "error": ""}
     except Exception as error:

@@ -33,15 +33,14 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Functions that compare usage with the limit, under the reading `threshold-trigger`.
-[THRESHOLD-01, THRESHOLD-02]
-"""
+"""Comparison of usage and limit, by `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - constant(BELOW_AVERAGE),
     "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
-"""Functions that return the usage after shedding, under the reading `threshold-target`.
+"""Function that returns the usage down to which a broker sheds, by `threshold-target`.
+
 [THRESHOLD-03]
 """
 
@@ -49,8 +48,9 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
-"""Functions that convert percentage points of usage to traffic, under the reading
-`threshold-released`. [THRESHOLD-03]
+"""Function that converts percentage points of usage to traffic, by `threshold-released`.
+
+[THRESHOLD-03]
 """
 
 BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
@@ -58,7 +58,8 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
-"""Functions that return the usage below which a broker is idle, under the reading `lower-boundary`.
+"""Function that returns the usage below which a broker is idle, by `lower-boundary`.
+
 [THRESHOLD-09]
 """
 
@@ -67,13 +68,14 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""Functions that are true if a bundle is shed because a broker is idle, under the reading
-`lower-boundary-amount`. [THRESHOLD-13]
+"""Function that is true if a bundle is shed because a broker is idle, by `lower-boundary-amount`.
+
+[THRESHOLD-13]
 """
 
 
 def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `thresholdshedder` to brokers: their levels, and whether they shed for an idle
+    """Add the column `thresholdshedder` to brokers: limits, and whether they shed for an idle
     broker.
 
     Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent; `over`, true
@@ -102,7 +104,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if a bundle is shed."""
+    """True if the bundle is shed."""
     level = F.col("thresholdshedder")
     enough, relief = RELIEF["enough"], RELIEF[readings["lower-boundary-amount"]]
     own = level["over"] & F.col("movable") & enough(F.col("place"), F.col("above"), level["need"])
@@ -112,11 +114,11 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add each broker's usage, the average of all, and the derived levels. [THRESHOLD-05 … 07]
+    """Add each broker's usage, the average of all, and the limits based on it.
 
-    The average is exact if usage is and the number of brokers is a power of two; otherwise rounding
-    is always the same, because brokers are summed in name order. Usage is taken from `smoothed` if
-    rows have that column.
+    The average is exact if the usages are and the number of brokers is a power of two. Otherwise it
+    is always rounded in the same way, because brokers are added in the order of their names. If
+    rows have the column `smoothed`, it is the usage. [THRESHOLD-05 … 07]
     """
     settings = F.col("settings")
     rows = rows.withColumn("_used", compared_usage(rows.columns))

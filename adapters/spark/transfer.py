@@ -1,14 +1,14 @@
 """TransferShedder: moves bundles from the most to the least loaded brokers. [TRANSFER]
 
-Rows of brokers need further columns:
+Rows of brokers need more columns:
 
-    age             seconds since the load data were written; null for none
+    age             seconds since the load data were written; null if there are none
     without_data    registered brokers of the cycle that have no load data
     past            struct of `hits`, the number of consecutive earlier cycles with an imbalance,
                     and `since`, the seconds since each broker last unloaded bundles
 
-Each of `owns` also has `kept`, true if the bundle stays whatever it carries, and `targets`, the
-brokers that may take it; null for any.
+Each struct in `owns` also has `kept`, true if the bundle stays whatever it carries, and `targets`,
+the brokers that may take it, or null if all may.
 """
 
 from __future__ import annotations
@@ -49,19 +49,20 @@ LOAD = "load double, traffic double"
 MOVES = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
 HALF = 0.5
-"""Share of the mean load up to which a broker is underloaded. [TRANSFER-04]"""
+"""Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
 
 
 def runs_extensible(settings: Column) -> Column:
-    """True if the settings select the extensible load manager, whatever its package."""
+    """True if the settings select the extensible load manager, in any package."""
     return settings[MANAGER].endswith(EXTENSIBLE)
 
 
 def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `transfershedder`: the imbalance of the cycle, and the unloads of the broker.
+    """Add the column `transfershedder`: the cycle's imbalance, and the broker's unloads.
 
     Fields: the broker's `usage`; whether the cycle is `uneven` or `skipped`, and its `hits`; the
-    `target` of this broker's `bundles`, and the `amount` of traffic that may move.
+    `bundles` that this broker unloads and their `target`; and the `amount` of traffic that may
+    move.
     """
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
     mine = F.col("strategy") == NAME
@@ -96,14 +97,12 @@ def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFram
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle is shed."""
+    """True if the bundle is shed."""
     return F.array_contains("transfershedder.bundles", F.col("bundle"))
 
 
 def _movable_bundles(settings: Column) -> Column:
-    """Return the reported bundles that may leave a broker, those with the most traffic first.
-    [TRANSFER-17]
-    """
+    """Return the reported bundles that may leave a broker, most traffic first. [TRANSFER-17]"""
     measured = F.filter("owns", lambda one: one["load"]["measured"] & (one["load"]["bytes"] > 0))
     each = F.transform(
         measured,
@@ -136,7 +135,7 @@ def _sum_over_brokers(brokers: Column, amount: Callable[[Column], Column]) -> Co
 
 
 def finds_imbalance(brokers: Column, settings: Column) -> Column:
-    """True if a condition for unloading is met. [TRANSFER-01, TRANSFER-03 … 05]"""
+    """True if one of the conditions for unloading holds. [TRANSFER-01, TRANSFER-03 … 05]"""
     count = F.size(brokers)
     mean = F.try_divide(_sum_over_brokers(brokers, lambda one: one["load"]), count)
     target = settings[TARGET] * constant(100)
@@ -152,11 +151,10 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
 
 
 def _moves(brokers: Column, settings: Column) -> Column:
-    """Return the moves between pairs of brokers: the most with the least loaded, then inward.
-    [TRANSFER-09]
+    """Return the moves between pairs: the most with the least loaded broker, and so on inward.
 
-    `brokers` are ordered by load. If a broker moves nothing, the next most loaded one takes its
-    place in the pair.
+    `brokers` are sorted by load. If a broker moves nothing, the next most loaded one takes its
+    place in the pair. [TRANSFER-09]
     """
     count = F.size(brokers)
     others = F.reverse(F.slice(brokers, F.lit(2), F.greatest(count - 1, F.lit(0))))
@@ -201,7 +199,10 @@ def _traffic_to_equalize(source: Column, target: Column) -> Column:
 
 
 def _fitting_bundles(source: Column, target: Column) -> Column:
-    """Return the bundles that fit into that traffic, and their traffic. [TRANSFER-14 … 17]"""
+    """Return the bundles that fit into the traffic to move, and their traffic.
+
+    [TRANSFER-14 … 17]
+    """
     amount = _traffic_to_equalize(source, target)
     start = F.struct(constant(0).alias("carried"), F.array().cast("array<string>").alias("bundles"))
 
@@ -220,7 +221,7 @@ def _fitting_bundles(source: Column, target: Column) -> Column:
 
 
 def _loads_after(state: Column, source: Column, filled: Column) -> Column:
-    """Return the loads of brokers after traffic has moved from one broker to another."""
+    """Return the loads of all brokers after traffic has moved from one broker to another."""
     carried = filled["carried"]
     points = or_nothing(F.try_divide(source["load"] * carried, source["traffic"]))
     to = F.size(state["moves"])

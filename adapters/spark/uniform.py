@@ -21,25 +21,28 @@ LEAST: Mapping[str, str] = {
 
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LIMITS = (SHARE, *LEAST.values(), MAX_BUNDLES)
-"""Settings that are null under documents without such limits."""
+"""Settings that are null under documents that do not describe them."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison for each alternative of the reading `uniform-difference`. [UNIFORM-01]"""
+"""Comparison of message rates, by `uniform-difference`. [UNIFORM-01]"""
 
 BYTES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison for each alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
+"""Comparison of bytes per second, by `uniform-multiplier`. [UNIFORM-01]"""
 
 TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
 }
-"""Function for each alternative of the reading `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+"""Function that says whether two differences trigger shedding, by `uniform-trigger`.
+
+[UNIFORM-01, UNIFORM-02]
+"""
 
 
 def _fits() -> Column:
@@ -48,13 +51,11 @@ def _fits() -> Column:
 
 
 FILLED = "filled"
-"""Column with the part of the traffic to move that the bundles fill, up to this one in the
-queue.
-"""
+"""Column with the traffic of the bundles that fit, up to this one in the queue."""
 
 
 def fitting() -> Column:
-    """Return a bundle's traffic if it is no more than the traffic to move."""
+    """Return the bundle's traffic if it fits into the traffic to move; otherwise null."""
     return F.when(_fits(), F.col("traffic"))
 
 
@@ -63,20 +64,20 @@ COUNTED = "fitting"
 
 
 def one_if_fitting() -> Column:
-    """Return 1 for a bundle that fits, otherwise null."""
+    """Return 1 if the bundle fits into the traffic to move; otherwise null."""
     return F.when(_fits(), F.lit(1))
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if a bundle is shed."""
+    """True if the bundle is shed."""
     ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_BUNDLES}")
     few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
     return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few
 
 
 def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `uniformloadshedder` to each broker's row: the least and most loaded broker of
-    the cycle.
+    """Add the column `uniformloadshedder` to brokers: the extremes of the cycle, and the traffic to
+    move.
 
     Fields: `least` and `most`, the lowest and highest `messages` and `bytes` per second of a
     broker; `over`, true if a difference exceeds a threshold; `most_loaded`, true in the row of the

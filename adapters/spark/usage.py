@@ -15,7 +15,7 @@ WEIGHTS: Mapping[str, str] = {
     "bandwidthIn": "loadBalancerBandwithInResourceWeight",
     "bandwidthOut": "loadBalancerBandwithOutResourceWeight",
 }
-"""The setting that weighs each resource. [USAGE-04]"""
+"""The setting that gives the weight of each resource. [USAGE-04]"""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
@@ -23,7 +23,7 @@ NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 def percents(report: Column) -> Column:
     """Return a struct of a report's five resources, each in percent of its limit.
 
-    Values are multiplied before the division, so that 25, 50, 75 and 100 of 100 stay exact.
+    Usage is multiplied by 100 before it is divided, so that 25, 50, 75 and 100 of 100 stay exact.
     """
     return F.struct(
         *(
@@ -52,9 +52,9 @@ def busiest(percent: Column) -> Column:
 
 
 def smoothed(history: Column, present: Column, kept: Column) -> Column:
-    """Return usage smoothed over earlier usage, oldest first. [THRESHOLD-07]
+    """Return the usage smoothed over earlier usages, which are given oldest first.
 
-    `kept` is the weight of the past, from 0 to 1.
+    `kept` is the weight of the past, from 0 to 1. [THRESHOLD-07]
     """
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
@@ -64,15 +64,21 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
 
 
 def mixed(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix one more observation into a smoothed usage; the first is taken as is. [THRESHOLD-07]"""
+    """Mix an observation into a smoothed usage; the first observation is taken as it is.
+
+    [THRESHOLD-07]
+    """
     return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 
 def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix one more observation into a smoothed usage; null if it or the weight is unknown."""
+    """Mix an observation into a smoothed usage; null if one of the two or the weight is unknown."""
     return was * kept + seen * (constant(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:
-    """Return a network interface's Gbit/s, as set or else as reported. [USAGE-05 … 07]"""
+    """Return a network interface's speed in Gbit/s: the override if set, else the reported one.
+
+    [USAGE-05 … 07]
+    """
     return F.coalesce(override, reported)

@@ -27,7 +27,7 @@ AT_HELLO = {
     "has_no_name": ['hello: answer: "name" is a required property', "schema message"],
     "offers_a_batch_of_0": ["answer.batch: 0 is less than the minimum of 1"],
     "greets_with_an_error": ["answered with an error, config: no broker.conf"],
-    "echoes": ["its message holds no answer, but ask, id"],
+    "echoes": ["its message has ask, id instead of answer"],
     "prints_a_banner": ["its line isn't JSON", "'My Balancer 1.0, ready'", "print to standard err"],
 }
 

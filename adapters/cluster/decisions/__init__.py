@@ -1,4 +1,4 @@
-"""Decisions that a running cluster can be asked for without a story."""
+"""Decisions that a running cluster can be asked for directly, without a story."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY_MANAGER: Mapping[str, Decision] = {
     "bundles.split": bundles.split,
     "manager.choose": choosing.choose,
 }
-"""Decisions of brokers that do not depend on their load manager."""
+"""Functions that ask brokers for decisions that do not depend on the load manager."""
 
 MODULAR: Mapping[str, Decision] = {
     **ANY_MANAGER,
@@ -35,7 +35,7 @@ MODULAR: Mapping[str, Decision] = {
     "report.read": reading.read,
     "usage.max": reading.maximum,
 }
-"""Further decisions of the modular load manager, the one whose load data the documents describe."""
+"""Functions that ask the modular load manager, whose load data the documents describe."""
 
 ABSENT: Mapping[str, str] = {
     "channel.apply": "brokers alone write to a cluster's channel, each in its role, so that no "
@@ -48,14 +48,12 @@ ABSENT: Mapping[str, str] = {
     "(pulsar:VERSION asks the class that decides)",
     "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION asks the strategy)",
 }
-"""Operations that no cluster is asked, each with the reason."""
+"""Operations that a cluster is never asked, each with the reason."""
 
 QUICK = ("usage.max",)
 """Decisions that take less than a second."""
 
 
 def deciders(manager: str) -> Mapping[str, Decision]:
-    """Return the functions that ask a cluster with this load manager for decisions, by
-    operation.
-    """
+    """Return the functions that ask a cluster for decisions, by operation, for one load manager."""
     return MODULAR if manager == "modular" else ANY_MANAGER

@@ -1,4 +1,4 @@
-"""bundles.create, bundles.locate and bundles.split, by admin API requests and lookups."""
+"""Answers bundles.create, bundles.locate and bundles.split by admin API requests and lookups."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
 
 
 def split(leader: AskedLeader, case: Case) -> Answer:
-    """Return a bundle's parts after the request to split it was granted.
+    """Return a bundle's parts after a broker has split it on request.
 
-    A broker's automatic split makes the same request, without algorithm and positions.
+    An automatic split sends the broker the same request, without algorithm and positions.
     """
     if any(case.get("topicLoads", {}).values()):
         raise Unsupported(

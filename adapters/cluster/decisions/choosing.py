@@ -1,4 +1,6 @@
-"""manager.choose: set the class dynamically at one broker, then start another."""
+"""Answers manager.choose: the class is set dynamically at one broker, and another one is
+started.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown,
 
 
 def choose(leader: AskedLeader, case: Case) -> Answer:
-    """Return the load manager that the new broker runs.
+    """Return the load manager that a newly started broker runs.
 
     Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
     """
     leader.begin({})
     if case["dynamic"] is not None:
         leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
-    # The running broker also switches its manager, so that data of the former one does not matter.
+    # The running broker also switches its manager, so data of the former one do not matter.
     leader.cluster.wait_notified()
     try:
         overrides = {**leader.overrides, **_class_in_file(leader, case)}
@@ -40,7 +42,9 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the setting with the class in broker.conf, or the release's default class."""
+    """Return the setting with the class in broker.conf; without one, the release's default
+    class.
+    """
     if case["conf"] is not None:
         return {SETTING: case["conf"]}
     if SETTING in leader.defaults:

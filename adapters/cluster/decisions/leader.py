@@ -1,4 +1,4 @@
-"""The broker asked for decisions: it is the leader; other brokers are only registered."""
+"""The broker that is asked for decisions: it runs as the leader; all others are only registered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ SECONDS = 3.0
 
 
 class Broken(Exception):
-    """Raised for a request that failed in the broker; the message quotes the reason, if any."""
+    """Raised for a request that failed in the broker; the message quotes the reason if there is
+    one.
+    """
 
 
 class AskedLeader:
@@ -49,7 +51,7 @@ class AskedLeader:
         self._requests: Requests | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
-        """The last question and its result, which the same question gets if it follows."""
+        """The result of the last question, `_question`."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
         """Start the first of these brokers as leader, and register the others.
@@ -70,22 +72,25 @@ class AskedLeader:
         self._register_brokers(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
-        """Store a question's result until the broker stops."""
+        """Store the result of a question; it is used if the next question is the same."""
         self._question, self.remembered = question, found
 
     def has_answered(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same, asked of the same broker."""
+        """True if the last question was the same and was put to the broker that runs now."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the resource weights, which only stories neutralize; questions give all usage."""
+        """Return the weights of resources that a question or the defaults give.
+
+        Only stories neutralize weights; a question gives the usage of all resources.
+        """
         given = {**self.defaults, **settings}
         return {name: given.get(name, value) for name, value in self._usual_weights.items()}
 
     @cached_property
     def _usual_weights(self) -> Mapping[str, float]:
-        """The weights that the release has, with their defaults."""
+        """The default weights of the resources that have one in this release."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
 
@@ -104,7 +109,7 @@ class AskedLeader:
         manager.settle()
 
     def requests(self) -> Requests:
-        """Return the recorder of the leader's requests, started if necessary."""
+        """Return the server that records the leader's requests; start it if necessary."""
         self._requests = self._requests or Requests()
         self._requests.take_over(self.broker.service)
         return self._requests
@@ -120,7 +125,7 @@ class AskedLeader:
         return field(self.manager, "loadData").get(self.manager)
 
     def kept_load_data(self) -> Java:
-        """Return the load data, which no report or other update replaces from now on."""
+        """Make the manager ignore further updates of its load data, and return the load data."""
         self.broker.manager.ignore_updates()
         return self.load_data
 
@@ -155,12 +160,14 @@ class AskedLeader:
         raise Broken(reply.why)
 
     def tenants_of(self, spaces: Iterable[str]) -> None:
-        """Create the tenants of namespaces. Errors: `Unsupported`, `Broken`."""
+        """Create the tenants to which namespaces belong. Errors: `Unsupported`, `Broken`."""
         for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
             self.arrange(create_tenant(tenant))
 
     def arrange(self, request: Request) -> None:
-        """Send a request that sets up a part of the question. Errors: `Unsupported`, `Broken`."""
+        """Send a request that prepares a question. Errors: `Unsupported` if it is rejected,
+        `Broken`.
+        """
         try:
             self.ask(request)
         except TurnedDown as declined:

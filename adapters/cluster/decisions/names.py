@@ -1,4 +1,4 @@
-"""The brokers' names in a case, and the names under which they are registered."""
+"""Maps the brokers' names in a case to the names under which they are registered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PORT = 8080
 
 
 class Names:
-    """Gives each broker its own loopback address; at most one of them listens.
+    """Gives each broker a loopback address of its own; at most one broker listens at its address.
 
     Isolation policies identify brokers by host alone.
     """

@@ -1,4 +1,4 @@
-"""place.select, place.broker, place.anti_affinity: the leader assigns a bundle to a broker."""
+"""Answers place.select, place.broker and place.anti_affinity: the leader assigns a bundle."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ NOTHING: Mapping[str, Any] = {
     "isolation": [],
     "versions": {},
 }
-"""Fields that a question may leave out."""
+"""Values of the fields that a question may leave out."""
 
 
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
-"""Setting that excludes brokers with more bundles of a namespace than others have."""
+"""Setting that excludes brokers that have more bundles of a namespace than other brokers."""
 
 
 def select(leader: AskedLeader, case: Case) -> Answer:
-    """Return the broker chosen among the candidates, which are the registered brokers.
+    """Return the broker that the leader chooses among the candidates, which are all registered.
 
-    Errors: `Unsupported` if the load manager excludes some of them.
+    Errors: `Unsupported` if the load manager's filters exclude some of them.
     """
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
     settings = {**case["settings"], EVENLY: False}
@@ -54,7 +54,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 
 def assigned(leader: AskedLeader, case: Case) -> Answer:
-    """Return the broker chosen by all criteria."""
+    """Return the broker that the leader assigns, by filters and strategy."""
     return _ask_assignment(leader, case, case["brokers"], case)
 
 
@@ -75,7 +75,10 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
 def _ask_assignment(
     leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case
 ) -> Answer:
-    """Return the leader's choice; equal `question`s get each of several equal choices in turn."""
+    """Return the broker that the leader assigns.
+
+    If several are equally good, they take turns when the same `question` is repeated.
+    """
     up = list(candidates)
     if not up:
         raise Unsupported("the case has no brokers, and a cluster needs one to decide")

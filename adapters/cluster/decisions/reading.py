@@ -1,4 +1,4 @@
-"""report.read and usage.max: what a leader reads and computes from another broker's report."""
+"""Answers report.read and usage.max: a leader reads the report of another broker."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ OWN = "modular"
 
 
 def maximum(leader: AskedLeader, case: Case) -> Answer:
-    """Return a report's usage as computed in the JVM; no broker needs to run."""
+    """Return the usage that the release's classes compute from a report; no broker needs to run."""
     return usage.maximum(leader.release, case)
 
 
 def read(leader: AskedLeader, case: Case) -> Answer:
-    """Return the leader's data about the broker, if the release accepts the report.
+    """Return the leader's data about the broker that wrote the report.
 
-    Errors: `TurnedDown`, `Unsupported`.
+    Errors: `TurnedDown` if the release rejects the report, `Unsupported` if the leader ignores it.
     """
     manager, _ = parse_report(case["report"])
     if manager != OWN:
@@ -32,5 +32,5 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     leader.cluster.wait_processed()
     data = leader.load_data.getBrokerData().get(one)
     if data is None:
-        raise Unsupported("the leader ignores it")
+        raise Unsupported("the leader ignores the report")
     return {"manager": OWN, "broker": report_content(data.getLocalData(), OWN)}

@@ -1,4 +1,4 @@
-"""The leader's requests to brokers: recorded and granted, but not executed."""
+"""Records the requests that the leader sends to brokers; they are granted but not executed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Requested:
 
 
 class Requests:
-    """A web server that replaces the brokers to which the leader sends its requests."""
+    """A web server that takes the place of the brokers to which the leader sends requests."""
 
     def __init__(self) -> None:
         self.noted: list[Requested] = []

@@ -1,4 +1,4 @@
-"""shed.select: one shedding cycle, in which the leader asks brokers to unload bundles."""
+"""Answers shed.select: in one cycle, the leader asks brokers to unload bundles."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _PlacesElsewhere:
-    """Assigns each bundle to a broker that does not own it."""
+    """A placement strategy that assigns each bundle to a broker that does not own it."""
 
     def __init__(self, owner: Mapping[str, str], brokers: Sequence[str]) -> None:
         self._owner = owner
@@ -53,9 +53,7 @@ class _PlacesElsewhere:
 
     @jpype.JOverride
     def selectBroker(self, _among: Java, data: Java, load: Java, _configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return a broker other than the owner; the leader would not unload a bundle to its
-        owner.
-        """
+        """Return a broker other than the owner, since the leader unloads no bundle to its owner."""
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))

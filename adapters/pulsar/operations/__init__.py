@@ -1,4 +1,4 @@
-"""A release's answers to each operation, one module each."""
+"""The answers of a release to each operation."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -46,11 +46,13 @@ OPERATIONS: Mapping[str, Operation] = {
     "policy.changed": policies.changed,
     "channel.apply": channel.applied,
 }
-"""Operations by ID, in the order of the protocol."""
+"""The functions that answer operations, by ID, in the order of the protocol."""
 
 
 def offered(release: Release) -> Mapping[str, Operation]:
-    """Return the operations that a release, or a user's strategy, can be asked."""
+    """Return the functions for the operations that a release, or a user's strategy, can be
+    asked.
+    """
     if not (release.shedder or release.placer):
         return OPERATIONS
     shed = ("shed.select", "shed.cycles") if release.shedder else ()
@@ -59,7 +61,7 @@ def offered(release: Release) -> Mapping[str, Operation]:
 
 
 def check_strategies(release: Release) -> None:
-    """Check that the release instantiates the user's strategy. Errors: `CannotLoad`."""
+    """Check that the release can instantiate the user's strategy. Errors: `CannotLoad`."""
     for strategy, make in (
         (release.shedder, shedding.make_user_strategy),
         (release.placer, placement.make_user_strategy),

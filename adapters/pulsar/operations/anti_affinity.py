@@ -1,4 +1,4 @@
-"""place.anti_affinity: the manager's own filter, given domains and bundles."""
+"""Answers place.anti_affinity: the load manager's own filter, given domains and bundles."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
 GLOBAL, LOCAL = f"{POLICIES}Policies", f"{POLICIES}LocalPolicies"
 DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
-"""Class names of a failure domain; in some releases, the second is an interface of the first."""
+"""Class names of a failure domain; where both exist, the second is an interface."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
 """The bundle that is served in each namespace, and the bundle that is placed."""
 
 
 def filtered(release: Release, case: Case) -> Answer:
-    """Return the candidates that pass the filter, and the chosen one.
+    """Return the candidates that pass the filter, and the broker that is chosen.
 
-    The placement strategy chooses among them, at random if the brokers are idle.
+    The placement strategy chooses among the candidates, at random if the brokers are idle.
     """
     service = Service(release.configuration(case["settings"]), replies=metadata_replies(case))
     among = java_class("java.util.HashSet")(java_list(map(broker_id, case["candidates"])))
@@ -54,7 +54,7 @@ def filtered(release: Release, case: Case) -> Answer:
 
 
 def _reports_serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Return reports of brokers that serve one bundle of each of their namespaces."""
+    """Return reports of brokers that own one bundle in each of the namespaces that they serve."""
     return idle_reports(
         {
             broker: [f"{name}/{FIRST_HALF}" for name in namespaces]
@@ -64,7 +64,7 @@ def _reports_serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
 
 
 def idle_reports(serving: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Return reports of idle brokers that serve these bundles."""
+    """Return reports of idle brokers that own these bundles."""
     return {
         broker: {"bundles": names, "lastStats": {name: {} for name in names}}
         for broker, names in serving.items()

@@ -1,4 +1,6 @@
-"""average.bundle and average.broker: the leader's own data classes, fed with all samples."""
+"""Answers average.bundle and average.broker: the leader's own data classes, fed with all
+samples.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The two averages, each with the field of a case that gives its number of samples."""
+"""The field of a case that gives the number of samples of each average."""
 
 
 def bundle(release: Release, case: Case) -> Answer:
-    """Return the averages of a bundle whose default data are updated with every sample."""
+    """Return the averages of a bundle, which starts with default data and gets every sample."""
     with Manager(Service(release.configuration({}))) as manager:
         known = call(manager.java, "getBundleDataOrDefault", BUNDLE)
     for frame, window in FRAMES.items():
@@ -28,7 +30,7 @@ def bundle(release: Release, case: Case) -> Answer:
 
 
 def broker(release: Release, case: Case) -> Answer:
-    """Return the sums that the manager computes with every report of a broker."""
+    """Return a broker's sums, which the load manager computes whenever the broker reports."""
     known = release.loads.measured(case["bundles"])
     sums = release.loads.sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}
@@ -47,5 +49,5 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
-    """Return the four rates from their getters."""
+    """Return the four rates that the getters of a Java object return."""
     return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}

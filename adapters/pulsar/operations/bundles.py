@@ -1,6 +1,4 @@
-"""bundles.create and bundles.locate: boundaries from the admin API; hash and ranges from the
-factory.
-"""
+"""Answers bundles.create by the admin API, and bundles.locate by the bundle factory."""
 
 from __future__ import annotations
 
@@ -18,7 +16,10 @@ NAMESPACE = "t/ns"
 
 
 def create(release: Release, case: Case) -> Answer:
-    """Return a new namespace's boundaries. Errors: `Unsupported` if a broker creates it."""
+    """Return a new namespace's boundaries.
+
+    Errors: `Unsupported` if the case is about a namespace that a broker creates itself.
+    """
     if case.get("creator", "admin") != "admin":
         raise Unsupported("brokers create their own namespaces only when they start")
     admin = Admin(release.configuration(case["settings"]), namespace_name(NAMESPACE))

@@ -1,4 +1,4 @@
-"""bundles.split_candidates: the leader's own check, `checkNamespaceBundleSplit`."""
+"""Answers bundles.split_candidates: the leader's own check, `checkNamespaceBundleSplit`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 
 def candidates(release: Release, case: Case) -> Answer:
-    """Return the bundles that the admin client is asked to split, and those to unload
-    afterwards.
-    """
+    """Return the bundles that the leader requests to split, and those whose parts it unloads."""
     configuration = release.configuration(case["settings"])
     counts = case["namespaceBundles"]
     replies = {"getBundleCount": lambda namespace: jpype.JInt(counts.get(str(namespace), 1))}

@@ -1,4 +1,4 @@
-"""channel.apply: the channel's resolver of conflicts, and its lookup."""
+"""Answers channel.apply: the channel's own conflict resolver, and its own lookup."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ RESOLVERS = tuple(
     f"{PACKAGE}.channel.ServiceUnitState{name}"
     for name in ("DataConflictResolver", "CompactionStrategy")
 )
-"""Class that ignores changes, by its name in newer and older releases."""
+"""Names of the class that decides which changes are ignored, newer releases first."""
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
 PATIENCE = 2**31
-"""Milliseconds for which a lookup waits, longer than any run."""
+"""Milliseconds for which a lookup waits, more than any run takes."""
 
 
 def applied(release: Release, case: Case) -> Answer:
-    """Return the states that the resolver accepts, and the results of lookups afterwards.
+    """Return the states that the resolver accepts, and the results of lookups after them.
 
     Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
     channel reads the topic itself.
@@ -91,7 +91,7 @@ class _LookupChannel:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return the result of each lookup, as if it were the first at its broker."""
+        """Return the result of each lookup; the broker remembers no earlier lookup."""
         return [self._look_up(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _look_up(self, bundle: str, broker: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ class _LookupChannel:
 
 
 def _counters() -> Java:
-    """Return counters of lookups for each state, all at 0."""
+    """Return counters of the lookups of each state, all at 0."""
     found = java_class("java.util.HashMap")()
     for state in java_class(STATE).values():
         found.put(state, java_class(f"{CHANNEL}$Counters")())

@@ -1,4 +1,4 @@
-"""manager.choose: set the class dynamically through the admin API, then start a broker.
+"""Answers manager.choose: the class is set dynamically by the admin API, then a broker starts.
 
 A starting broker reads its configuration, applies dynamic settings, and creates its manager.
 """
@@ -30,14 +30,14 @@ SETTING_DYNAMICALLY = (
     "persistDynamicConfiguration",
     "updateDynamicConfigurationOnZk",
 )
-"""Names, in different releases, of the method that validates a dynamic setting."""
+"""Names of the method that validates a dynamic setting; they differ between releases."""
 
 MANAGERS = {
     "SimpleLoadManagerImpl": "simple",
     "ModularLoadManagerWrapper": "modular",
     "ExtensibleLoadManagerWrapper": "extensible",
 }
-"""Load managers, by the created class."""
+"""The protocol's name of the load manager, by the class that a release creates."""
 
 
 def choose(release: Release, case: Case) -> Answer:
@@ -74,13 +74,15 @@ RESOURCES = "org.apache.pulsar.broker.resources.DynamicConfigurationResources"
 
 
 def _stored_settings(stored: Java) -> Java:
-    """Return the stored settings as `getDynamicConfiguration` does: without an Optional in 2.9."""
+    """Return the stored dynamic settings as `getDynamicConfiguration` does: in an Optional except
+    in 2.9.
+    """
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
     return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
 
 
 NODE = "/admin/configuration"
-"""Path of the dynamic configuration."""
+"""Path of the node with the dynamic configuration."""
 
 
 def _dynamic_node(service: Service) -> Java:
@@ -88,11 +90,13 @@ def _dynamic_node(service: Service) -> Java:
 
 
 READING = "updateConfigurationAndRegisterListeners"
-"""Method with which a broker reads the dynamic configuration, and registers allowed values."""
+"""Method by which a broker reads the dynamic configuration and registers allowed values."""
 
 
 def _broker_service(service: Service) -> Java:
-    """Return the release's own BrokerService, which stores settings; all else is stubbed."""
+    """Return the release's own BrokerService, which stores settings; everything else in it is
+    stubbed.
+    """
     java = service.shells.unconstructed(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
@@ -138,7 +142,7 @@ def _created_manager(service: Service) -> str:
 
 
 def is_name_mistake(error: Java) -> bool:
-    """True if the name itself is invalid, not the class that it refers to."""
+    """True if an error concerns the name of a class, not the class itself."""
     while error is not None:
         if str(error.getClass().getSimpleName()) in MISTAKES:
             return True
@@ -147,4 +151,6 @@ def is_name_mistake(error: Java) -> bool:
 
 
 MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
-"""Exceptions for names that are not load managers; some differ from a class file in case only."""
+"""Exceptions for names that name no load manager, or differ from a class file's name in
+case only.
+"""

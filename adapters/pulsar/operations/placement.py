@@ -1,4 +1,4 @@
-"""place.select: the release's own placement strategy, called as by its load manager."""
+"""Answers place.select: the release's own placement strategy, called as its load manager does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
 SETTING = SETTINGS[PLACEMENT]
-"""The setting that names the strategy; before 3.0, there is only one strategy."""
+"""The setting that names the placement strategy; releases before 3.0 have only one strategy."""
 
 
 def make_user_strategy(release: Release) -> Java:
@@ -30,7 +30,7 @@ def make_user_strategy(release: Release) -> Java:
 
 
 def select(release: Release, case: Case) -> Answer:
-    """Return the broker that a new instance of the strategy chooses."""
+    """Return the broker that the strategy chooses; an instance is created for each question."""
     settings = strategy_settings(release, case)
     configuration = release.configuration(settings)
     load = leader_load_data(release, case, default_stats())
@@ -49,8 +49,8 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
-    """Give the case's plan to a strategy that plans destinations; nothing happens for other
-    strategies.
+    """Give the case's plan to a strategy that plans destinations; do nothing for any other
+    strategy.
     """
     by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING)
     if plan is None:
@@ -68,11 +68,11 @@ def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) ->
 
 PENDING = "pendingBundleToUnload"
 PLAN = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder$PendingUnload"
-"""AvgShedder's plans, and the class of one, since 5.0.1."""
+"""Class of one of AvgShedder's plans, since 5.0.1."""
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """Return a case's settings, with the strategy's full class name.
+    """Return a case's settings, in which the strategy is named by its full class name.
 
     Errors: `Unsupported`.
     """
@@ -80,9 +80,9 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def _strategy(release: Release, case: Case) -> Mapping[str, str]:
-    """Return the setting with the strategy's full class name. Errors: `Unsupported`.
+    """Return the setting that names the strategy by its full class name. Errors: `Unsupported`.
 
-    A release that cannot create a class uses the default instead and only logs it.
+    If a release cannot create a class, it uses its default strategy, and only logs the failure.
     """
     asked = release.placer or case["settings"].get(SETTING) or release.neutral.get(SETTING)
     if not asked or not release.configurations.knows(SETTING):
@@ -98,7 +98,7 @@ def _strategy(release: Release, case: Case) -> Mapping[str, str]:
 def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
     """Return the leader's load data: reports, averages, their sums, and preallocated bundles.
 
-    For a bundle without samples, the statistics `unmeasured` are assumed.
+    A bundle without samples has the statistics `unmeasured`.
     """
     assigned = {one for names in case["preallocated"].values() for one in names}
     load = java_class(LOAD_DATA)()
@@ -117,7 +117,7 @@ def leader_load_data(release: Release, case: Case, unmeasured: Java) -> Java:
 def _preallocate(
     broker: Java, load: Java, assigned: Collection[str], owned: Collection[str]
 ) -> None:
-    """Preallocate bundles to a broker, except those that it already reports."""
+    """Preallocate bundles to a broker, except those in its report."""
     for bundle in assigned:
         if bundle not in owned:
             data = load.getBundleData().get(bundle)

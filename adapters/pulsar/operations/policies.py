@@ -1,4 +1,4 @@
-"""policy.changed: the admin API's own comparison of two isolation policies."""
+"""Answers policy.changed: the admin API's own comparison of two isolation policies."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def changed(release: Release, case: Case) -> Answer:
 
 
 def _policies_in_cluster() -> Java:
-    """Return policies of a namespace in this cluster: some releases unload only such namespaces."""
+    """Return policies of a namespace that allow this cluster; some releases unload only
+    with these.
+    """
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)
     return policies
@@ -72,7 +74,7 @@ GIVEN = ("cluster", "new", "old")
 
 
 def _parsed_policy(given: Case, scope: str | None) -> Java:
-    """Return a policy as the admin API parses it."""
+    """Return a policy, parsed as the admin API does."""
     written = policy_of_regexes(given)
     if scope is not None:
         written["unload_scope"] = scope

@@ -1,4 +1,4 @@
-"""Load reports: the release's own parser, its report trigger, and its choice of bundles."""
+"""Answers report.read, report.due and report.bundles by the release's own classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 PACKAGE = "org.apache.pulsar.policies.data.loadbalancer"
 
 MANAGERS = {"LoadReport": "simple", "LocalBrokerData": "modular"}
-"""The load manager that wrote a report, by the class as which the release reads it."""
+"""The load manager that wrote a report, by the class of the parsed report."""
 
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 STATS = ("topics", "producerCount", "consumerCount")
@@ -39,17 +39,20 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""Fields of bundles gained and lost, with their names in the class."""
+"""Fields for bundles gained and lost, with the names that they have in the class."""
 
 
 def read(_release: Release, case: Case) -> Answer:
-    """Return the report's getter values. Errors: `TurnedDown` for an invalid report."""
+    """Return the values that the getters of a parsed report return.
+
+    Errors: `TurnedDown` for an invalid report.
+    """
     manager, report = parse_report(case["report"])
     return {"manager": manager, "broker": report_content(report, manager)}
 
 
 def parse_report(written: Case) -> tuple[str, Java]:
-    """Return which manager wrote a report, and the parsed report. Errors: `TurnedDown`."""
+    """Return the load manager that wrote a report, and the parsed report. Errors: `TurnedDown`."""
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(written), kind)
@@ -59,7 +62,7 @@ def parse_report(written: Case) -> tuple[str, Java]:
 
 
 def report_content(report: Java, manager: str) -> dict[str, Any]:
-    """Return the content of a report by this manager. Errors: `Unsupported`."""
+    """Return the content of a parsed report in the protocol's format. Errors: `Unsupported`."""
     return {name: value for name, value in _report_fields(report, manager) if value is not None}
 
 
@@ -111,14 +114,14 @@ EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions"
 REPORTER = f"{EXTENSIONS}.reporter.BrokerLoadDataReporter"
 LOAD_DATA = f"{EXTENSIONS}.data.BrokerLoadData"
 NEVER = 0
-"""Time of the last report of a broker that has not written any, in milliseconds of 1970."""
+"""Time of the last report of a broker that has not written one, in milliseconds since 1970."""
 
 
 def due(release: Release, case: Case) -> Answer:
-    """Return whether a load manager's trigger demands a report.
+    """Return whether the load manager's own trigger demands a report.
 
-    Errors: `Unsupported` within the minimum interval, in which no release asks its trigger, and for
-    a manager that the release does not have.
+    Errors: `Unsupported` within the minimum interval, during which releases do not ask the trigger,
+    and for a load manager that the release does not have.
     """
     configuration = release.configuration(case["settings"])
     least = _least_millis(release, configuration)
@@ -137,7 +140,7 @@ def due(release: Release, case: Case) -> Answer:
 
 
 def _least_millis(release: Release, configuration: Java) -> int:
-    """Return the milliseconds between two checks, which 2.4 has as a constant."""
+    """Return the milliseconds between two checks of the trigger; in 2.4, they are a constant."""
     if not release.configurations.knows(MIN_MILLIS):
         return int(java_class(SHARED).LOAD_REPORT_UPDATE_MIMIMUM_INTERVAL)
     return int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
@@ -173,7 +176,7 @@ def _extensible_data(release: Release, report: Case, at: int, configuration: Jav
 
 
 TRIGGERS = {"modular": (MANAGER, _modular_data), "extensible": (REPORTER, _extensible_data)}
-"""By manager: the class that decides about reports, and the function that makes its load data."""
+"""The class that decides about reports, and the function that builds its load data, by manager."""
 
 
 TOP = f"{EXTENSIONS}.models.TopKBundles"

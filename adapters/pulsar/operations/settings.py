@@ -1,4 +1,4 @@
-"""settings.defaults: the values that the release's own loader reads from an empty broker.conf."""
+"""Answers settings.defaults: values that the release's own loader has for an empty broker.conf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""shed.select: one cycle of the manager, `doLoadShedding`, and the unloads that it requests."""
+"""Answers shed.select and shed.cycles: runs of `doLoadShedding`, and the unloads that they
+request.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,16 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 
 STRATEGY = SETTINGS[SHEDDING]
 ONLY = "OverloadShedder"
-"""The strategy of a release that has no setting for the strategy."""
+"""The strategy in releases that have no setting for the strategy."""
 
 ENDED = "onUnloadAttemptCompleted"
-"""A method of strategies since 5.0.1."""
+"""Method by which strategies learn, since 5.0.1, that an unload attempt has ended."""
 
 MINUTE = 60_000
 SLACK = 2_000
-"""Maximum milliseconds between the clock of the cycle and that of the case. A bundle that was
-unloaded exactly one grace period ago must not become older during the cycle.
+"""Maximum milliseconds between the case's time and the time that the cycle reads.
+
+A bundle that was unloaded exactly one grace period ago must not age during the cycle.
 """
 
 
@@ -69,7 +72,7 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def cycles(release: Release, case: Case) -> Answer:
-    """Run consecutive cycles on one manager with one strategy."""
+    """Return the unloads of consecutive cycles on one manager with one strategy."""
     seen = case["cycles"]
     if transfer.is_asked(case):
         found = transfer.unloads(release, case, seen, latest_clock())
@@ -81,7 +84,7 @@ def cycles(release: Release, case: Case) -> Answer:
 
 
 class _Row:
-    """A manager and its strategy, which run consecutive cycles."""
+    """A load manager and its strategy, on which consecutive cycles run."""
 
     def __init__(self, release: Release, case: Case, brokers: Case) -> None:
         self._release = release
@@ -101,7 +104,7 @@ class _Row:
         """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
-        """Run one cycle, the given number of minutes after the first."""
+        """Run a cycle `minutes` after the first one; return its unloads."""
         load, now = self._manager.load_data, latest_clock()
         load.getBrokerData().clear()
         load.getBundleData().clear()
@@ -133,7 +136,7 @@ class _Row:
         return unloads
 
     def _planned(self, bundle: str) -> str:
-        """Return where a strategy that also places sends a bundle that it shed."""
+        """Return the broker to which the strategy, which also places bundles, sends a bundle."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
@@ -141,9 +144,7 @@ class _Row:
         return broker_name(found.get())
 
     def remember(self, case: Case) -> None:
-        """Run the cycles of `usageHistory` through a strategy that keeps a history, oldest
-        first.
-        """
+        """Run the cycles of `usageHistory`, oldest first, if the strategy keeps a history."""
         remember(self._release, self._strategy, self._configuration, case)
 
     def _other_broker(self, bundle: Java) -> Java:
@@ -163,7 +164,9 @@ class _Row:
 
 
 def named_placer(release: Release, settings: Case) -> str:
-    """Return the placement strategy that settings name, or else the release's default."""
+    """Return the placement strategy that the settings name, or else the release's default
+    strategy.
+    """
     if not release.configurations.knows(SETTINGS[PLACEMENT]):
         return ""
     return str(release.configuration(settings).getLoadBalancerLoadPlacementStrategy())
@@ -175,7 +178,7 @@ def latest_clock() -> int:
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
-    """Return the setting with the strategy's full class name. Errors: `Unsupported`."""
+    """Return the setting that names the strategy by its full class name. Errors: `Unsupported`."""
     asked = case["strategy"] or case["settings"].get(STRATEGY) or release.shedder
     if asked is None:
         return {}
@@ -191,9 +194,10 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 
 
 def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
-    """Run the cycles of `usageHistory` through a strategy that keeps a history, oldest first.
+    """Run the cycles of `usageHistory`, oldest first, if the strategy keeps a history.
 
-    In each cycle, brokers have their current traffic, and no bundle was unloaded before.
+    In each of these cycles, brokers have their present traffic, and no bundle was unloaded
+    recently.
     """
     histories = {
         name: one["usageHistory"]
@@ -218,7 +222,7 @@ REMEMBERING = ("ThresholdShedder",)
 
 
 def _report_at_usage(report: Case, percent: float, configuration: Java) -> Case:
-    """Return the report with the given weighted usage in percent."""
+    """Return the report, changed so that its weighted usage has the given percentage."""
     traffic = {name: value for name, value in report.items() if name not in RESOURCES}
     return {**traffic, **_resources_at_usage(percent, configuration)}
 
@@ -246,7 +250,7 @@ WEIGHTED = {
 
 @jpype.JImplements(SHEDDING, deferred=True)
 class _RecordedShedder:
-    """A strategy wrapper that records the chosen bundles and their brokers."""
+    """Wraps a shedding strategy, and records the bundles that it chooses, with their brokers."""
 
     def __init__(self, strategy: Java, chosen: list[tuple[str, str]]) -> None:
         self._strategy = strategy
@@ -254,9 +258,9 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def findBundlesForUnloading(self, load_data: Java, configuration: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the strategy's choice, after recording it."""
+        """Return the strategy's choice, and record it."""
         found = self._strategy.findBundlesForUnloading(load_data, configuration)
-        if found is not None:  # The release itself complains about an empty choice.
+        if found is not None:  # The release rejects None itself.
             for broker, bundles in found.asMap().items():
                 self._chosen += [(broker_name(broker), str(bundle)) for bundle in bundles]
         return found
@@ -268,11 +272,13 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def onUnloadAttemptCompleted(self) -> None:  # noqa: N802  Pulsar's
-        """Ignore the end of a cycle, which the strategy learns once its plans are known."""
+        """Ignore the end of the cycle; the strategy is told of it once its plans are known."""
 
 
 def _unload_calls(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
-    """Yield the unload calls, each with the broker from which the strategy chose the bundle."""
+    """Yield the requests to unload, each with the broker from which the strategy chose the
+    bundle.
+    """
     unloaded = iter([f"{call[0]}/{call[1]}" for what, call in service.requests if what == "unload"])
     bundle = next(unloaded, None)
     for broker, name in chosen:

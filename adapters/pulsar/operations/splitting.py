@@ -1,4 +1,4 @@
-"""bundles.split: the admin API request, which brokers' automatic splits also make."""
+"""Answers bundles.split: the admin API's split request, which automatic splits also send."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def algorithms(release: Release) -> list[str]:
 
 
 def split(release: Release, case: Case) -> Answer:
-    """Return the bundles that the owner acquired, or the original bundle if there are none."""
+    """Return the bundles that the owner acquired, or the original bundle if it acquired none."""
     settings, algorithm, positions = _asked(case)
     if case["by"] != "admin" and str(settings.get(MANAGER)).endswith(EXTENSIBLE):
         raise Unsupported("brokers of the extensible load manager split by a strategy of their own")
@@ -74,7 +74,7 @@ def split(release: Release, case: Case) -> Answer:
 
 
 def _topic_stats(case: Case) -> Java:
-    """Return the statistics of a broker's topics, as its broker service keeps them."""
+    """Return the statistics of topics, as the broker service of their broker keeps them."""
     found = java_class("java.util.HashMap")()
     for topic in case["topics"]:
         stats = java_class(STATISTICS)()
@@ -85,9 +85,9 @@ def _topic_stats(case: Case) -> Java:
 
 
 def _asked(case: Case) -> tuple[dict[str, Any], str | None, list[int]]:
-    """Return the settings, and the request's algorithm and positions.
+    """Return the settings, the algorithm and the positions of a request.
 
-    An automatic split specifies neither, so the default algorithm applies.
+    An automatic split gives neither algorithm nor positions, so the default algorithm applies.
     """
     settings = dict(case["settings"])
     if case["by"] == "admin":
@@ -121,5 +121,5 @@ def _namespaces(service: Service) -> Java:
 
 
 def _report_success(path: Java, _data: Java, _version: Java, callback: Java, context: Java) -> None:
-    """Call back as ZooKeeper does after success."""
+    """Call the callback as ZooKeeper does after a success."""
     callback.processResult(jpype.JInt(0), path, context, None)

@@ -1,4 +1,4 @@
-"""TransferShedder: cycles of the extensible manager's own UnloadScheduler."""
+"""Runs cycles of TransferShedder by the extensible load manager's own UnloadScheduler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECOND, MINUTE = 1000, 60_000
 
 
 def is_asked(case: Case) -> bool:
-    """True if a case asks for TransferShedder, or leaves the choice to the extensible manager.
+    """True if a case names TransferShedder, or names no strategy but the extensible load manager.
 
     Errors: `Unsupported` if the release does not have that manager.
     """
@@ -48,7 +48,7 @@ def is_asked(case: Case) -> bool:
 
 
 def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
-    """Return the unloads of consecutive cycles, all run at `now` (milliseconds).
+    """Return the unloads of consecutive cycles, all of which run at the time `now` in milliseconds.
 
     Errors: `Unsupported`.
     """
@@ -58,7 +58,7 @@ def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> l
 
 
 class _TransferCycles:
-    """A scheduler and its strategy, which run consecutive cycles."""
+    """A scheduler and its strategy, on which consecutive cycles run."""
 
     def __init__(self, release: Release, case: Case, cycles: Sequence[Case]) -> None:
         self._release = release
@@ -75,7 +75,7 @@ class _TransferCycles:
         self._scheduler = self._scheduled(self._shedder(cycles))
 
     def unload(self, seen: Case, minutes: float, now: int) -> list[Case]:
-        """Run a cycle, the given number of minutes after the first."""
+        """Run a cycle `minutes` after the first one; return its unloads."""
         self._available = sorted(map(broker_id, (*seen["brokers"], *seen.get("withoutData", ()))))
         self._set_loads(seen, now)
         for bundle, ago in seen["recentlyUnloaded"].items():
@@ -111,7 +111,9 @@ class _TransferCycles:
         }
 
     def _updated(self, name: str, report: Case, now: int) -> Java:
-        """Return a broker's load data, updated from its earlier ones, if any."""
+        """Return a broker's load data, which the release updates from the broker's earlier load
+        data.
+        """
         data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
         cpu = weight(self._configuration, "CPU")
         past = [
@@ -170,7 +172,7 @@ class _TransferCycles:
         return done(None)
 
     def _context(self) -> Java:
-        """Return the context: configuration, registered brokers, and their load data."""
+        """Return the manager's context: configuration, registered brokers, and their load data."""
         registry = jpype.JProxy(
             f"{EXTENSIONS}BrokerRegistry",
             dict={
@@ -240,7 +242,7 @@ def _capital(name: str) -> str:
 
 
 def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
-    """Return a load data store that is backed by a function."""
+    """Return a load data store whose content is what a function returns."""
 
     def entries() -> Java:
         found = java_class("java.util.concurrent.ConcurrentHashMap")()
@@ -288,7 +290,7 @@ def _written(unload: Java) -> Case:
 
 
 def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
-    """Return a key that sorts unloads by broker, then by traffic, as they are decided."""
+    """Return the sort key of an unload: by broker, then by traffic, as the strategy decides."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
     return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]

@@ -1,4 +1,4 @@
-"""usage.max and usage.nic: how the release measures a broker and its network interface."""
+"""Answers usage.max and usage.nic by the release's own computations."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Measure = Callable[[Java], float]
 
 WEIGHTED = "getMaxResourceUsageWithWeight"
 WEIGHTS = ("CPU", "Memory", "DirectMemory", "BandwidthIn", "BandwidthOut")
-"""Weights in the order of the parameters.
+"""Names of the weights in the order of the method's parameters.
 
-From 3.0 on, strategies call a method without the second weight and without memory. The older method
-still exists, so the one with fewer parameters is called.
+From 3.0 on, strategies call a method without the weight of memory. The older method still exists,
+so the method with fewer parameters is called.
 """
 
 
 def maximum(release: Release, case: Case) -> Answer:
     """Return the busiest resource's usage in percent, as the release's strategies compute it.
 
-    The release names no resource; the answer names one that alone gives the same maximum.
+    A release does not name the resource. The answer names one that alone has the same usage.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -68,7 +68,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder also uses the weighted maximum, as its bytecode shows."""
+    """True if OverloadShedder, too, uses the weighted maximum; its bytecode shows this."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
@@ -84,7 +84,7 @@ NETWORK = Path("/sys/class/net")
 
 
 def nic(release: Release, case: Case) -> Answer:
-    """Return the bandwidth limit that the release computes for a host with these interfaces."""
+    """Return the speed that the release computes for a host with these network interfaces."""
     configuration = release.configuration(case["settings"])
     speeds = [one["reportedGbps"] for one in case["nics"]]
     with tempfile.TemporaryDirectory() as folder:

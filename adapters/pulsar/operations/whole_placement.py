@@ -1,4 +1,4 @@
-"""place.broker: the load manager's own assignment, with filters and strategy."""
+"""Answers place.broker: the load manager's own assignment, with its filters and strategy."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ POLICY = (
     f"{POLICIES}data.NamespaceIsolationDataImpl",
     f"{POLICIES}data.NamespaceIsolationData",
 )
-"""Class names of an isolation policy; in some releases the second is an interface of the first."""
+"""Class names of an isolation policy; where both exist, the second is an interface."""
 
 CLUSTER = "cluster"
 STORED = "namespaceIsolationPolicies"
-"""Last part of the path of the node with isolation policies."""
+"""Last part of the path of the metadata node with the isolation policies."""
 
 
 def assigned(release: Release, case: Case) -> Answer:
-    """Return the broker that the manager assigns the bundle to, and the strategy's candidates.
+    """Return the broker to which the load manager assigns the bundle, and the strategy's
+    candidates.
 
-    The strategy chooses among the brokers that the manager leaves, at random if several are equally
-    good. A repeated question gets each possible choice in turn, as if nothing had been assigned.
+    The strategy chooses among the brokers that the manager's filters leave, at random if several
+    are equally good. If a question is repeated, the possible choices take turns, as if nothing had
+    been assigned.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -68,27 +70,31 @@ def assigned(release: Release, case: Case) -> Answer:
 IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
 ORDERED = "java.util.LinkedHashSet"
 Maker = Callable[[Java], Java]
-"""Factory of a placement strategy from a configuration."""
+"""Function that creates a placement strategy from a configuration."""
 
 STRATEGIES: Mapping[str, Maker] = {
     "placementStrategy": created_placer,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
-"""Factories of a manager's placement strategies, by field."""
+"""Functions that create a manager's placement strategies, by the field that holds the strategy."""
 
 Call = tuple[Maker, tuple[Java, ...]]
-"""A call of a strategy: its factory, and brokers, bundle, load data and configuration."""
+"""A call of a strategy: the function that creates it, and the call's arguments.
+
+The arguments are brokers, bundle, load data and configuration.
+"""
 
 Choices = tuple[str | None, ...]
-"""The brokers that strategies chose in the calls of one assignment, in order."""
+"""The brokers that strategies chose in the calls of one assignment, in the order of the calls."""
 
 
 class DrawnAssignment:
-    """The assignment of one bundle by a load manager, drawn as often as necessary.
+    """The assignment of one bundle by a load manager, repeated until all possible results are
+    known.
 
-    The manager asks a strategy again if the chosen broker is overloaded, so what it assigns depends
-    on each choice. It is run once for each sequence of choices; only the strategies draw anew, each
-    time without memory.
+    The manager asks a strategy again if the chosen broker is overloaded, so its assignment depends
+    on each choice. It is run once for each sequence of choices. Only the strategies choose anew;
+    each of them is created anew for that.
     """
 
     def __init__(self, manager: Java, bundle: Java, refill: Callable[[], None]) -> None:
@@ -105,11 +111,11 @@ class DrawnAssignment:
 
     @property
     def candidates(self) -> set[str]:
-        """The IDs of all brokers that a strategy could choose from so far."""
+        """The IDs of all brokers that a strategy was given as candidates so far."""
         return {str(one) for _, (among, *_) in self._calls.values() for one in among}
 
     def draw(self) -> str | None:
-        """Return the ID of the broker that the manager assigns, with fresh strategies."""
+        """Return the ID of the broker that the manager assigns when new strategies choose."""
         choices: Choices = ()
         strategies = Fresh()
         while choices not in self._assigned:
@@ -120,7 +126,7 @@ class DrawnAssignment:
         return self._assigned[choices]
 
     def _run(self, choices: Choices) -> None:
-        """Let the manager assign the bundle, with strategies that begin with these choices."""
+        """Let the manager assign the bundle; the first choices of the strategies are given."""
         self._refill()
         self._script.begin(choices)
         found = self._manager.selectBrokerForAssignment(self._bundle)
@@ -130,7 +136,9 @@ class DrawnAssignment:
         self._assigned[made] = chosen(found)
 
     def _forget(self) -> None:
-        """Undo the assignment, so that the bundle counts nowhere when strategies draw again."""
+        """Undo the assignment, so that the bundle does not count as load when strategies choose
+        again.
+        """
         bundle = self._bundle.toString()
         field(self._manager, "preallocatedBundleToBroker").get(self._manager).remove(bundle)
         for broker in field(self._manager, "loadData").get(self._manager).getBrokerData().values():
@@ -142,7 +150,7 @@ def next_choice(
 ) -> Answer:
     """Return the next of the possible random choices, and all candidates.
 
-    `name` returns the name in the case of the broker with an ID.
+    `name` returns the case's name for the ID of a broker.
     """
 
     def draw() -> str | None:
@@ -155,7 +163,7 @@ def next_choice(
 
 
 def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set a manager's bundles and their owners, reported or preallocated, and then their load."""
+    """Set the bundles that each broker owns, by its report or preallocated, and then their load."""
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -195,7 +203,7 @@ def metadata(case: Case) -> Mapping[str, Any]:
 
 
 class _Children:
-    """A metadata node's children (domains, then brokers), for releases with ZooKeeper caches."""
+    """The children of a metadata node, domains or brokers, for releases with ZooKeeper caches."""
 
     def __init__(self, case: Case) -> None:
         self._domains = java_class("java.util.HashSet")(java_list(case["domains"]))
@@ -210,7 +218,7 @@ class _Children:
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """Return an isolation policy in its stored format, with names as regexes."""
+    """Return an isolation policy in its stored format, with regexes that match the names."""
     names = {name: [re.escape(one) for one in given[name]] for name in NAMES}
     return _stored_policy(names, given["least"], 100)
 
@@ -251,13 +259,13 @@ def chosen(broker: Java) -> str | None:
 
 
 class Fresh:
-    """Strategies of one assignment, each created when it is first called."""
+    """The strategies of one assignment; each is created when it is first called."""
 
     def __init__(self) -> None:
         self._created: dict[Maker, Java] = {}
 
     def call(self, call: Call) -> Java:
-        """Return the strategy's choice, a Java Optional."""
+        """Return the strategy's choice as a Java Optional."""
         maker, arguments = call
         if maker not in self._created:
             self._created[maker] = maker(arguments[-1])
@@ -265,7 +273,10 @@ class Fresh:
 
 
 class _Script:
-    """The choices of a manager's strategies in one assignment: given ones, then their own."""
+    """The choices of a manager's strategies in one assignment.
+
+    The first choices are given; after these, the strategies choose.
+    """
 
     def begin(self, given: Choices) -> None:
         """Start an assignment."""
@@ -275,7 +286,7 @@ class _Script:
         self.choices: list[str | None] = []
 
     def choose(self, call: Call) -> Java:
-        """Return the choice as a Java Optional; record it with the call."""
+        """Return the next choice as a Java Optional, and record it with its call."""
         place = len(self.calls)
         self.calls.append(call)
         if place < len(self._given):
@@ -288,7 +299,7 @@ class _Script:
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _ScriptedPlacer:
-    """A strategy that follows a script."""
+    """A placement strategy that chooses what a script says."""
 
     def __init__(self, script: _Script, maker: Maker) -> None:
         self._script = script
@@ -296,16 +307,16 @@ class _ScriptedPlacer:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the script's choice among the candidates, which are kept in their order."""
+        """Return the script's choice among the candidates, whose order is kept."""
         return self._script.choose((self._maker, (java_class(ORDERED)(among), *others)))
 
     @jpype.JOverride
     def selectBrokerForBundle(  # noqa: N802  Pulsar's
         self, among: Java, _bundle: Java, *others: Java
     ) -> Java:
-        """Return the script's choice; managers since 5.0.1 call this method, with the bundle."""
+        """Return the script's choice; managers since 5.0.1 call this method and pass the bundle."""
         return self.selectBroker(among, *others)
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's
-        """Ignore the change, since each assignment has fresh strategies."""
+        """Ignore the change, since each assignment has new strategies."""
