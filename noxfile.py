@@ -22,7 +22,7 @@ PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/zensical.toml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""Profiles for a run that names none."""
+"""Profiles of a run that names none."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python with which the package is tested."""
 LOCKED = "constraints.txt"
@@ -58,7 +58,7 @@ MODES = {
     "pulsar": "the classes of the release, one decision at a time",
     "cluster": "a cluster on loopback, story by story and decision by decision",
 }
-"""How each kind of published implementation is asked."""
+"""How implementations of each kind in published reports are asked."""
 
 SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 """The word after -- that selects saved stories, and the test that plays them."""
@@ -68,31 +68,31 @@ MUTANTS = (
     ("mutants", "--drawn", "--sample", "60"),
     ("mutants.judge", "--sample", "60"),
 )
-"""Modules, with samples that are to take a quarter of an hour on two cores that are idle."""
+"""Commands for mutants; their samples take a quarter of an hour on two idle cores."""
 
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
 
 ELSEWHERE = "not (browser or cluster or pulsar or site or spark or thorough)"
-"""Marker expression for tests that need nothing but Python and the samples' languages."""
+"""Marker expression for tests that need no more than Python and the samples' languages."""
 
 PAGES = ("tests/reports", "tests/audit")
 """Folders with tests of pages."""
 
 EVENLY = ("-n", "2", "--dist", "worksteal")
-"""Options for two workers; an idle one takes over tests from the other."""
+"""Options for two workers, which take over tests from each other."""
 
 ENDS = ("--timeout", "900", "--durations", "25")
-"""Seconds after which a hanging test fails, and number of the slowest tests that are listed."""
+"""Options: seconds after which a hanging test fails, and how many slow tests are listed."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
-    """Install the project as users do, with an extra and one of its dependency groups.
+    """Install the project as users do, with an extra and a dependency group.
 
-    Both tools would keep old code: setuptools copies the remains of an earlier build in `build/`,
-    and uv considers a folder unchanged as long as its pyproject.toml is. Unlike pip, uv also leaves
-    compilation to the first command, which a newcomer would have to wait for; tests, in sessions
-    with a dependency group, compile only what they import: of Spark's packages, a small part.
+    Old code must not be installed: setuptools would keep what an earlier build left in `build/`,
+    and uv would take a folder for unchanged if its pyproject.toml is. Unlike pip, uv does not
+    compile modules, and the first command would have to; only sessions with a dependency group
+    leave this to the tests, which import a small part of Spark's packages.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -104,10 +104,10 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 
 
 def extras_for(words: list[str]) -> str:
-    """Return the extras that the named adapters need.
+    """Return the extras that are needed for the adapters that the options name.
 
     A run that names no adapter judges all bundled ones, including Spark if there is a suitable
-    Java. All other runs do without Spark, which is half a gigabyte.
+    Java. Other runs do not install Spark, whose size is half a gigabyte.
     """
     adapters = adapters_in(words)
     if not adapters:
@@ -117,7 +117,7 @@ def extras_for(words: list[str]) -> str:
 
 
 def adapters_in(words: list[str]) -> list[str]:
-    """Return the adapters named in options."""
+    """Return the adapters that options name."""
     adapters = [after for word, after in pairwise(words) if word == "--adapter"]
     return adapters + [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
 
@@ -171,7 +171,7 @@ def spark(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure implementations on the same cases, and the audit against its floor, as ratios."""
+    """Measure implementations on the same cases, and the audit against its floor; print ratios."""
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
     session.run("python", "-m", "bench", *session.posargs, env=BESIDE_TESTS)
@@ -200,11 +200,9 @@ def conformance(session: nox.Session) -> None:
 
 
 def by_default(words: list[str]) -> list[str]:
-    """Return a run's options, with `PROFILES` added unless they name a profile or something that
-    implies one.
+    """Return the options of a run, with `PROFILES` added unless they imply a profile.
 
-    A saved case and a release imply a profile: a release is judged by the documents of its own
-    line.
+    A saved case implies the profile that it names, and a release implies the documents of its line.
     """
     options = words[: words.index("--")] if "--" in words else words
     flags = {word.partition("=")[0] for word in options}
@@ -232,9 +230,9 @@ def pulsar(session: nox.Session) -> None:
 
 @nox.session
 def publish(session: nox.Session) -> None:
-    """Rebuild reports/published: all of it, or the names after --; needs Maven.
+    """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
-    These are the model, every release, every `cluster:VERSION`, and, apart, other releases.
+    There are reports about the model, every release and every `cluster:VERSION`, and about others.
     """
     profiles = {**OTHERS, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTERS]
@@ -273,8 +271,8 @@ def published() -> list[str]:
 def clusters(session: nox.Session) -> None:
     """Judge clusters on loopback: every version, or those after --; needs Java and Maven.
 
-    A version may have a load manager, such as `4.0.7,manager=extensible`. With --saved after --,
-    they only play the saved stories of their known deviations.
+    A version may name a load manager, as in `4.0.7,manager=extensible`. With --saved after --,
+    clusters only play the saved stories of their known deviations.
     """
     install(session, "tests", extra="cluster")
     chosen = [word for word in session.posargs if word != SAVED]
@@ -296,7 +294,7 @@ def clusters(session: nox.Session) -> None:
 
 
 def cluster_name(name: str) -> str:
-    """Return the name of a cluster's files: `cluster-extensible-4.0.7`."""
+    """Return the name of the files about a cluster, such as `cluster-extensible-4.0.7`."""
     version, _, manager = name.partition(",manager=")
     return "-".join(one for one in ("cluster", manager, version) if one)
 
@@ -331,7 +329,7 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def site(session: nox.Session) -> None:
-    """Build the site into reports/out/site; takes the playground's Python from npm, once."""
+    """Build the site into reports/out/site; downloads the playground's Python from npm once."""
     install(session, "site", extra="site")
     session.run("python", "-m", "pulsar_conformance.reports.site", *session.posargs)
     session.run("zensical", "build", "--clean", "--strict", "-f", SITE)
@@ -352,7 +350,7 @@ def fixtures(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def package(session: nox.Session) -> None:
-    """Install the wheel in an empty environment, from wheels alone, and use it."""
+    """Install the wheel in an empty environment, without building any package, and use it."""
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     folder = Path(session.create_tmp()).absolute()
     wheels, empty = folder / "wheels", folder / "empty"
@@ -363,9 +361,7 @@ def package(session: nox.Session) -> None:
     offline = ("--no-index", "--find-links", str(wheels))
     session.run(f"{empty}/bin/pip", "install", "--quiet", *offline, PACKAGE, external=True)
     tool = f"{empty}/bin/{PACKAGE}"
-    with session.chdir(
-        folder
-    ):  # Run outside the repository, so that none of its files are imported.
+    with session.chdir(folder):  # Run outside the repository, so that its files are not imported.
         session.run(tool, "--version", external=True)
         session.run(tool, "check", "reference", external=True)
         session.run(tool, "run", "--adapter", "reference", "--examples", "5", external=True)
@@ -376,7 +372,7 @@ def release(session: nox.Session) -> None:
     """Build and check the files of a release, in dist/; nothing is signed or published."""
     changes = Path("CHANGELOG.md").read_text("utf-8")
     if f"## {VERSION}" not in changes:
-        session.error(f"CHANGELOG.md says nothing of {VERSION}, the version in pyproject.toml")
+        session.error(f"CHANGELOG.md has no entry for {VERSION}, the version in pyproject.toml")
     install(session, "release")
     session.run("pulsar-conformance", "report", "freeze", "--check")
     session.run("pulsar-conformance", "report", "verify", *published())

@@ -1,4 +1,4 @@
-"""Settings and their defaults as annotated in releases: one document per release, and its rules."""
+"""Settings and defaults as annotated in releases' code: one document per release, and its rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class Annotations:
         return dict(self.sheet.data["documents"])
 
     def _value_in(self, by_release: JSON, document: str) -> JSON | None:
-        """Return the value that holds in a document's release, or None if it was added later."""
+        """Return the value in the release of a document; None if that release does not have
+        it yet.
+        """
         if not isinstance(by_release, Mapping):
             return by_release
         order: Sequence[str] = self.broker["releases"]
@@ -59,7 +61,7 @@ class Annotations:
         return tuple(one for one in self._releases if self._value_in(texts, one))
 
     def documents(self) -> dict[str, Document]:
-        """Return one document per release; each setting is a section of one sentence."""
+        """Return one document per release, in which each setting is a section of one sentence."""
         return {
             document: Document(
                 id=document,
@@ -82,7 +84,9 @@ class Annotations:
         return Sentence(1, str(self._value_in(entry["texts"], document)), besides=left)
 
     def settings(self, of_pages: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Return every annotated setting, with its defaults by document."""
+        """Return every annotated setting with its defaults by document; `of_pages` are those on
+        pages.
+        """
         return {name: self._setting(name, of_pages.get(name)) for name in self._entries}
 
     def _setting(self, name: str, of_page: Setting | None) -> Setting:
@@ -116,7 +120,7 @@ class Annotations:
         return next((one for one, known in every if known.get("replaces") == name), None)
 
     def hidden(self) -> dict[str, Hidden]:
-        """Return the settings that no page documents but that affect a release's decisions."""
+        """Return the settings on no page that affect decisions of releases."""
         return {
             name: Hidden(name, entry["meaning"], entry["unit"], entry["neutral"])
             for name, entry in self._entries.items()
@@ -124,9 +128,10 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: existing rules with further sources, then new rules.
+        """Yield the rules about defaults: written rules, to which sources are added, then new
+        rules.
 
-        A profile has a rule if an annotation in its documents gives the default.
+        A profile has a rule if an annotation in one of its documents gives the default.
         """
         for name in self._entries:
             for rule, documents in self._rules_of(name).items():
@@ -142,7 +147,9 @@ class Annotations:
                 )
 
     def _rules_of(self, name: str) -> dict[str, list[str]]:
-        """Return the rules about a setting's default, each with the documents that state it."""
+        """Return the rules about the default of a setting, each with the documents that
+        state it.
+        """
         found: dict[str, list[str]] = {}
         for document in self._named_in(name):
             rule = str(self._value_in(self._entries[name]["rule"], document))

@@ -1,13 +1,13 @@
-"""Pulsar's classes of load managers, shedding and placement strategies."""
+"""Pulsar's own classes: load managers, shedding strategies and placement strategies."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
-"""The package of Pulsar's own classes; a class of another package is a plug-in."""
+"""Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path holds it"
-"""Condition of what follows from a class that Pulsar lacks; a plug-in's package may be Pulsar's."""
+"""Condition on statements that Pulsar has no such class; a plug-in may use Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -39,14 +39,14 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""For each setting that names a class: the way of releases with a bad name; Pulsar's classes."""
+"""For each setting that names a class: the way about wrong names, and Pulsar's own classes."""
 
 NO_ROLE: Mapping[str, str] = {
     "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
     "extensions.ExtensibleLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
     "impl.DeviationShedder": "is abstract",
 }
-"""Classes of Pulsar that no setting can name, each with the reason."""
+"""Pulsar's classes that a setting cannot name, each with the reason."""
 
 OWN_CLASSES = {
     name: {one.rpartition(".")[2]: PACKAGE + one for one in classes}
@@ -56,8 +56,9 @@ OWN_CLASSES = {
 
 
 def similar_class(name: str, value: str) -> str:
-    """Return the most similar of Pulsar's classes to one of its packages that is missing; empty
-    if there is none, and for other settings.
+    """Return the name of Pulsar's class that is most similar to one that Pulsar's package lacks.
+
+    Empty if the class exists, none is similar, or the setting names no class.
     """
     known = OWN_CLASSES.get(name, {})
     exists = any(value in classes.values() for classes in OWN_CLASSES.values())
@@ -68,12 +69,14 @@ def similar_class(name: str, value: str) -> str:
 
 
 def misspelt_class(name: str, value: str) -> str:
-    """Return that Pulsar has no such class, with the most similar one."""
+    """Return text that Pulsar has no such class, with the most similar name."""
     return no_class(value, OWN_CLASSES[name])
 
 
 def no_class(value: str, known: Mapping[str, str]) -> str:
-    """Return that Pulsar has no such class; `known` are those that it has, by their short names."""
+    """Return text that Pulsar has no such class; `known` maps short names to the classes that it
+    has.
+    """
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

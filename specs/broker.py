@@ -1,4 +1,4 @@
-"""Settings of the broker's load balancing by release: names, types and defaults."""
+"""Settings of the broker's load balancing in each release: names, types and defaults."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BrokerSetting:
-    """A setting of the broker; fields that do not apply to its category are empty."""
+    """A setting of the broker; fields that do not apply to the setting are empty."""
 
     name: str
     type: str
     defaults: Mapping[str, Value]
-    """Default values, each by the first release with it."""
+    """Default values, each by the first release that has it."""
     since: str
     deprecated: str = ""
     replaces: str = ""
     managers: Mapping[str, str] = field(default_factory=dict)
-    """The load managers that use it, if not all do, each by the first release with it."""
+    """The load managers that use it, by the first release in which they do; empty if all do."""
     strategies: tuple[str, ...] = ()
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The strategies and load managers that use it, if not all do, each by the first release."""
+    """Strategies and load managers that use it, by the first release in which they do; empty if all
+    do.
+    """
     sheds_by: str = ""
-    """The only strategy of the modular manager that sheds by it, if placement uses it as well."""
+    """The only shedding strategy of the modular manager that uses it, if placement uses it, too."""
     placement: str = ""
     algorithm: str = ""
     remark: str = ""
-    """Where the setting does not count."""
+    """The circumstances in which the setting has no effect."""
     switch: str = ""
 
     def default(self, release: str) -> Value | None:
@@ -52,24 +54,31 @@ class BrokerSetting:
         return _held(self.managers, release, "")
 
     def users(self, release: str) -> tuple[str, ...]:
-        """Return the strategies and load managers of a known release that use the setting; empty if
-        all do.
+        """Return the strategies and load managers that use the setting in a known release.
+
+        Empty if all use it.
         """
         return _held(self.used_by, release, ())
 
     def is_in(self, release: str) -> bool:
-        """True if a known release has the setting; a milestone has none of its release's."""
+        """True if a known release has the setting; a milestone lacks settings that its final
+        release added.
+        """
         return _place(self.since) <= _place(release)
 
 
 def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
-    """Return the value that holds in a known release, or else the first; `none` without any."""
+    """Return the value of the last entry up to a release, else the first value; `none` without
+    entries.
+    """
     held = [one for one in by_release if _place(one) <= _place(release)]
     return by_release[held[-1]] if held else next(iter(by_release.values()), none)
 
 
 def _place(release: str) -> int:
-    """Return the place of a release among the known ones; after them if it is none of them."""
+    """Return the index of a release among the known ones; their number if the release is
+    unknown.
+    """
     known = known_releases()
     return known.index(release) if release in known else len(known)
 
@@ -99,7 +108,9 @@ def every_release() -> tuple[str, ...]:
 
 
 def default_in(name: str, release: str) -> Value | None:
-    """Return the default of a setting in one of `every_release`; None if it lacks the setting."""
+    """Return the default of a setting in one of `every_release`; None if the release lacks the
+    setting.
+    """
     setting = broker_settings()[name]
     if release in known_releases():
         return setting.default(release)
@@ -110,14 +121,15 @@ def default_in(name: str, release: str) -> Value | None:
 
 
 def is_added(name: str, version: str) -> bool:
-    """True if a version is not older than the first ones that are known to have a setting."""
+    """True unless a version is older than the first versions that are known to have a setting."""
     firsts: Sequence[str] = broker_data()["first"].get(name, ())
     return not firsts or not precedes(version, firsts)
 
 
 def former_default(name: str, version: str) -> Value | None:
-    """Return the default of a setting in a version, or what stands for it in the source of a
-    version without the setting; None if the version has the present default.
+    """Return the default of a setting in a version before the default changed; otherwise None.
+
+    For a version without the setting, it is the value that the version's source uses in its place.
     """
     former: Mapping[str, Value] = broker_data()["former"].get(name, {})
     return next((value for next_, value in former.items() if precedes(version, [next_])), None)
@@ -143,9 +155,10 @@ def is_older(version: str) -> bool:
 
 @cache
 def is_unlisted(name: str, version: str | None) -> bool:
-    """True if a version's conf/broker.conf is known to lack a setting; None is the newest release.
+    """True if it is known that conf/broker.conf of a version does not list a setting.
 
-    Errors: `UnknownName` for text that does not start with a version number.
+    A `version` of None stands for the newest release. Errors: `UnknownName` for text that does not
+    start with a version number.
     """
     unlisted = broker_data()["unlisted"]
     version = version or known_releases()[-1]

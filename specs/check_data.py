@@ -1,4 +1,4 @@
-"""Consistency checks for documents, settings, readings, profiles and rules."""
+"""Checks that documents, settings, readings, profiles and rules are consistent."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
@@ -28,7 +28,7 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
 
 
 def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
-    """Check that a source refers to existing sentences."""
+    """Check that the sentences exist to which a source refers; `of` names what has the source."""
     if source.document not in specs.documents:
         problem = unknown(source.document, "document", specs.documents)
         raise sheet.error((*place, "document"), f"{of}: {problem}")
@@ -91,7 +91,7 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
 
 def _mistake_in(setting: Setting, value: JSON) -> str | None:
     if value == "" and setting.type == "number":
-        return None  # It is printed as empty.
+        return None  # Documents print it as empty.
     of_type = isinstance(value, TYPES[setting.type])
     # In Python, booleans are integers.
     if not of_type or isinstance(value, bool) != (setting.type == "boolean"):
@@ -114,7 +114,9 @@ def _check_readings(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_ways(specs: Specs, sheet: Sheet) -> None:
-    """Check that every alternative except the documented one names its place in Pulsar's source."""
+    """Check that every alternative, except the documented one, names its place in Pulsar's
+    source.
+    """
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):
             if number and not one.place:
@@ -145,7 +147,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Check that a release's profile changes only what differs from the profile it is based on."""
+    """Check that a release's profile changes nothing to what its base has already."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "only a profile of a release may have ways and hidden"
@@ -179,7 +181,7 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
 def check_reading_values(
     specs: Specs, sheet: Sheet, place: Place, of: str, readings: Mapping[str, str]
 ) -> None:
-    """Check that the readings and values exist."""
+    """Check that readings and their values exist."""
     known = {name: reading.values for name, reading in specs.readings.items()}
     _check_values(sheet, place, of, "reading", readings, known)
 
@@ -213,7 +215,7 @@ def _check_names(
 
 
 MAX_UNTESTABLE = 5
-"""Maximum number of documented rules without a check."""
+"""Maximum number of documented rules that no check tests."""
 
 
 def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
@@ -232,7 +234,7 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
             raise sheet.error((index, "any_operation"), f"{rule.id}: {problem}")
         untestable += rule.word == "untestable"
         if untestable > MAX_UNTESTABLE:
-            problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE} may be"
+            problem = f"is one untestable rule too many; at most {MAX_UNTESTABLE} are allowed"
             raise sheet.error((index, "untestable"), f"{rule.id}: {problem}")
 
 

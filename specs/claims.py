@@ -1,11 +1,11 @@
-"""Which rules claim each sentence, and which sentences no rule claims."""
+"""Which rules claim each sentence of the documents, and which sentences are unclaimed."""
 
 from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.model import Where
 
 
 def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
-    """Return the IDs of the rules that claim each sentence, in rule order."""
+    """Return, for each sentence, the IDs of the rules that claim it, in the order of the rules."""
     found: dict[Where, tuple[str, ...]] = {}
     order = list(specs.rules)
     for rule in specs.rules.values():
@@ -25,7 +25,9 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
 
 
 def unclaimed(specs: Specs) -> list[Where]:
-    """Return the sentences that no rule claims and that are not marked as empty or pending."""
+    """Return the sentences that no rule claims, and that are not marked as without a rule or
+    pending.
+    """
     claimed = claims(specs)
     return [
         where

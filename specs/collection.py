@@ -1,4 +1,4 @@
-"""The complete specifications, and queries by profile."""
+"""The complete specifications, and queries about a profile."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from pulsar_conformance.specs.model import (
 
 
 class Defaults(dict[str, JSON]):
-    """The default of each setting in a profile."""
+    """The default of each setting in a profile; it also tells how settings apply."""
 
     unused: frozenset[str] = frozenset()
-    """Settings whose default applies whatever value is set."""
+    """Settings whose values have no effect: their defaults always apply."""
 
     unlimited: Mapping[str, float] = MappingProxyType({})
-    """The value of each limit that means unlimited."""
+    """For each limit that can be switched off, the value that does so."""
 
     renamed: Mapping[str, str] = MappingProxyType({})
-    """The new name of each setting that is deprecated for another name; the new name wins."""
+    """For each deprecated setting with a new name, the new name; its value takes precedence."""
 
     any_range: bool = False
     """True for a release, which accepts values outside the documented ranges."""
@@ -55,7 +55,7 @@ class Specs:
     settings: Mapping[str, Setting]
     """Settings that pages name."""
     annotated: Mapping[str, Setting]
-    """Settings that annotations of releases name; pages name some of them as well."""
+    """Settings in the annotations of releases; some of them are on pages, too."""
     readings: Mapping[str, Reading]
     ways: Mapping[str, Way]
     hidden: Mapping[str, Hidden]
@@ -64,12 +64,14 @@ class Specs:
 
     @property
     def neutral(self) -> dict[str, float]:
-        """Hidden settings that can be neutralized, each with the value that does so."""
+        """Hidden settings that can be neutralized, with the values that do so."""
         known = self.hidden.values()
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return a profile's alternative for every way, by default the documented one."""
+        """Return a profile's alternative of every way; the documented one unless the profile says
+        otherwise.
+        """
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
@@ -82,12 +84,16 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profile and its ancestors, the root first."""
+        """Return the profiles on which a profile is based, the first of all first, and the profile
+        itself.
+        """
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
     def documents_of(self, profile: str) -> tuple[str, ...]:
-        """Return a profile's documents, or those of its parent if it has none."""
+        """Return a profile's documents; if it has none, those of the profile that it is
+        based on.
+        """
         found = self.profile(profile)
         if found.documents or not found.based_on:
             return found.documents
@@ -140,7 +146,9 @@ class Specs:
 
     @cached_property
     def _sentences(self) -> dict[str, frozenset[Where]]:
-        """The sentences in each profile's documents, including sentences they repeat."""
+        """The sentences of each profile's documents, with the earlier sentences that these
+        repeat.
+        """
         return {name: frozenset(self._sentences_of(name)) for name in self.profiles}
 
     def _sentences_of(self, profile: str) -> Iterator[Where]:
@@ -150,7 +158,7 @@ class Specs:
                     yield from self._repeated(document, section.title, sentence)
 
     def _repeated(self, document: Document, title: str, sentence: Sentence) -> Iterator[Where]:
-        """Yield where a sentence is, and where the sentences are that it repeats."""
+        """Yield the place of a sentence, and the places of the sentences that it repeats."""
         yield document.id, title, sentence.number
         if document.follows and sentence.like:
             before = self.documents[document.follows]
@@ -160,7 +168,7 @@ class Specs:
                 yield from self._repeated(before, title, section.sentences[number - 1])
 
     def says(self, profile: str, source: Source) -> bool:
-        """True if the profile's documents contain or repeat one of the source's sentences."""
+        """True if the profile's documents contain, or repeat, one of the sentences of a source."""
         held = self._sentences[profile]
         places = ((source.document, source.section, number) for number in source.sentences)
         return source.document in self.documents_of(profile) or any(one in held for one in places)
@@ -183,20 +191,21 @@ class Specs:
         return values
 
     def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading that a profile permits, its own first.
+        """Return the values of a reading that implementations may follow in a profile, its default
+        first.
 
-        They are the profile's own value and those that its documents allow; if its documents do not
-        cover the subject, all values that any document allows.
+        The other values are those that the profile's documents allow. If these do not cover the
+        subject, they are the values that any document allows.
         """
         own = self.default_readings(profile)[reading]
         allowed = self.documented_values(profile, reading)
         return tuple(dict.fromkeys((own, *(allowed or self.readings[reading].documented))))
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return all rules of the profile, whatever the readings.
+        """Return all rules of a profile, under whichever readings they hold.
 
-        They include the rules of its ancestors, except those excluded along the way. A profile of
-        assumptions that no document states has only its own rules.
+        The rules of the profiles that it is based on are included, except those that a profile
+        excludes. A profile of assumptions that no document states has only its own rules.
         """
         found = self.profile(profile)
         lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)
@@ -209,14 +218,14 @@ class Specs:
         )
 
     def dropped(self, profile: str) -> frozenset[str]:
-        """Return the rules of earlier documents that this profile's documents replace."""
+        """Return the rules of earlier documents that the documents of the profile withdraw."""
         lineage = [one for one in self.lineage(profile) if one.kind == "documented"]
         return frozenset(name for one in lineage for name in one.without)
 
     def rules_matching(self, pattern: str) -> tuple[Rule, ...]:
-        """Return the rules whose ID matches a pattern such as `OVERLOAD-*`, in order.
+        """Return the rules whose IDs match a pattern such as `OVERLOAD-*`, in order.
 
-        Raises UnknownName if none matches, with similar areas or IDs.
+        Raises UnknownName, with similar areas or IDs, if no rule matches.
         """
         found = tuple(rule for name, rule in self.rules.items() if fnmatchcase(name, pattern))
         if not found:
@@ -226,7 +235,9 @@ class Specs:
         return found
 
     def sources_of(self, rule: Rule, profile: str) -> list[str]:
-        """Return the document and section of each source in a profile, without repeats."""
+        """Return the document and section of each source of a rule in a profile, each of
+        them once.
+        """
         found = [
             f"{source.document} § {source.section}"
             for source in rule.sources
@@ -235,7 +246,7 @@ class Specs:
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 
     def why_closed(self, profile: str, reading: str, value: str) -> str | None:
-        """Return why a profile does not permit a value of a reading, or None if it does."""
+        """Return why a profile does not leave a value of a reading open; None if it does."""
         if value in self.open_values(profile, reading):
             return None
         found = next(one for one in self.readings[reading].alternatives if one.value == value)
@@ -248,9 +259,9 @@ class Specs:
     def unused_readings(
         self, profile: str, declared: Mapping[str, str], given: Mapping[str, str]
     ) -> Iterator[str]:
-        """Yield each declared reading by which a profile does not judge, with the reason.
+        """Yield each declared reading that a profile's judgment ignores, with the reason.
 
-        `given` are the readings that a run has instead of declared ones.
+        `given` are the readings that the run's options set; they override declared ones.
         """
         for name, value in declared.items():
             instead = given.get(name, value)
@@ -264,7 +275,7 @@ class Specs:
                 yield f"{name}={value}, which is not used: {why}; {counts}"
 
     def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
-        """Raise UnknownName for a value that the profile does not leave open."""
+        """Raise UnknownName if the profile does not leave one of these values open."""
         for name, value in readings.items():
             if why := self.why_closed(profile, name, value):
                 kind = f"value of {name} that {profile} leaves open ({why})"

@@ -1,4 +1,4 @@
-"""Differences of a version of Pulsar from a known release, as they are told."""
+"""Differences between a version of Pulsar and a known release, as sentences for users."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pulsar_conformance.specs.model import MODULAR
 DOCUMENTED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 """The documented shedding strategies."""
 SHEDDERS = "shedders"
-"""The way about the strategies that a release has."""
+"""The way that says which shedding strategies a release has."""
 
 
 def differences_from(
@@ -36,12 +36,12 @@ def differences_from(
     *,
     lacks: bool,
 ) -> tuple[list[str], Mapping[str, str]]:
-    """Return the differences of a version from a known release, as far as they concern the parts of
-    a broker that are in force: clauses, and those clauses that are about the ways of another
-    profile, by the way.
+    """Return sentences on how a version differs from a known release.
 
-    None is about what the version lacks; without `lacks`, none says that another strategy runs
-    instead of one that it lacks. Without the modular load manager, none is about a default.
+    The second result has those about ways in which the version's profile differs, by way. Only
+    differences count that concern `parts`, the parts of a broker that are in force. Without
+    `lacks`, no sentence says that another strategy runs in place of a missing one. Without the
+    modular load manager, none is about a default.
     """
     judged = _judged_beside(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
@@ -69,8 +69,8 @@ def differences_from(
 def _judged_beside(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
-    """Return what is known of a version, without the ways that a release has as well, or that
-    concern none of these parts.
+    """Return the judged version, without ways that the release shares or that concern none of the
+    parts.
     """
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
@@ -81,7 +81,9 @@ def _judged_beside(
 
 
 def _clauses_of_parts(judged: JudgedVersion | None, parts: Collection[str]) -> list[str]:
-    """Return clauses on a version's ways, and on its revisions that concern any of these parts."""
+    """Return sentences on a version's ways, and on those of its revisions that concern one of the
+    parts.
+    """
     if judged is None:
         return []
     told = [

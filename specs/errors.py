@@ -1,4 +1,4 @@
-"""Mistakes that users can correct: invalid specifications, unknown names, wrong files."""
+"""Mistakes that users can correct, such as invalid files and unknown names; messages about them."""
 
 import re
 import sys
@@ -12,11 +12,11 @@ UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
 MOST_LISTED = 14
-"""Maximum number of known names listed in full; if there are more, only similar ones are listed."""
+"""Maximum number of known names that a message lists; of more names, it gives only similar ones."""
 
 
 class UserError(Exception):
-    """A mistake that the user can correct.
+    """Raised for a mistake that the user can correct.
 
     Only the message is printed: one sentence with the wrong input, its place and what to do next.
     The command ends with exit status 2.
@@ -24,7 +24,9 @@ class UserError(Exception):
 
 
 class SpecError(UserError):
-    """Invalid data in a specification; the message gives file, line, problem and valid values."""
+    """Raised for invalid data in a specification; the message gives file, line, problem and valid
+    values.
+    """
 
     def __init__(self, file: str, line: int, problem: str) -> None:
         super().__init__(f"{file}:{line}: {problem}")
@@ -34,7 +36,9 @@ class SpecError(UserError):
 
 
 class UnknownName(UserError):
-    """A name that the specifications do not contain; the message suggests known names."""
+    """Raised for a name that the specifications do not contain; the message suggests known
+    names.
+    """
 
     def __init__(self, name: str, kind: str, known: Iterable[str]) -> None:
         article = "an" if kind[0] in "aeiou" else "a"
@@ -43,9 +47,9 @@ class UnknownName(UserError):
 
 
 def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
-    """Run a command; print a user's mistake to standard error and return exit status 2.
+    """Run a command and return its exit status; after a user's mistake, print it and return 2.
 
-    Exceptions of the types in `also` are handled in the same way.
+    Exceptions of the types in `also` are handled like a user's mistake.
     """
     reported: tuple[type[Exception], ...] = (UserError, *also)
     try:
@@ -55,19 +59,19 @@ def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
 
 
 def complain(mistake: str) -> int:
-    """Print one message to standard error and return the exit status for invalid input."""
+    """Print a message to standard error, and return the exit status for invalid input."""
     print_note(mistake)
     return UNUSABLE
 
 
 def print_note(text: object, start: str = "pulsar-conformance: ") -> None:
-    """Print a message to a person to standard error, wrapped like other text."""
+    """Print a note for the user to standard error, wrapped like other text."""
     lines = message_lines(printable(f"{start}{text}"), WIDTH)
     print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def why_unreadable(error: Exception, file: str | Path) -> str:
-    """Return why a file cannot be read; if it does not exist, with a similar name beside it."""
+    """Return why a file cannot be read; if it does not exist, suggest a similar name."""
     if isinstance(error, IsADirectoryError):
         return "it is a folder; give a file in it"
     missing = isinstance(error, FileNotFoundError)
@@ -75,14 +79,18 @@ def why_unreadable(error: Exception, file: str | Path) -> str:
 
 
 def why_no_folder(path: Path) -> str:
-    """Return why files cannot be read from a folder: it does not exist, or it is a file."""
+    """Return why a path is not a folder from which files can be read: it is a file or does not
+    exist.
+    """
     hint = f"; give the folder, {path.parent}" if path.exists() else similar_file(path)
     return f"it is not a folder{hint}"
 
 
 def similar_file(file: str | Path) -> str:
-    """Return a hint at the file or folder whose name is most like a missing one's, beside it or
-    beside the first folder of its path that is missing; empty if there is none or it exists.
+    """Return a suggestion for a path that does not exist: the most similar name in the same folder.
+
+    If the folder does not exist, either, the suggestion is for the folder. Empty if nothing is
+    similar, or the path exists.
     """
     path = Path(file)
     if path.exists():
@@ -91,7 +99,7 @@ def similar_file(file: str | Path) -> str:
         while not path.parent.exists():
             path = path.parent
         near = get_close_matches(path.name, [one.name for one in path.parent.iterdir()], n=1)
-    except OSError:  # The folder may not be listed.
+    except OSError:  # The folder cannot be listed.
         return ""
     return f"; did you mean {path.with_name(near[0])}?" if near else ""
 
@@ -107,7 +115,7 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
     ),
     (r"PK\x03\x04", "it is an archive; unpack it, and give what is in it"),
     (r"\s*<", "it is a web page; check the URL and the token by which it was saved"),
-    (r"HTTP/", "it begins with the header of a reply; save it without (curl without -i)"),
+    (r"HTTP/", "it begins with the headers of a reply; save the body alone (curl without -i)"),
     (
         r"\s*\{\s*\"reason\"\s*:\s*\"[^\"]*\"\s*\}\s*\Z",
         "it is a broker's refusal; check the URL and the token by which it was saved",
@@ -126,17 +134,20 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
         "it has settings; use pulsar-conformance settings, or --conf with what they are for",
     ),
 )
-"""Patterns of the beginning of files, as Latin-1, with what such a file is and what to do."""
+"""Patterns of the beginnings of wrong files, with what the file is and what to do.
+
+The beginning is decoded as Latin-1.
+"""
 
 HEAD = 1 << 12
-"""Number of bytes by which a file is recognized."""
+"""Number of bytes of a file that are compared with patterns."""
 
 
 def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:
-    """Return a semicolon, what a file seems to be, and what to do; else `otherwise` in its place.
+    """Return a semicolon and a hint on what a wrong file is and what to do.
 
-    The result is empty if there is nothing to say. The hint `beside` is left out, as the caller
-    takes such files itself.
+    If no pattern matches, the hint is `otherwise`; if that is empty, so is the result. The hint
+    `beside` is never given, since the caller accepts such files.
     """
     hints = _hints(data[:HEAD].decode("latin-1"))
     said = next((one for one in hints if one != beside), otherwise)
@@ -150,16 +161,16 @@ def _hints(head: str) -> Iterator[str]:
 
 
 def unknown(name: str, kind: str, known: Iterable[str]) -> str:
-    """Return the message for an unknown name, with the known names or similar ones."""
+    """Return the message that a name is unknown, with the known names or similar ones."""
     return f"unknown {kind} '{name}'; {suggest_names(name, known)}"
 
 
 def suggest_names(name: str, known: Iterable[str]) -> str:
-    """List the known names to choose from, or only similar ones if there are too many."""
+    """Return text that lists the known names or, if there are too many, those similar to `name`."""
     names = list(known)
     if len(names) <= MOST_LISTED:
         return f"choose from {', '.join(names)}" if names else "none is known"
-    # Compared in lower case, since users mistype the case of rules and settings.
+    # Names are compared in lower case, since users mistype the case of rules and settings.
     spelled = {known.lower(): known for known in names}
     near = [spelled[one] for one in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
     if near:

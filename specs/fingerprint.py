@@ -13,7 +13,9 @@ from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the YAML skeleton of a document; titles come from standard input, one per line."""
+    """Print the skeleton of a document as YAML; titles are read from standard input, one
+    per line.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("document", type=Path, help="the text of the document")
     parser.add_argument("--plain", action="store_true", help="its headings have no number signs")

@@ -33,11 +33,11 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 
 @dataclass(frozen=True)
 class JudgedVersion:
-    """A version, the profile that decides like it, and how it differs from that profile.
+    """A version, the profile that decides most like it, and how the two differ.
 
-    `defaults` and `ways` are its own, and `lacks` the shedding strategies that it does not have;
-    those in `unlike` decide otherwise. `has` are the settings that it has and the nearest known
-    release has not. `since` is an earlier version with the same defaults, if there is one.
+    `defaults` and `ways` are the version's own; it does not have the shedding strategies in
+    `lacks`, and decides unlike the profile with those in `unlike`. `has` are settings that the
+    nearest known release lacks. `since` is an earlier version with the same defaults, if any.
     """
 
     version: str
@@ -50,12 +50,14 @@ class JudgedVersion:
     differs: str = ""
     since: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
-    """The revisions that divide it from the profile, and if it has each."""
+    """The revisions between the version and the profile's release, and whether the version has
+    each.
+    """
     asked: str = ""
-    """The version that was asked for, if this one is the nearest that was judged."""
+    """The version that the user named, if this is the nearest one that was judged."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return clauses on the differences that matter with a cluster's settings."""
+        """Return sentences on the differences that matter with a cluster's settings."""
         found = [
             default_clause(name, value)
             for name, value in self.defaults.items()
@@ -81,29 +83,27 @@ class JudgedVersion:
         return tuple(filter(None, found))
 
     def why_unlike(self, strategy: str) -> str:
-        """Return why no profile decides as this version does with a strategy; empty if one does."""
+        """Return why no profile decides like this version with a strategy; empty if one does."""
         release = release_of_profile(self.profile)
         if comes_later(strategy, release) and not comes_later(strategy, self.asked):
-            return f"it has {strategy}, and {release}, which decides like it otherwise, has not"
+            return f"it has {strategy}, unlike {release}, which otherwise decides like it"
         for one, has in self.revised:
             if one.strategy == strategy and not one.ways:
                 return one.clause(has)
         return "it decides otherwise" if strategy in self.unlike else ""
 
     def adapted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a cluster's settings with this version's own defaults, and OverloadShedder in
-        place of a strategy that it lacks.
+        """Return a cluster's settings with this version's defaults and, if need be,
+        OverloadShedder.
         """
         given = {name: value for name, value in settings.items() if value is not None}
         own = {**settings, **self.defaults, **given}
         if STRATEGY in given and PLACEMENT not in given:
-            own.pop(PLACEMENT, None)  # A default that may not fit is replaced.
+            own.pop(PLACEMENT, None)  # Its default may not fit.
         return {**own, **self.strategy_instead(settings)}
 
     def strategy_instead(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the setting of the strategy that runs if this version lacks the one that is set;
-        empty if it has it.
-        """
+        """Return the setting that replaces a strategy if this version lacks it; otherwise empty."""
         return {STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else {}
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
@@ -111,8 +111,8 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return the former defaults of a version that a release no longer has, with or without lists,
-    which no case of shedding has.
+    """Return the former defaults of a version that a release no longer has; `lists`
+    includes lists.
     """
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
@@ -124,14 +124,12 @@ def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[
 
 
 def default_clause(name: str, value: Value) -> str:
-    """Return what a version has as the default of a setting."""
+    """Return text that gives a version's default of a setting."""
     return f"{name} is {_as_text(value)} by default"
 
 
 def concerns_version(name: str, version: str) -> bool:
-    """True if a way is about what a version has: it is not about a later point, or about a class or
-    a setting that the version lacks.
-    """
+    """True unless a way is about a later version, or a class or setting that the version lacks."""
     way = load().ways[name]
     if numbers_of(version) < numbers_of(way.since):
         return False
@@ -142,13 +140,13 @@ def concerns_version(name: str, version: str) -> bool:
 
 
 def _as_text(value: Value) -> str:
-    """Return a default as in broker.conf, and a class without its package."""
+    """Return a default as broker.conf contains it; a class without its package."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.removeprefix(PACKAGE).replace(",", ", ")
 
 
 def way_clause(name: str, taken: str) -> str:
-    """Return what a version does that takes an alternative of a way."""
+    """Return text on what a version does, from its alternative of a way."""
     way = load().ways[name]
     return f"{way.question} {way.alternatives[taken].means}"
 
@@ -179,25 +177,26 @@ def _frozen(value: Any) -> Any:
 
 
 def _not_yet(version: str) -> tuple[str, ...]:
-    """Return the strategies that a version lacks, since they were added to its line later."""
+    """Return the strategies that a version lacks because its line got them later."""
     return tuple(name for name in broker_data()["added"] if comes_later(name, version))
 
 
 def comes_later(name: str, version: str) -> bool:
-    """True if a class of the load balancing was added after a version, or after its line."""
+    """True if a class of load balancing was added in a later version, or in a later line."""
     return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
 
 
 def users_in(setting: BrokerSetting, release: str, version: str) -> tuple[str, ...]:
-    """Return the strategies and load managers that use a setting in a version whose nearest known
-    release is given; empty if all do.
+    """Return the strategies and load managers that use a setting in a version; empty if all do.
+
+    `release` is the known release nearest to the version.
     """
     users = setting.users(release)
     return tuple(one for one in users if not (version and comes_later(one, version)))
 
 
 def algorithms_in(version: str) -> tuple[str, ...]:
-    """Return the split algorithms that a version has; without a version, those of any."""
+    """Return the split algorithms of a version; if it is empty, those of all versions."""
     return tuple(
         name
         for name, first in broker_data()["algorithms"].items()
@@ -206,26 +205,25 @@ def algorithms_in(version: str) -> tuple[str, ...]:
 
 
 def schedules_cycles_once(version: str) -> bool:
-    """True if the modular manager of a version schedules shedding cycles once, as a leader.
+    """True if a version reads the interval of shedding cycles only when a broker becomes leader.
 
-    Later ones read the interval in each cycle (apache/pulsar#16408). False without a version.
+    Later versions read it in each cycle (apache/pulsar#16408). False if the version is empty.
     """
     return bool(version) and precedes(version, ("2.10.2", "2.11.0"))
 
 
 def is_paired(version: str) -> bool:
-    """True if a version compares AvgShedder's two settings with each other."""
+    """True if a version requires both strategy settings to name AvgShedder, or neither."""
     return not precedes(version, broker_data()["paired"])
 
 
 @cache
 def judged_version(version: str) -> JudgedVersion | None:
-    """Return how a version differs from the profile nearest to it; None if it does not, as far as
-    is known.
+    """Return how a version differs from the profile nearest to it; None if no difference is known.
 
-    The base is the judged version of its line that is nearest, which is the newest that is not
-    newer or else the oldest, or the release of the profile. It lacks the strategies that the
-    version itself lacks; revisions are those between the version and the release of the profile.
+    The base is the nearest judged version of its line: the newest that is not newer, else the
+    oldest. Without one, the base is the release of the profile. Strategies that the version lacks,
+    and revisions between it and that release, are added.
     """
     wanted = numbers_of(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
@@ -254,10 +252,9 @@ def judged_version(version: str) -> JudgedVersion | None:
 
 
 def newest_of_line(version: str) -> str:
-    """Return the newest examined version of a line such as 3.0; a whole version as it is.
+    """Return the newest examined version of a line such as 3.0: a known release, else a judged one.
 
-    It is a known release, or else a judged version; the text itself for a line without either, and
-    for one of which only a milestone is known.
+    Return a whole version, or a line with nothing but a milestone, as it is.
     """
     if re.fullmatch(r"\d+\.\d+", version) is None:
         return version
@@ -281,8 +278,9 @@ def release_of_profile(profile: str) -> str:
 
 
 def assumption(version: str) -> str:
-    """Return a clause on a version that no known release decides for, because its line has none or
-    only a milestone; otherwise empty. Errors: as `nearest_release`.
+    """Return text that a version is assumed to behave like an earlier release; otherwise empty.
+
+    No release of its line is known then, except milestones. Errors: as `nearest_release`.
     """
     known = nearest_release(version)
     same = release_line(known) == release_line(version)
@@ -296,9 +294,8 @@ def assumption(version: str) -> str:
 
 
 def caveat(version: str) -> str:
-    """Return a clause on a version that was not examined itself; otherwise empty.
-
-    Errors: as `nearest_release`.
+    """Return text that a version was not examined; empty if it was. Errors: as
+    `nearest_release`.
     """
     if version.count(".") < 2 or _is_milestone(version) or assumption(version):
         return assumption(version)
@@ -313,9 +310,9 @@ def _but(version: str) -> str:
 
 
 def _examined_like(version: str) -> str:
-    """Return the examined version whose behaviour is assumed for a version.
+    """Return the examined version whose behavior is assumed for a version.
 
-    It is the newest of its line that is not newer, or else the oldest.
+    It is the newest of its line that is not newer, else the oldest.
     """
     wanted = numbers_of(version)
     whole = [one for one in every_release() if not _is_milestone(one)]
@@ -327,7 +324,7 @@ def _examined_like(version: str) -> str:
 
 
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
-    """Return the default of a setting in any version, by the nearest release that is known.
+    """Return the default of a setting in any version, taken from the nearest known release.
 
     None if that release lacks the setting. Errors: as `nearest_release`.
     """
@@ -342,7 +339,7 @@ def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
 
 
 def has_setting(setting: BrokerSetting, version: str) -> bool:
-    """True if a version has a setting, as far as is known. Errors: as `nearest_release`."""
+    """True if, as far as is known, a version has a setting. Errors: as `nearest_release`."""
     judged = judged_version(version)
     if judged is not None and setting.name in judged.has:
         return True
@@ -353,24 +350,23 @@ def has_setting(setting: BrokerSetting, version: str) -> bool:
 
 
 def knows_name(version: str, name: str) -> bool:
-    """True if a version has a setting of this name, as far as is known."""
+    """True if, as far as is known, a version has a setting with this name."""
     return name in broker_settings() and has_setting(broker_settings()[name], version)
 
 
 def nearest_profile(version: str) -> str:
     """Return the `released-*` profile nearest to a version.
 
-    It is that of the judged version, or else the newest that is not newer. Errors: `UnknownName`
-    for text that does not start with a version number.
+    It is the profile of the judged version, else the newest profile that is not newer. Errors:
+    `UnknownName` for text that does not start with a version number.
     """
     judged = judged_version(version)
     return _released_profile_for(version) if judged is None else judged.profile
 
 
 def _released_profile_for(version: str) -> str:
-    """Return the `released-*` profile of the newest release line up to the version's.
-
-    If all lines are newer, it is that of the oldest.
+    """Return the `released-*` profile of the newest line up to the version's, else of the oldest
+    line.
     """
     wanted = release_line(version)
     known = {
@@ -382,15 +378,14 @@ def _released_profile_for(version: str) -> str:
 
 
 def version_of_released(profile: str) -> str:
-    """Return the examined release of a `released-*` profile; empty for other profiles.
-
-    Errors: `UnknownName`.
+    """Return the examined release of a `released-*` profile; empty for others. Errors:
+    `UnknownName`.
     """
     return release_of_profile(profile) if load().profile(profile).released else ""
 
 
 def ways_of_version(version: str) -> Mapping[str, str]:
-    """Return a version's alternative for every way. Errors: as `nearest_profile`."""
+    """Return a version's alternative of every way. Errors: as `nearest_profile`."""
     judged = judged_version(version)
     return {**load().ways_of(nearest_profile(version)), **(judged.ways if judged else {})}
 

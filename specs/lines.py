@@ -1,4 +1,4 @@
-"""YAML files with the line number of each value."""
+"""Reads YAML files, with the line number of each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pulsar_conformance.specs.model import JSON
 
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Place = tuple[str | int, ...]
-"""Keys and indices that lead to a value."""
+"""The keys and indices that lead from the top of a file to a value."""
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,22 @@ class Sheet:
     lines: Mapping[Place, int]
 
     def line(self, place: Place) -> int:
-        """Return the line of the value at a place, or of the nearest value that contains it."""
+        """Return the line of the value at a place; if there is none, that of the value
+        around it.
+        """
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def error(self, place: Place, problem: str) -> SpecError:
-        """Return an error that gives the file and the line of a place."""
+        """Return an error whose message gives the file and the line of a place."""
         return SpecError(self.file, self.line(place), problem)
 
 
 def read_sheet(directory: Path, file: str) -> Sheet:
-    """Read one YAML file in `directory`. Errors: `SpecError` for invalid YAML or a repeated key."""
+    """Read the YAML file `file` in `directory`. Errors: `SpecError` for invalid YAML or a repeated
+    key.
+    """
     try:
         text = (directory / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:

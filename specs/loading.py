@@ -1,4 +1,4 @@
-"""Loading of the specifications; checks their structure, then their consistency."""
+"""Loads the specifications, and checks their structure and then their consistency."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ Entry = Mapping[str, JSON]
 
 
 def documents(data: Entry) -> dict[str, Document]:
-    """Build the documents from documents.yaml."""
+    """Return the documents, built from the data of documents.yaml."""
     return {
         name: Document(
             id=name,
@@ -66,7 +66,9 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents with the sentences that a page repeats from its earlier version."""
+    """Return the documents; sentences that a page repeats from its earlier version refer to
+    these.
+    """
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -107,7 +109,7 @@ def _repeating(section: Section, before: Section | None) -> Section:
 
 
 def settings(data: Entry) -> dict[str, Setting]:
-    """Build the settings from settings.yaml."""
+    """Return the settings, built from the data of settings.yaml."""
     return {
         name: Setting(
             name=name,
@@ -125,7 +127,7 @@ def settings(data: Entry) -> dict[str, Setting]:
 
 
 def readings(data: Entry) -> dict[str, Reading]:
-    """Build the readings from readings.yaml."""
+    """Return the readings, built from the data of readings.yaml."""
     return {
         name: Reading(
             id=name,
@@ -147,7 +149,7 @@ def readings(data: Entry) -> dict[str, Reading]:
 
 
 def build_ways(data: Entry) -> dict[str, Way]:
-    """Build the ways from ways.yaml."""
+    """Return the ways, built from the data of ways.yaml."""
     return {
         name: Way(
             name,
@@ -165,7 +167,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
 
 
 def profiles(data: Entry) -> dict[str, Profile]:
-    """Build the profiles from profiles.yaml."""
+    """Return the profiles, built from the data of profiles.yaml."""
     return {
         name: Profile(
             id=name,
@@ -188,7 +190,7 @@ OVER_CYCLES = "no single answer shows it; the command {} judges it over many cyc
 
 
 def _rule(sheet: Sheet, index: int) -> Rule:
-    """Build one rule from an entry in a rule file."""
+    """Return the rule that is built from one entry of a rule file."""
     entry = sheet.data[index]
     statement = " ".join(entry["statement"].split())
     judged_by = entry.get("judged_by", "")
@@ -222,7 +224,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
 
 
 def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
-    """Build an entry's references to its sources."""
+    """Return the references of an entry to sentences of documents."""
     return tuple(
         Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
         for entry in entries
@@ -293,7 +295,9 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules with the sentences that documents.yaml assigns to them added as sources."""
+    """Return the rules; sentences that documents.yaml assigns to a rule are added to its
+    sources.
+    """
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:
@@ -316,7 +320,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
 def _in_order(
     written: dict[str, Rule], annotations: Annotations, profiles: Mapping[str, Profile]
 ) -> dict[str, Rule]:
-    """Return the rules from files and from annotations, ordered by area."""
+    """Return the rules of the files and of the annotations, in the order of their areas."""
     every = {**written, **{rule.id: rule for rule in annotations.rules(written, profiles)}}
     areas = {area: number for number, area in enumerate(AREAS)}
     return dict(sorted(every.items(), key=lambda one: (areas.get(one[1].area, len(areas)), one[0])))

@@ -38,7 +38,7 @@ Level = Literal["must", "should", "may", "advice"]
 
 
 Where = tuple[str, str, int]
-"""Document id, section title, number of the sentence in the section."""
+"""Place of a sentence: the document's ID, the section's title, and the sentence's number in it."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,22 @@ class Sentence:
     number: int
     sha256: str
     none: str | None = None
-    """Reason why no rule claims it."""
+    """Reason why no rule claims the sentence."""
     awaits: str | None = None
-    """The area, without rules so far, that will claim it."""
+    """Area without rules so far whose rules will claim the sentence."""
     like: tuple[int, ...] = ()
-    """Sentences with equal meaning in the same section of the previous page."""
+    """Numbers of the sentences with the same meaning in the same section of the previous page."""
     rules: tuple[str, ...] = ()
-    """Rules that documents.yaml names for it; other rules name it among their sources."""
+    """Rules that documents.yaml assigns to the sentence; other rules name it among their
+    sources.
+    """
     besides: str | None = None
-    """Content that the rules claiming it do not cover, and why no check does."""
+    """Content of the sentence that its rules do not cover, and why no check does."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a document; text before the first heading has an empty title."""
+    """A section of a document; the title is empty for text before the first heading."""
 
     title: str
     sentences: tuple[Sentence, ...]
@@ -76,19 +78,21 @@ class Document:
     version: str
     url: str
     headings: Literal["marked", "plain", "annotations"]
-    """Format of its headings: with number signs, without them, or names of annotated settings."""
+    """How headings are written: with number signs, without them, or as names of annotated
+    settings.
+    """
     copy_of: str | None
-    """The document whose text it repeats; no rule may rely on a copy alone."""
+    """The document of which this one is a copy; a rule must not rely on a copy alone."""
     sections: tuple[Section, ...]
     follows: str | None = None
-    """The page of an earlier version from which it repeats sentences."""
+    """The page for an earlier version whose sentences this page repeats."""
 
     def section(self, title: str) -> Section | None:
         """Return the section with this title, or None."""
         return next((section for section in self.sections if section.title == title), None)
 
     def link(self, title: str) -> str:
-        """Return the URL of a section, or of the page if the title is empty."""
+        """Return the URL of a section; that of the page if the title is empty."""
         return f"{self.url}#{anchor(title)}" if title else self.url
 
 
@@ -111,21 +115,21 @@ class Setting:
     meaning: str
     documents: tuple[str, ...]
     defaults: Mapping[str, JSON]
-    """The default that each document prints, by document ID."""
+    """The printed default, by the ID of the document that prints it."""
     no_default: str | None
     """Reason why no document gives a default."""
     choices: tuple[JSON, ...] = ()
     range: tuple[float, float] | None = None
     unused: bool = False
-    """True if its value has no effect, by its annotation."""
+    """True if, by its annotation, the setting has no effect."""
     unlimited: float | None = None
-    """The value of a limit that means unlimited, by its annotation."""
+    """The value that, by its annotation, switches the limit off."""
     dynamic: bool | None = None
     """True if it can be changed at runtime; None if no annotation says so."""
     deprecated_in: tuple[str, ...] = ()
-    """The documents that deprecate it."""
+    """The documents in which the setting is deprecated."""
     replaced_by: str | None = None
-    """The setting that replaces it if it is deprecated."""
+    """The setting that replaces a deprecated one."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +139,11 @@ class Alternative:
     value: str
     means: str
     sources: tuple[Source, ...]
-    """Passages that allow it; empty if only a release reads them this way."""
+    """Passages that allow the alternative; empty if it was only observed in a release."""
     observed: str | None = None
-    """Reason for an observed value that no document supports."""
+    """Reason to list an alternative that a release follows and no document supports."""
     open: bool = False
-    """True if it allows everything that any other alternative allows."""
+    """True if the alternative allows everything that any other one allows."""
 
     @property
     def meaning(self) -> str:
@@ -156,7 +160,7 @@ class Reading:
     id: str
     question: str
     kind: Literal["rules", "value"]
-    """Whether it selects rules, or is a value in the model."""
+    """`rules` if the reading selects rules, `value` if it selects a value in the model."""
     alternatives: tuple[Alternative, ...]
 
     @property
@@ -172,7 +176,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Taken:
-    """An alternative, and the class and method that implement it (empty if documented)."""
+    """An alternative of a way, and the class and method in a release that implement it.
+
+    `place` is empty for the documented alternative.
+    """
 
     value: str
     means: str
@@ -186,12 +193,13 @@ PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
 
 @dataclass(frozen=True)
 class Way:
-    """A point on which releases differ from the documents; the first alternative is documented.
+    """A point on which releases differ from the documents; the first alternative is the documented
+    one.
 
     Attributes:
         since: the version that introduced the point; empty if it always existed.
         without_case: the reason why no case can show the alternatives; empty if one can.
-        parts: load managers, their tasks and strategies, of which one has to be in force.
+        parts: load managers, tasks and strategies; the point matters if one of them is in force.
     """
 
     id: str
@@ -202,7 +210,7 @@ class Way:
     parts: tuple[str, ...] = (MODULAR,)
 
     def concerns(self, parts: Collection[str]) -> bool:
-        """True if the point matters to a broker in which these parts are in force."""
+        """True if the way matters to a broker in which these parts are in force."""
         return any(one in parts for one in self.parts)
 
 
@@ -223,21 +231,27 @@ class Profile:
     id: str
     title: str
     kind: Literal["documented", "unwritten", "released"]
-    """Kind of the profile: documents, common assumptions that no document states, or a release."""
+    """`documented` for documents, `unwritten` for assumptions that no document states, or
+    `released`.
+    """
     documents: tuple[str, ...]
     readings: Mapping[str, str]
-    """Readings that differ from the first value, or from the profile that this one is based on."""
+    """Readings whose value is not the default one, or not that of the profile that this is based
+    on.
+    """
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
-    """Settings whose values differ from the printed ones."""
+    """Settings whose defaults differ from the printed ones."""
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Alternatives that the release takes instead of the documented ones."""
+    """The release's alternatives of ways, if they are not the documented ones."""
     hidden: Mapping[str, float] = field(default_factory=dict)
     """Undocumented settings of a release, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Rules of the profile it is based on that do not hold here, each with the reason."""
+    """Rules of the profile that this one is based on which do not hold here, each with the
+    reason.
+    """
     settled: Mapping[str, str] = field(default_factory=dict)
-    """Readings that its own documents decide, each with the reason."""
+    """Readings that the profile's own documents decide, each with the reason."""
 
     @property
     def released(self) -> bool:
@@ -247,13 +261,13 @@ class Profile:
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a rule's statement that can be violated on its own."""
+    """A part of a rule's statement that an implementation can break while it keeps the rest."""
 
     says: str
     broken_by: str | None = None
-    """Name of the seeded defect that breaks it."""
+    """Name of the seeded defect that breaks the clause."""
     most: str | None = None
-    """Name of the implementation that exploits the clause to its limit."""
+    """Name of the implementation that goes as far as the clause allows."""
 
 
 @dataclass(frozen=True)
@@ -270,13 +284,13 @@ class Rule:
     settings: tuple[str, ...]
     operations: tuple[str, ...]
     any_operation: bool
-    """True if it applies to each operation separately, so that an implementation need offer only
-    one.
+    """True if an implementation needs to offer only one of the operations, to each of which it
+    applies.
     """
     any_strategy: bool
-    """True if it applies to every strategy of shedding or placing, even undocumented ones."""
+    """True if the rule applies to all shedding or placement strategies, even undocumented ones."""
     managers: tuple[str, ...]
-    """Kinds of load manager for which the documents state it; empty for all."""
+    """Load managers for which the documents state the rule; empty for all."""
     reading: Mapping[str, str]
     profiles: tuple[str, ...]
     presupposes: tuple[str, ...]
@@ -286,9 +300,9 @@ class Rule:
     file: str = field(compare=False)
     line: int = field(compare=False)
     clauses: tuple[Clause, ...] = ()
-    """Clauses of its statement; empty if they have not been listed yet."""
+    """Clauses of the statement; empty if they are not listed yet."""
     judged_by: str = ""
-    """Command that judges it over many cycles, if no single answer shows it."""
+    """Command that judges the rule over many cycles, since no single answer can break it."""
 
     @property
     def word(self) -> str:

@@ -1,4 +1,4 @@
-"""Values with which a broker starts and that are hardly meant, and what they do."""
+"""Values of settings that a broker accepts but that users hardly intend, and their effects."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from pulsar_conformance.specs.versions import precedes
 
 @dataclass(frozen=True)
 class OddValues:
-    """Values of a setting that are hardly meant, and what they do where one of `parts` is in force;
-    without any, wherever the setting is.
+    """Values of a setting that users hardly intend, and what the values do.
+
+    They count only if one of `parts` is in force in the broker; with empty `parts`, they always
+    count.
     """
 
     does: str
@@ -31,14 +33,14 @@ class OddValues:
     until: tuple[str, ...] = ()
 
     def include(self, value: Value) -> bool:
-        """True if a value is one of these."""
+        """True if a value is one of these values."""
         if self.at is not None or isinstance(value, str | bool):
             return value == self.at
         over = self.above is None or value > self.above
         return over and (self.below is None or value < self.below)
 
     def hold(self, version: str, parts: Collection[str]) -> bool:
-        """True if they are hardly meant in a version and with what is in force."""
+        """True if these values count for a version, in a broker in which `parts` are in force."""
         early = bool(self.since) and precedes(version, self.since)
         late = bool(self.until) and not precedes(version, self.until)
         taken = ways_of_version(version) if self.ways else {}
@@ -49,14 +51,14 @@ class OddValues:
 
 @cache
 def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
-    """Return the values that are hardly meant, by setting. Errors: `SpecError`."""
+    """Return the values that users hardly intend, by setting. Errors: `SpecError`."""
     sheet = read_sheet(Path(__file__).parent, "odd_values.yaml")
     check_shape(sheet, "odd-values")
     return {name: tuple(map(_odd_values, rows)) for name, rows in sheet.data.items()}
 
 
 def what_it_does(name: str, value: Value, version: str, parts: Collection[str]) -> Iterator[str]:
-    """Yield what a value does that is hardly meant; nothing without a version."""
+    """Yield the effects of a value that users hardly intend; nothing if the version is empty."""
     for one in odd_values().get(name, ()) if version else ():
         if one.include(value) and one.hold(version, parts):
             yield one.does

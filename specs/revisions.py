@@ -1,6 +1,4 @@
-"""Changes of behaviour between two versions of a release line, with the first versions that have
-them.
-"""
+"""Changes of behavior within a release line, with the first versions that have them."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from pulsar_conformance.specs.versions import precedes
 
 @dataclass(frozen=True)
 class Revision:
-    """A change of behaviour.
+    """A change of behavior by one pull request.
 
-    `first` are the first versions with it, one for each release line that got it after its first
-    version; `gone` are the first ones without it again, if it was taken back. `ways` has the
-    alternatives of a way before and after; what no way covers is told by `before` and `after`. It
-    concerns one strategy alone if `strategy` is not empty; without ways, no profile then decides
-    like a version on the other side.
+    `first` has the first version with the change, for each release line that got it after its first
+    version. `gone` has the first version without it again, if it was reverted. `ways` gives the
+    alternatives of a way before and after the change; `before` and `after` describe what no way
+    covers. If `strategy` is not empty, the change concerns this strategy alone. If `ways` is empty,
+    no profile decides like a version on the other side of the change.
     """
 
     pull: int
@@ -39,7 +37,9 @@ class Revision:
         return bool(self.gone) and not precedes(version, self.gone)
 
     def clause(self, has: bool) -> str:
-        """Return what a version with or without the change does; empty if only ways tell."""
+        """Return text on what a version does, with or without the change; empty if ways describe
+        it.
+        """
         told = self.after if has else self.before
         return f"{told} (apache/pulsar#{self.pull})" if told else ""
 
@@ -54,12 +54,14 @@ def revisions() -> tuple[Revision, ...]:
 
 
 def has_revision(version: str, pull: int) -> bool:
-    """True if a version has the change of a pull request."""
+    """True if a version has the change that a pull request made."""
     return next(one for one in revisions() if one.pull == pull).is_in(version)
 
 
 def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
-    """Yield the revisions between a version and an examined one, and if the version has each."""
+    """Yield the changes that divide a version from an examined one, and whether the version has
+    each.
+    """
     for one in revisions():
         has = one.is_in(version)
         if has != one.is_in(examined):

@@ -21,26 +21,28 @@ LONGEST = 60
 """Maximum number of characters of a wrong value in a message."""
 
 WEAK = frozenset({"anyOf", "oneOf"})
-"""Keywords whose errors say less than the errors of their alternatives do."""
+"""Keywords whose own errors are less useful than those of their alternatives."""
 
 LATER = ("required", *WEAK)
-"""Keywords reported last: a misspelt key, for example, also makes the right one missing."""
+"""Keywords whose errors are reported last: a misspelt key also causes an error of `required`."""
 
 
 @cache
 def schema(name: str) -> dict[str, JSON]:
-    """Return specs/schema/<name>.json, where `name` is "rules" or "operations/shed.select", say."""
+    """Return specs/schema/NAME.json; `name` is such as "rules" or "operations/shed.select"."""
     return cast(dict[str, JSON], json.loads((DIRECTORY / f"{name}.json").read_text("utf-8")))
 
 
 @cache
 def operations() -> tuple[str, ...]:
-    """Return the protocol's operations in order; each has a schema for its case and its answer."""
+    """Return the protocol's operations in order; each has a schema of its case and its answer."""
     return tuple(sorted(file.stem for file in (DIRECTORY / "operations").glob("*.json")))
 
 
 def check_shape(sheet: Sheet, name: str) -> None:
-    """Validate a file. Errors: `SpecError` for the most specific problem, with its line."""
+    """Check a file by a schema. Errors: `SpecError` for the most specific problem, with its
+    line.
+    """
     error = _mistake(sheet.data, name)
     if error is None:
         return
@@ -50,7 +52,7 @@ def check_shape(sheet: Sheet, name: str) -> None:
 
 
 def problem_with(value: JSON, name: str) -> str | None:
-    """Describe where and how a value violates a schema, or return None if it is valid."""
+    """Return where and how a value violates a schema; None if it is valid."""
     error = _mistake(value, name)
     if error is None:
         return None
@@ -65,8 +67,8 @@ def problem_with(value: JSON, name: str) -> str | None:
 def _validator(name: str) -> Draft202012Validator | None:
     """Return the validator of a schema.
 
-    None if the compiled library is missing, as in a browser; packaged files were validated at build
-    time.
+    None if the compiled library is missing, as in a browser. The packaged files were validated when
+    the package was built.
     """
     try:
         import jsonschema_rs
@@ -76,7 +78,11 @@ def _validator(name: str) -> Draft202012Validator | None:
 
 
 def _mistake(value: JSON, name: str) -> ValidationError | None:
-    """Return the most specific error: the outermost one, for the alternative that fits best."""
+    """Return the most specific error of a value, or None.
+
+    Of the alternatives in a schema, the one that fits best counts; of its errors, the outermost
+    one.
+    """
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
         return None
@@ -100,7 +106,7 @@ def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError)
 
 
 def _entry(sheet: Sheet, place: Place) -> str:
-    """Format the entry that contains a place, such as "OVERLOAD-02: "; empty for the whole file."""
+    """Format the entry that contains a place, as in "OVERLOAD-02: "; empty for the whole file."""
     if not place:
         return ""
     name = place[0]
@@ -112,7 +118,7 @@ def _entry(sheet: Sheet, place: Place) -> str:
 
 
 def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
-    """Return the invalid key, or None if a value is invalid, and a description of the problem."""
+    """Return the wrong key, if a key is wrong and not a value, and text on the problem."""
     kind: Any = error.kind
     wanted = _violated(error, name)
     value: JSON = error.instance
@@ -142,7 +148,9 @@ def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str
 
 
 def _missing(error: ValidationError) -> str:
-    """Describe the keys that each alternative lacks; "" if one fails for another reason."""
+    """Return text on the keys that each alternative lacks; empty if one fails for another
+    reason.
+    """
     kind: Any = error.kind
     if any(one.kind.name != "required" for errors in kind.context for one in errors):
         return ""
@@ -151,7 +159,7 @@ def _missing(error: ValidationError) -> str:
 
 
 def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
-    """Return the part of the schema that the error refers to."""
+    """Return the part of the schema that was violated."""
     found: JSON = schema(name)
     for step in error.schema_path[:-1]:
         found = found[step]

@@ -1,8 +1,8 @@
-"""Split documents into the sentences that are fingerprinted and claimed by rules.
+"""Splits documents into the sentences that have fingerprints and that rules claim.
 
-A setting line, command, table row, list item, code block or monitor table counts as one sentence.
-All other lines are joined and split at sentence ends. Markers of notes ("tip", ":::note") are not
-sentences.
+A line with a setting, a command, a table row, a list item, a code block and a monitor table each
+count as one sentence. All other lines are joined and split at the ends of sentences. Markers of
+notes ("tip", ":::note") are not sentences.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ FENCE, RULE = "```", "====="
 
 
 def fingerprint(sentence: str) -> str:
-    """Return the SHA-256 of a sentence, with whitespace collapsed."""
+    """Return the SHA-256 of a sentence; all whitespace counts as single spaces."""
     return hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()
 
 
 def split_sentences(
     text: str, titles: Sequence[str], *, marked: bool
 ) -> list[tuple[str, list[str]]]:
-    """Split a document into (title, sentences) for each section found, in order.
+    """Return the title and the sentences of each section that is found in a document, in order.
 
-    `titles` are searched for in sequence, because a comment can look like a heading and a list item
-    like a title. With `marked`, headings start with number signs. Text before the first title is a
-    section without a title; it is omitted if empty.
+    `titles` are searched for one after the other, because a comment can look like a heading and a
+    list item like a title. With `marked`, headings start with number signs. Text before the first
+    title is a section without a title; it is omitted if it is empty.
     """
     sections: list[tuple[str, list[str]]] = [("", [])]
     waiting = [title for title in titles if title]
@@ -65,7 +65,7 @@ def _sentences(lines: list[str]) -> Iterator[str]:
 
 
 def _units(lines: list[str]) -> Iterator[str]:
-    """Yield joined lines; blocks keep their line breaks and are not split."""
+    """Yield a document's lines, joined to paragraphs; blocks keep their lines and are not split."""
     open_unit, was_comment = "", False
     rest = iter(lines)
     for raw in rest:
@@ -98,7 +98,10 @@ def _joins(before: str, line: str, same_kind: bool) -> bool:
 
 
 def _block(first: str, rest: Iterator[str]) -> str:
-    """Consume a code block, monitor table or braced object and return it, or return ""."""
+    """Return a code block, monitor table or braced object that starts here; otherwise empty.
+
+    Its lines are consumed from `rest`.
+    """
     if first.startswith(FENCE):
         taken = _until(rest, lambda line: line.startswith(FENCE))
         taken = [line for line in taken if not line.startswith(FENCE)]

@@ -1,4 +1,4 @@
-"""Names of settings: which are known, and which known name an unknown one resembles."""
+"""Known names of settings, and the known name that an unknown name resembles."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.versions import precedes
 
 MIN_SIMILARITY = 0.85
-"""Similarity, from 0 to 1, to a known name from which an unknown name counts as misspelt."""
+"""Similarity to a known name, from 0 to 1, from which on an unknown name counts as misspelt."""
 
 ABOUT_BALANCING = re.compile(
     r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE
 )
-"""Matches names of settings about load balancing, including settings that do not exist."""
+"""Pattern of names of settings about load balancing, existing or not."""
 
 
 @cache
 def why_unknown(name: str, version: str | None = None) -> str | None:
-    """Return why a version does not know the name of a setting, or None if it does.
+    """Return why a version does not know a setting; None if it does.
 
-    The reason is empty for settings of other parts of the broker. If `version` is None, the names
-    of all releases and documents are known.
+    The reason is empty for settings of other parts of the broker. If `version` is None, a name is
+    known if any release or document has it.
     """
     own = broker_settings().get(name)
     if own is not None and version is not None and not has_setting(own, version):
@@ -57,22 +57,21 @@ NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker takes it from its fi
 
 
 def why_not_dynamic(name: str, version: str) -> str:
-    """Return why a version does not take a setting from the dynamic configuration; empty if it
-    does, or if that is not known.
+    """Return why a version ignores a setting in the dynamic configuration.
+
+    Empty if it does not ignore it, or if this is unknown.
     """
     known = load().annotated.get(name)
     if known is not None and known.dynamic is False:
         return f"it is not dynamic: {NOT_DYNAMIC}"
     firsts = broker_data()["dynamic"].get(name, ())
     if version and firsts and precedes(version, firsts):
-        return f"it is dynamic from {' and '.join(firsts)} on, and not in {version}: {NOT_DYNAMIC}"
+        return f"it is dynamic from {' and '.join(firsts)} on, but not in {version}: {NOT_DYNAMIC}"
     return ""
 
 
 def _added(setting: BrokerSetting, version: str) -> str:
-    """Return a clause on the versions that added a setting which a version lacks; empty if none
-    is known.
-    """
+    """Return text on the versions that added a setting; empty if none is known."""
     firsts = broker_data()["first"].get(setting.name)
     if firsts and not is_added(setting.name, version):
         return f"; it was added in {' and '.join(firsts)}"

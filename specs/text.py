@@ -1,4 +1,4 @@
-"""Text output: tables, paragraphs, plurals, anchors, and escapes for terminals."""
+"""Formats text: tables, paragraphs, plurals and anchors; escapes characters for terminals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = 80
 """Maximum number of terminal columns of the output."""
 
 GAP = 2
-"""Blanks between two columns."""
+"""Number of blanks between two columns."""
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
@@ -21,9 +21,9 @@ UNIT = re.compile(r"(?<=\d) (?=%|[KMG]?B/s|msg/s)")
 def paragraph(
     text: str, indent: int = 0, start: str | None = None, width: int = WIDTH
 ) -> list[str]:
-    """Return text as indented lines, the first of which may begin with `start`.
+    """Return text as indented lines; the first line starts with `start` if it is given.
 
-    Lines break only at spaces, so a long word can exceed the width; a number stays with its unit.
+    Lines break only at spaces, so a long word can exceed the width. A number stays with its unit.
     """
     blanks = " " * indent
     lines = wrap(
@@ -38,16 +38,18 @@ def paragraph(
 
 
 def cut(text: str, length: int) -> str:
-    """Return text of at most `length` characters, cut between words and ended by ` ...`."""
+    """Return text shortened to `length` characters, cut between words and ended by ` ...`."""
     return shorten(text, length, placeholder=" ...")
 
 
 QUOTED = " " * 4
-"""Indentation from which a line of a message is quoted from elsewhere, such as a stack trace."""
+"""Indentation by which a line of a message is recognized as a quotation, such as a stack trace."""
 
 
 def message_lines(text: str, width: int = WIDTH) -> Iterator[str]:
-    """Yield the lines of a message to a person; continuation lines are indented by two more."""
+    """Yield the lines of a message to a user; continuation lines are indented by two more
+    blanks.
+    """
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip(" "))]
         if len(line) <= width or indent >= QUOTED:
@@ -57,7 +59,7 @@ def message_lines(text: str, width: int = WIDTH) -> Iterator[str]:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows aligned in columns; the last cell is wrapped if it is too long."""
+    """Yield rows as lines with aligned columns; the last cell is wrapped if it is too long."""
     *short, _ = zip(*rows, strict=True) if rows else [()]
     widths = [max(map(len, column)) + GAP for column in short]
     for *cells, text in rows:
@@ -74,9 +76,10 @@ def table(
     title: str | None = None,
     width: int = WIDTH,
 ) -> list[str]:
-    """Return a table with a rule under its headings and no blank lines.
+    """Return the lines of a table, with a rule under its headings and without blank lines.
 
-    `numbers`: right-align all columns but the first. `widest`: width above which cells are wrapped.
+    `numbers` right-aligns all columns but the first. `widest` is the width above which cells are
+    wrapped.
     """
     from rich import box  # Imported late, since it is slow and few commands print tables.
     from rich.console import Console
@@ -103,12 +106,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def in_number(noun: str, number: object) -> str:
-    """Return a noun in the singular after 1, and otherwise in the plural."""
+    """Return a noun: in the singular if `number` is 1, otherwise in the plural."""
     return noun if number == 1 else f"{noun}es" if noun.endswith("h") else f"{noun}s"
 
 
 def enumerated(words: Sequence[str]) -> str:
-    """Return words as a sentence lists them: a, b and c."""
+    """Return words as a list within a sentence: a, b and c."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
@@ -118,14 +121,14 @@ def as_sentence(text: str) -> str:
 
 
 def anchor(title: str) -> str:
-    """Return the anchor of a section on a documentation page."""
+    """Return the anchor of a section with this title on a documentation page."""
     return re.sub(r"[^a-z0-9_-]", "", title.lower().replace(" ", "-"))
 
 
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control and direction characters of terminals, and lone surrogates."""
+"""Pattern of terminals' control and direction characters, and of lone surrogates."""
 
 BREAKS = re.compile("[\t\n]")
 
@@ -141,7 +144,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def written_value(value: object) -> str:
-    """Format a setting's value as in broker.conf."""
+    """Format a setting's value as broker.conf contains it."""
     if value in (None, ""):
         return "empty"
     return value if isinstance(value, str) else json.dumps(value)

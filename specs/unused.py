@@ -1,4 +1,6 @@
-"""Parts of a case that no answer depends on, because nothing has their names."""
+"""Parts of a case that no answer depends on, because nothing has a setting or field of this
+name.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from pulsar_conformance.specs.setting_names import why_unknown
 
 
 def unused_parts(case: object) -> Iterator[str]:
-    """Yield a clause on each setting of a case that no release and no document knows, and on each
-    field of its brokers that the protocol does not have.
+    """Yield text on each setting of a case and each field of its brokers that has no effect.
+
+    No release and no document knows the setting, or the protocol does not have the field.
     """
     settings = case.get("settings") if isinstance(case, Mapping) else None
     for name in settings if isinstance(settings, Mapping) else ():

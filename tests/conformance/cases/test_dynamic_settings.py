@@ -87,7 +87,7 @@ def test_dynamic_settings_count_over_those_of_the_file(tmp_path, capsys):
 )
 def test_a_setting_is_dynamic_from_its_version_on(name, before, since):
     for version in before:
-        told = f"it is dynamic from {since} on, and not in {version}: " if since else "it is not "
+        told = f"it is dynamic from {since} on, but not in {version}: " if since else "it is not "
         assert why_not_dynamic(name, version).startswith(told)
     assert not since or why_not_dynamic(name, since) == why_not_dynamic(name, "5.0.0-M1") == ""
 
@@ -100,7 +100,7 @@ def test_what_was_not_dynamic_yet_has_no_effect(tmp_path, capsys):
     assert main([*words, "2.9.1"]) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert f"loadBalancerSheddingIntervalMinutes = 2 ({conf}:1" in out
-    assert "it is dynamic from 2.10.0 on, and not in 2.9.1: pulsar-admin refuses" in out
+    assert "it is dynamic from 2.10.0 on, but not in 2.9.1: pulsar-admin refuses" in out
     assert main([*words, "2.10.0"]) == 1  # The file's value is overridden.
     out = " ".join(capsys.readouterr().out.split())
     assert f"loadBalancerSheddingIntervalMinutes = 5 ({dynamic}, dynamic" in out

@@ -12,7 +12,7 @@ REFUSED = '{"reason": "HTTP 401 Unauthorized"}'
 FILES = {
     "empty": (b"", "it is empty; save it again"),
     "page": (b"\n<html><body>401</body></html>", "it is a web page; check the URL and the token"),
-    "reply": (b'HTTP/1.1 200 OK\r\n\r\n{"cpu": {}}', "save it without (curl without -i)"),
+    "reply": (b'HTTP/1.1 200 OK\r\n\r\n{"cpu": {}}', "save the body alone (curl without -i)"),
     "archive": (b"PK\x03\x04\x14\x00", "it is an archive; unpack it"),
     "compressed": (gzip.compress(b"{}"), "it is compressed; decompress it first"),
     "history": (RECORD.encode() * 2, "use pulsar-conformance audit --input"),
