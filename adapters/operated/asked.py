@@ -114,7 +114,9 @@ class OwnQuestions:
             if len(cuts) - 1 == case["bundles"]
         }
         if not having:
-            return {"unsupported": NOT_THIS.format("bundles.create", "no namespace has that many")}
+            return {
+                "unsupported": NOT_THIS.format("bundles.create", "no namespace has so many bundles")
+            }
         space = min(having, key=lambda one: covers_all_hashes(having[one]))
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
@@ -144,7 +146,7 @@ class OwnQuestions:
         for broker, report in self._state.look.reports.items():
             manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
-                return {"manager": manager, "broker": {}, "why": f"{broker} runs it"}
+                return {"manager": manager, "broker": {}, "why": f"{broker} runs this load manager"}
         return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:

@@ -14,9 +14,9 @@ MOST = 8
 """Maximum number of items that a remark lists."""
 
 UNASKED = (
-    "not asked, since nothing may be changed: its unloads, splits and placements, and the "
-    "effects of events; record it with pulsar-conformance collect and audit the record, or, for a "
-    "staging cluster, append ,changes=allowed"
+    "not asked, since nothing may be changed: unloads, splits, placements and the effects of "
+    "events; record the cluster with pulsar-conformance collect and audit the record, or append "
+    ",changes=allowed if it is a staging cluster"
 )
 
 
@@ -33,7 +33,7 @@ def remark_lines(
     if state.namespaces > MAX_NAMESPACES:
         yield f"{name}: {MAX_NAMESPACES} of the namespaces were asked about"
     for bundle, owners in islice(state.owned_twice().items(), MOST):
-        yield f"{name}: owned twice: {bundle}, by {' and '.join(owners)}"
+        yield f"{name}: bundle {bundle} has several owners: {' and '.join(owners)}"
     yield from (f"{name}: {line}" for line in _distribution_lines(state))
     other = [
         f"{setting}={value} ({defaults[setting]})"
@@ -41,7 +41,7 @@ def remark_lines(
         if setting in defaults and value != defaults[setting]
     ]
     if other:
-        yield f"{name}: not set as documented: {', '.join(other)}"
+        yield f"{name}: settings that differ from documented defaults: {', '.join(other)}"
     for what, why in islice(state.look.troubles.items(), MOST):
         yield f"{name}: {what}: {why}"
     if not changes:

@@ -47,8 +47,12 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
         F.sequence(F.lit(0).cast("bigint"), few - 1), lambda place: ranges.hex_of(place * width)
     )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
-    many = F.concat(F.lit(f"from 1 to {MAX_BUNDLES} bundles, not "), count.cast("string"))
-    other = F.when(F.col("creator") != "admin", F.lit("it creates namespaces for administrators"))
+    many = F.concat(
+        F.lit(f"Spark divides into 1 to {MAX_BUNDLES} bundles, not "), count.cast("string")
+    )
+    other = F.when(
+        F.col("creator") != "admin", F.lit("Spark creates namespaces for administrators")
+    )
     answer = first_answer(
         declined("unsupported", other),
         declined(

@@ -58,7 +58,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     pair = F.coalesce((strategy == average.NAME) & (shedder == average.NAME), F.lit(False))
     best = F.when(pair, planned).otherwise(F.col("best"))
     taken = placement.first_choice(best, pair | F.col("by_chance"), F.col("cycle"))
-    other = F.when(strategy == placement.LEAST_USAGE, F.lit("it places by rates of messages alone"))
+    other = F.when(strategy == placement.LEAST_USAGE, F.lit("Spark places by message rates alone"))
     answer = first_answer(
         declined("unsupported", other),
         declined("failed", missing_settings(F.col("settings"), placement.SETTINGS)),

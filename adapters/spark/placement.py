@@ -98,7 +98,8 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the chosen name; if all candidates are overloaded, they take turns.
+    """Return the chosen name: the first of `best` or, if the choice is random, each of them in
+    turn.
 
     `turn` is the number of the question: a repeated question gets the next name. [PLACE-05]
     """

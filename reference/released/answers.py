@@ -139,7 +139,7 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     known = Leader(case, context.settings(case), release)
     placing = ReleasedPlacement(known, tuple(case["candidates"]))
     if placing.strategy not in CHOICE:
-        why = f"the model does not foresee {placing.strategy} under '{release.title}'"
+        why = f"the model of '{release.title}' does not include {placing.strategy}"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     if placing.fails:
         return Derivation({"failed": NO_CANDIDATES}, placing.steps)

@@ -65,7 +65,7 @@ class ReleasedAssignment:
             return Derivation({"failed": why}, lambda: (Step("failed", why),))
         placement = self._among(()).strategy
         if placement not in CHOICE:
-            why = f"the model does not foresee {placement} under '{self._release.title}'"
+            why = f"the model of '{self._release.title}' does not include {placement}"
             return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
         return None
 

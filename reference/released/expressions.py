@@ -184,7 +184,7 @@ class _Translation:
         while not (members and self.text.startswith("]", self.at)):
             here = self.text[self.at : self.at + 1]
             if not here:
-                raise self._not_java("a class without its end")
+                raise self._not_java("a character class without its end")
             if self.text.startswith("&&", self.at) or (here == "[" and negated):
                 raise self._of_classes()
             if here == "[":
@@ -228,7 +228,7 @@ class _Translation:
         return known[0]
 
     def _of_classes(self) -> BadExpression:
-        return _unevaluated(self.text, "a class made of classes")
+        return _unevaluated(self.text, "a character class that contains others")
 
     def _not_java(self, what: str) -> BadExpression:
         return BadExpression(

@@ -38,7 +38,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
     if not name.strip():
         return _manager(release.ways["no-manager"], conf, dynamic, f"{release.place('no-manager')}")
     if name == NOOP:
-        return _declined("unsupported", f"{NOOP} is not one of the managers asked for")
+        return _declined("unsupported", f"no answer names {NOOP}, which decides nothing")
     if name in MANAGERS and name in known:
         return _manager(MANAGERS[name], conf, dynamic)
     place = release.place("bad-manager")

@@ -61,7 +61,7 @@ def select(
         told = Step("no class", f"{unknown}: OverloadShedder runs instead ({place})")
         return Derivation(instead.answer, lambda: (told, *instead.steps))
     if cycle.strategy not in _offered(release):
-        why = f"the model does not foresee {cycle.strategy} under '{release.title}'"
+        why = f"the model of '{release.title}' does not include {cycle.strategy}"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
     pair = why_no_pair(cycle.settings, cycle.strategy)
     if pair is not None:

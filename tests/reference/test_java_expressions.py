@@ -50,7 +50,7 @@ def test_an_expression_matches_whole_names_as_in_java(text, first, second):
         ("broker-1{1.*", "{1.*"),
         (r"broker-\y", r"\y"),
         (r"broker-[\b1].*", r"\b"),
-        ("broker-[1", "a class without its end"),
+        ("broker-[1", "a character class without its end"),
         ("broker-1\\", "\\"),
     ],
 )

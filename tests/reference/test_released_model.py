@@ -172,7 +172,7 @@ def test_what_the_model_does_not_foresee_is_refused_in_a_sentence(capsys, tmp_pa
     file.write_text(json.dumps({"ask": "shed.select", "case": {**case, "recentlyUnloaded": {}}}))
     assert main(["explain", str(file), "--judge-by", "released-3.0"]) == 2
     said = " ".join(capsys.readouterr().out.split())
-    assert "the model does not foresee DeviationShedder under 'What Pulsar 3.0.7 does'" in said
+    assert "the model of 'What Pulsar 3.0.7 does' does not include DeviationShedder" in said
 
 
 def test_lines_from_the_source_name_their_class():

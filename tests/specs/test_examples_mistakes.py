@@ -117,7 +117,7 @@ MISTAKES = {
         "  ask: shed.select\n  case: *eight-bundles\n  times: 60\n  allowed:\n"
         "    - unload: [*first, *second]\n",
         "  times: 60",
-        "times needs ask and judged_by_rules",
+        "times can be given only together with ask and judged_by_rules",
     ),
     "expanded and written": Mistake(
         "  case: *at-75\n",

@@ -122,10 +122,13 @@ def test_what_no_question_asks_is_told(cluster, judged):
     cluster.runtime["defaultNumberOfNamespaceBundles"] = "16"
     _, _, said = judged("--rules", "BUNDLE-01")
     assert f"eu-1: 2 brokers, {one} leads; 2 bundles owned, users have 1 namespace" in said
-    assert "eu-1: owned twice: shop/eu/0x00000000_0x80000000, by " in said
+    assert "eu-1: bundle shop/eu/0x00000000_0x80000000 has several owners: " in said
     assert "eu-1: failure domains: north 1 broker, none 1 broker" in said
     assert "group apart: 1 namespace, served by 2 brokers (1 in no domain, 1 in north)" in said
-    assert "not set as documented: defaultNumberOfNamespaceBundles=16 (4)" in said
+    assert (
+        "settings that differ from documented defaults: defaultNumberOfNamespaceBundles=16 (4)"
+        in said
+    )
 
 
 def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
