@@ -12,7 +12,10 @@ Entry = dict[str, Any]
 
 
 def initial_entries(now: Sight) -> Iterator[Entry]:
-    """Yield records of a cluster's state at the start of a recording, in which no leader starts."""
+    """Yield records of a cluster's state at the start of a recording.
+
+    The record of the leader says that the leader was already leading, not that it was just elected.
+    """
     if now.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     for kind, named in (("domain", now.domains), ("group", now.groups)):
@@ -25,7 +28,9 @@ def initial_entries(now: Sight) -> Iterator[Entry]:
 
 
 def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
-    """Yield the events that lead from one observation to the next, in a possible order."""
+    """Yield the events that turn one observed state into the next, in an order in which they may
+    have happened.
+    """
     if now.settings and now.settings != before.settings:
         yield {"kind": "settings", "settings": dict(now.settings)}
     yield from _membership_changes("domain", before.domains, now.domains)
@@ -50,9 +55,10 @@ def _membership_changes(
 
 
 def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
-    """Yield each bundle's release, with its cause, and then each bundle's new owner.
+    """Yield an unload for each bundle that left its owner, then an assignment for each new owner.
 
-    `had` gives each bundle's previous owner; the parts of a split bundle replace the bundle.
+    `had` gives each bundle's previous owner; the parts of a split bundle replace the bundle. The
+    record of an unload gives its cause.
     """
     has = now.holder()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
@@ -75,8 +81,8 @@ def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Ite
 def _cause_by_shed_count(released: int, before: Sight, now: Sight) -> str:
     """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds. If it shed only some of the unloaded bundles, the
-    cause is unknown.
+    The leader counts the bundles that it sheds. If it counted only some of the unloaded bundles,
+    the cause is unknown.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -98,25 +104,29 @@ def possibly_stopping_brokers(entries: list[Entry], now: Sight) -> set[str]:
 
 
 def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
-    """Return the bundles released for a reason still to be observed.
+    """Return the unloaded bundles whose cause a later observation may still reveal.
 
-    The modular manager's leader may count those that seem to be unloaded by hand a little later.
+    The leader of the modular manager may count a bundle as shed some time after the unload, which
+    until then seems to have been requested by hand.
     """
     open_ones = filter(_is_unexplained, entries)
     return {one["bundle"] for one in open_ones if now.is_extensible or one["cause"] == "admin"}
 
 
 def attribute_to_shutdown(entries: list[Entry], now: Sight) -> None:
-    """Set the cause of unloads to shutdown if their broker has left the cluster by `now`."""
+    """Set the cause of unexplained unloads to shutdown if their broker has left the cluster by
+    `now`.
+    """
     for entry in filter(_is_unexplained, entries):
         if entry["broker"] not in now.owners:
             entry["cause"] = "shutdown"
 
 
 def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unexplained unloads, given a number of bundles newly counted as shed.
+    """Set the cause of unexplained unloads, given the number of bundles that the leader newly
+    counted as shed.
 
-    The cause is shedding if `shed` is the number of unexplained unloads, and unknown if it is
+    The cause is shedding if `shed` equals the number of unexplained unloads, and unknown if it is
     another number. If `shed` is 0, nothing changes.
     """
     unexplained = list(filter(_is_unexplained, entries))
@@ -126,11 +136,11 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
 
 
 def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
-    """Return the number of newly counted shed bundles, minus those that entries attribute to
-    shedding.
+    """Return the number of newly counted shed bundles without those that `entries` already give as
+    shed.
 
-    A leader counts the bundles of a cycle after its last unload, so some unloads may be observed
-    before they are counted.
+    A leader counts the bundles of a cycle after its last unload, so an unload may be observed
+    before it is counted.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0
@@ -139,7 +149,7 @@ def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
 
 
 def mark_causes_unknown(entries: list[Entry]) -> None:
-    """Set the cause of unexplained unloads to unknown."""
+    """Set the cause of unloads that are still unexplained to unknown."""
     for entry in filter(_is_unexplained, entries):
         entry["cause"] = "unknown"
 
@@ -149,7 +159,9 @@ def _is_unexplained(entry: Entry) -> bool:
 
 
 def state_after(entries: Iterator[Entry]) -> Sight | None:
-    """Return a cluster's state after these records; None if none of them lists all owners."""
+    """Return a cluster's state after these records; None if no record lists the owners of all
+    bundles.
+    """
     owners: dict[str, set[str]] | None = None
     leader, settings = None, {}
     named: dict[str, dict[str, frozenset[str]]] = {"domain": {}, "group": {}}

@@ -1,4 +1,4 @@
-"""Files of a recorded history: one per day, with complete lines and no repeats."""
+"""Files of a recorded history: one file per day, which holds only complete lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDING = ".jsonl"
 
 
 class CannotWrite(UserError):
-    """The history cannot be written; the message says where and why."""
+    """An error: the history cannot be written. The message says where and why."""
 
 
 class Recording:
@@ -47,7 +47,7 @@ class Recording:
                     yield entry
 
     def write(self, at: datetime, entries: Iterable[Entry]) -> int:
-        """Append a line per entry, all with the same time; return their number.
+        """Append a line for each entry, all with the same time. Return the number of lines.
 
         Errors: `CannotWrite`.
         """
@@ -85,7 +85,9 @@ class Recording:
         return sorted(self._folder.glob(f"{self._cluster}-????-??-??{ENDING}"))
 
     def _repair(self) -> None:
-        """Remove an incomplete last line, as a killed process leaves one."""
+        """Remove an incomplete last line, which a process that was killed while writing may have
+        left.
+        """
         for path in self._files()[-1:]:
             with path.open("rb+") as file:
                 content = file.read()

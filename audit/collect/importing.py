@@ -1,4 +1,4 @@
-"""Building a history from sources: the reports in them, and the events between the reports."""
+"""Turning imported sources into a history: their load reports, and the events between reports."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from pulsar_conformance.reference.reports import NESTED
 from pulsar_conformance.specs.text import counted, enumerated
 
 APART = timedelta(seconds=10)
-"""Time between two log lines above which they belong to different cycles."""
+"""Time between two log lines of shedding; if more time passes, they belong to different cycles."""
 
 Timed = tuple[datetime, Entry]
 
 
 def imported_cluster(found: Imported) -> str:
-    """Return the name of the cluster in the sources; empty if none is named. Errors: `BadSource`.
+    """Return the name of the cluster in the sources; empty if they name none.
 
-    Records of several clusters would be merged into one, whose brokers and bundles mix.
+    Errors: `BadSource` if they name several: a history of several clusters would mix their brokers
+    and bundles.
     """
     named = found.clusters - {""}
     if len(named) > 1:
@@ -62,10 +63,10 @@ SINGLE_MOMENT = (
     "any decision: the sources have a single report of each broker, so an audit has nothing to "
     "judge; import them together with later reports, or with the leader's log"
 )
-"""The consequence of a history that ends where it begins."""
+"""Part that a history of a single moment cannot give, with the reason and advice."""
 
 BY_EXPLAIN = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
-"""The other way to use the reports of such a history, if they are the modular load manager's."""
+"""Further advice for such a history if its load reports are those of the modular load manager."""
 
 KINDS = (
     "settings",
@@ -82,11 +83,11 @@ KINDS = (
     "assigned",
 )
 ORDER = {kind: place for place, kind in enumerate(KINDS)}
-"""Sort keys of records with the same time, by kind."""
+"""Sort keys by which records with the same time are ordered, by kind."""
 
 
 def _cycles(found: Imported) -> Iterator[Timed]:
-    """Yield a cycle for each group of log lines."""
+    """Yield a cycle record for each group of log lines that one shedding cycle wrote."""
     last: datetime | None = None
     for at in sorted(found.logged):
         if last is None or at - last > APART:
@@ -95,7 +96,10 @@ def _cycles(found: Imported) -> Iterator[Timed]:
 
 
 def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
-    """Yield the events from each reported state to the next, except unloads that are `logged`."""
+    """Yield the events between the states in successive reports, except unloads in `logged`.
+
+    `logged` holds the unloads that a log already gives.
+    """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
         if "bundles" in report:
@@ -121,7 +125,11 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
 
 
 def _split_cause(found: Imported, since: datetime, at: datetime) -> str:
-    """Return the cause of splits between two times by the leader's counter; empty if unknown."""
+    """Return the cause of splits between two times; empty if unknown.
+
+    A split that the leader counted is automatic; a split that it did not count was requested by an
+    administrator.
+    """
     if since not in found.split or at not in found.split:
         return ""
     return "automatic" if found.split[at] > found.split[since] else "admin"
@@ -130,7 +138,11 @@ def _split_cause(found: Imported, since: datetime, at: datetime) -> str:
 def _state_after_reports(
     before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
 ) -> Sight:
-    """Return the state after some brokers reported; if `whole`, all other brokers are gone."""
+    """Return the cluster's state after some brokers reported.
+
+    If `whole`, every broker has reported, and brokers without a report are gone. `shed` is the
+    leader's count of shed bundles.
+    """
     former = {} if before is None or whole else before.owners
     taken = frozenset[str]().union(*reported.values())
     owners = {broker: held - taken for broker, held in former.items()}
@@ -144,7 +156,7 @@ def _state_after_reports(
 def _split_bundles(
     before: Sight, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each bundle that was split since, with its parts."""
+    """Yield each bundle that was split since the state `before`, with its parts."""
     had = before.holder()
     new = {bundle for held in owners.values() for bundle in held} - had.keys()
     for whole in had:
@@ -165,13 +177,14 @@ LACKS = (
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
 )
-"""Kinds of records, and the consequence for an audit if a history has no record of the kind."""
+"""Kinds of records, each with the consequence for an audit if a history has no such record."""
 
 
 def is_single_moment(records: list[Timed]) -> bool:
-    """True if no later load, unload or cycle shows what came of the first reports of the brokers.
+    """True if a history has one report of each broker, and no later load, unload or cycle.
 
-    Brokers save their reports within an interval of each other; none of them has a second one.
+    An audit of such a history has no decision to judge. Brokers save their reports at different
+    times within an interval, so the times of the reports may differ.
     """
     reports = Counter(one["broker"] for _, one in records if one["kind"] == "load_report")
     return max(reports.values(), default=0) == 1 and not {"cycle", "unloaded", "load_data"} & {
@@ -180,7 +193,9 @@ def is_single_moment(records: list[Timed]) -> bool:
 
 
 def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
-    """Yield each part of a history that the sources lack, with the consequence for an audit."""
+    """Yield each part of a history that the sources do not contain, with the consequence for an
+    audit.
+    """
     kinds = {one["kind"] for _, one in records}
     if is_single_moment(records):
         explained = not any(NESTED in report for _, _, report in found.reports)

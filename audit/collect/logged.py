@@ -23,14 +23,16 @@ IMPORTED = "give load reports, a range query of Prometheus, logs of brokers or h
 
 
 class WrittenLine(NamedTuple):
-    """A line about a bundle of a broker, as releases write it."""
+    """A kind of log line that names a bundle and its broker, in the two forms that releases
+    write.
+    """
 
     pattern: re.Pattern[str]
-    """Matches the bundle and the broker."""
+    """Pattern of a line with both names in its text; its groups are the bundle and the broker."""
     message: str
-    """The text with attributes beside it, as Pulsar 5.0 writes it."""
+    """Text of a line of Pulsar 5.0, which gives both names as attributes."""
     broker: str
-    """The name of the broker's attribute."""
+    """Name of the attribute that holds the broker's name."""
 
 
 UNLOADING = WrittenLine(
@@ -57,7 +59,9 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 
 
 def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
-    """Add the records in a log. Errors: `BadSource` if it has no line of a load balancer."""
+    """Add the records in a log. Errors: `BadSource` if no line of the log is about load
+    balancing.
+    """
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)
@@ -103,7 +107,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
 
 
 def _check_history(file: Path, lines: Iterable[str]) -> None:
-    """Raise BadSource if lines are those of a history, of which one is damaged."""
+    """Check that the file is not a history with a line that is not JSON. Errors: `BadSource`."""
     records = {number: json_object(line) for number, line in enumerate(lines, 1) if line.strip()}
     broken = next((number for number, one in records.items() if one is None), None)
     if broken and any(one and {"kind", "at"} <= one.keys() for one in records.values()):
@@ -114,7 +118,9 @@ def _check_history(file: Path, lines: Iterable[str]) -> None:
 def _bundle_and_broker(
     written: WrittenLine, message: str, attributes: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return the bundle and the broker if a line is of a kind; otherwise None."""
+    """Return the bundle and the broker that a log line names; None if it is not of the kind
+    `written`.
+    """
     if found := written.pattern.search(message):
         return found[1], found[2]
     if written.message in message and {"bundle", written.broker} <= attributes.keys():
@@ -123,7 +129,10 @@ def _bundle_and_broker(
 
 
 def _leave_out(found: Imported, file: Path, bundle: str, broker: str) -> None:
-    """Remove the last unload of a bundle, which failed; its line is written before the attempt."""
+    """Remove the record of the last unload of a bundle, because the unload failed.
+
+    A release writes the line of an unload before it attempts the unload.
+    """
     planned = {"kind": "unloaded", "bundle": bundle, "broker": broker, "cause": "shedding"}
     for place, (_at, told) in reversed([*enumerate(found.records)]):
         if planned.items() <= told.items():

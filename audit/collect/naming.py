@@ -12,17 +12,17 @@ from pulsar_conformance.audit.collect.changes import Entry
 from pulsar_conformance.audit.collect.sources import Imported
 
 URLS = ("webServiceUrl", "webServiceUrlTls")
-"""Fields of a load report with the addresses by which brokers and logs name a broker."""
+"""Fields of a load report with addresses that brokers and logs use as names of the broker."""
 
 LISTED = 3
-"""Maximum number of names that a note lists."""
+"""Maximum number of names that a note lists; it counts the others."""
 
 
 def with_single_names(found: Imported) -> Imported:
-    """Return the data, in which each broker has the name under which it reports.
+    """Return the data with a single name for each broker: the name under which it reports.
 
-    A broker that reports under several names has its address, if that is one of them. Addresses of
-    several brokers name none.
+    A broker that reports under several names gets its address as its name if it also reports under
+    that. An address that several brokers give identifies none of them.
     """
     reports = [(broker, report) for _, broker, report in found.reports]
     reports += [
@@ -39,7 +39,7 @@ def with_single_names(found: Imported) -> Imported:
 
 
 def _names_by_address(reports: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return the name of each broker by its other names."""
+    """Return a mapping from a broker's other names to its single name."""
     reporting: defaultdict[str, set[str]] = defaultdict(set)
     known = set[str]()
     for broker, report in reports:
@@ -66,7 +66,7 @@ def _addresses(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
-    """Return a record in which brokers have their names."""
+    """Return a record in which every other name of a broker is replaced by its single name."""
     changed = dict(record)
     if changed.get("broker") in names:
         changed["broker"] = names[changed["broker"]]
@@ -76,7 +76,7 @@ def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
 
 
 def _name_notes(found: Imported, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note on the names that were replaced."""
+    """Yield a note that lists the replaced names, if there are any."""
     used = {str(one.get("broker")) for _, one in found.records}
     used |= {broker for _, broker, _ in found.reports}
     told = [f"{other} is {name}" for other, name in sorted(names.items()) if other in used]
@@ -85,7 +85,9 @@ def _name_notes(found: Imported, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) -> Iterator[str]:
-    """Yield a note on brokers that unloaded something, but of which there is no report."""
+    """Yield a note about brokers that unloaded bundles but have no load report, if there
+    are any.
+    """
     unloading = {str(one["broker"]) for _, one in records if _is_unload(one)}
     unknown = sorted(unloading - reported)
     if unknown and reported:

@@ -29,8 +29,8 @@ Tell = Callable[[str], None]
 
 STOPS_WITHIN = timedelta(seconds=60)
 """Maximum time from the first bundle that a stopping broker releases until the broker is gone: the
-default of brokerShutdownTimeoutMs, after which the broker ends itself. With few bundles it takes 2
-or 3 seconds.
+default of brokerShutdownTimeoutMs, after which the broker ends itself. A broker with few bundles
+stops within 2 or 3 seconds.
 """
 
 PAUSES_WITHIN = timedelta(seconds=10)
@@ -49,8 +49,8 @@ class Recorder:
         self._before = state_after(recording.newest_records())
         self._troubles: dict[str, str] = {}
         self._held: deque[tuple[datetime, list[Entry]]] = deque()
-        """Entries not written yet, with the time of their observation: a broker may have been
-        stopping then, or a transfer may have been under way.
+        """Entries that are not written yet, with the time of their observation. The cause of an
+        unload may still become known: its broker may be stopping, or its bundle may be in transfer.
         """
         self._unowned: dict[str, datetime] = {}
         """Last time at which each released bundle was seen without an owner."""
@@ -58,10 +58,10 @@ class Recorder:
     def run(
         self, every: float, duration: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Observe every `every` seconds, until `duration` seconds have passed or `stop` is set.
+        """Observe every `every` seconds until `duration` seconds have passed or `stop` is set.
 
-        If `first` is false, the first observation has already been made. Errors: `NoAnswer` if the
-        first observation finds no cluster, `CannotWrite`.
+        If `first` is false, the caller has already made the first observation. Errors:
+        `CannotWrite`; `NoAnswer` if the cluster does not answer the first observation.
         """
         begun = due = time.monotonic()
         if not first:
@@ -83,7 +83,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the entries held back; mark causes that may still be a shutdown as unknown.
+        """Write all held entries, with the cause of unloads that are still unexplained as unknown.
 
         Errors: `CannotWrite`.
         """
@@ -122,9 +122,10 @@ class Recorder:
         self._before = look.sight
 
     def _is_undecided(self, at: datetime, now: Sight) -> bool:
-        """True if the cause of the oldest held unloads may still become known.
+        """True if a later observation may reveal the cause of the oldest held unloads.
 
-        Their broker may be stopping, or TransferShedder may be moving the bundle to another broker.
+        Their broker may be stopping, or TransferShedder may be moving their bundles to another
+        broker.
         """
         since, oldest = self._held[0]
         if at - since >= STOPS_WITHIN:
@@ -137,8 +138,10 @@ class Recorder:
         return not releasing.isdisjoint(possibly_stopping_brokers(oldest, now))
 
     def _report_troubles(self, now: dict[str, str]) -> None:
-        """Report once when a part of the cluster becomes unreadable, and once when it is readable
-        again.
+        """Report each part of the cluster once when it becomes unreadable, and once when it is
+        readable again.
+
+        `now` gives the parts that are unreadable, each with the error.
         """
         for what, why in now.items():
             if what not in self._troubles:
@@ -173,4 +176,4 @@ MISSED = {
     "groups": "placement of groups is not judged",
     "causes of unloading": "the cause of an unload is unknown unless it is a split or a shutdown",
 }
-"""Consequence for an audit if a part of the cluster cannot be read."""
+"""Consequence for an audit if a part of the cluster cannot be read, by part."""

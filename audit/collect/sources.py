@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 
 class BadSource(UserError):
-    """A source that cannot be imported; the message names the problem and the remedy."""
+    """An error: a source cannot be imported. The message names the problem and the remedy."""
 
 
 @dataclass
@@ -52,9 +52,9 @@ class Imported:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Times of samples of every broker's metrics, with the number of bundles shed by then."""
+    """Times at which the metrics of all brokers were sampled, with the bundles shed by then."""
     split: dict[datetime, float] = field(default_factory=dict)
-    """Number of bundles that the leader had split by each time."""
+    """Number of bundles that the leader had split, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
     """Records from histories, logs and bundle data, each with its time."""
     logged: list[datetime] = field(default_factory=list)
@@ -94,7 +94,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _open_zstd(file: Path) -> io.RawIOBase:
-    """Open a Zstandard file with Python 3.14, or with pyarrow (the extra `spark`)."""
+    """Open a Zstandard file with Python 3.14, or before it with pyarrow (the extra `spark`)."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
@@ -135,23 +135,23 @@ def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None)
 
 
 HEAD = 1 << 16
-"""Number of bytes at the start of a file by which its kind is recognized."""
+"""Number of bytes at the start of a file from which its kind is recognized."""
 
 UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-"""Errors raised for files that cannot be opened, are truncated, or are damaged."""
+"""Errors raised while a file is opened or read that is missing, truncated or damaged."""
 
 
 def open_source(file: Path) -> io.BufferedReader:
-    """Open a file, decompressing it by its suffix. Errors: `UNREADABLE`, also while reading."""
+    """Open a file, and decompress it if its suffix names a compression. Errors: `UNREADABLE`."""
     return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
     found: Imported, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
-    """Add the data of a file: JSON, a znode dump, or otherwise a log.
+    """Add the data of a file that contains JSON, a znode dump, or otherwise a log.
 
-    `label` is its path in the imported folder; it may name a broker or a bundle.
+    `label` is its path in the imported folder, which may name a broker or a bundle.
     """
     head = stream.peek(HEAD).removeprefix(codecs.BOM_UTF8)
     if re.match(rb"\s*[{\[](?!zk: )", head):  # ZooKeeper's shell prompts with "[zk: ".
@@ -165,13 +165,13 @@ def _read_stream(
 
 
 PRINTED = re.compile(rb"^\{", re.MULTILINE)
-"""First character of a JSON object among other output of ZooKeeper's shell."""
+"""Start of a JSON object that ZooKeeper's shell printed among other lines."""
 
 
 def _read_shell_output(
     found: Imported, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the JSON objects among other lines, named by the file; if there are none, read a log."""
+    """Add the JSON objects among other lines, or otherwise the lines of a log."""
     found_objects = filter(None, map(json_object, lines))
     documents = [one for one in found_objects if not _is_log_line(one)]
     for one in documents:
@@ -185,7 +185,7 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datetime | None) -> None:
-    """Add the data of a JSON document, or of one document per line, which may be log lines."""
+    """Add the data of a JSON document, or of one per line. Such lines may be those of a log."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
@@ -201,7 +201,7 @@ def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datet
 
 
 def json_object(line: str) -> Json | None:
-    """Return the JSON object in a line; None if it is none."""
+    """Return the JSON object in a line; None if the line is not a JSON object."""
     document = None
     with suppress(NotJSON):
         document = parse_line(line.encode())
@@ -219,7 +219,7 @@ def _is_log_line(document: Json) -> bool:
 
 
 def _read_document(found: Imported, file: Path, label: str, document: Any) -> None:
-    """Add the data of a JSON document, whose kind is recognized by its fields."""
+    """Add the data of a JSON document, whose fields show what kind of data it is."""
     if isinstance(document, list):
         for one in document:
             _read_document(found, file, label, one)
@@ -244,10 +244,9 @@ def _read_document(found: Imported, file: Path, label: str, document: Any) -> No
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
-    """Return the broker that a load report is about.
+    """Return the broker that a load report is about: its file, its folder or its URL names it.
 
-    The file has its name, or is a file `load-report` in a folder with its name; otherwise the
-    report's URL names it. Errors: `BadSource` if there is no name.
+    Errors: `BadSource` if none of them names a broker.
     """
     *folders, name = label.split("/")
     if not name.startswith(LOAD_REPORT):
@@ -294,7 +293,7 @@ ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
 def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
-    """Add the znodes in a dump, which has each path before its data."""
+    """Add the znodes in a dump, in which each znode's path precedes its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
     for line in lines:
@@ -315,14 +314,14 @@ def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
 
 
 SPLIT_COUNTERS = ("pulsar_lb_bundles_split_total", "pulsar_lb_bundles_split_count")
-"""Names of the metric that counts the bundles split by the leader."""
+"""Names, in different releases, of the metric that counts the bundles split by the leader."""
 
 SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count")
-"""Names of the metric that counts the bundles shed by the leader."""
+"""Names, in different releases, of the metric that counts the bundles shed by the leader."""
 
 
 def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
-    """Add a report for each broker and time in the result of a range query."""
+    """Add a report for each broker and time in the result of a range query of Prometheus."""
     measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
     shed: defaultdict[datetime, float] = defaultdict(float)
     for one in series:
@@ -355,7 +354,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge reports with those from other queries for the same times."""
+    """Merge each report with those that other queries gave for the same broker and time."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -383,9 +382,9 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first date and time in a text, in UTC by default, or None.
+    """Return the first date and time in a text, by default in UTC; None if there is none.
 
-    An integer counts as milliseconds since 1970.
+    A text that is an integer counts as milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)

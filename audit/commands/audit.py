@@ -27,8 +27,9 @@ from pulsar_conformance.specs.errors import print_note
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 JUDGED_BY = (
-    "the documents or the release to judge by (the release nearest to the version in the load "
-    f"reports, and the differences under its documents; {DEFAULT_PROFILE} if they name none)"
+    "the documents or the release to judge by (the release nearest to the version that the load "
+    "reports name, and what differs under its documents; without a version in the reports, "
+    f"{DEFAULT_PROFILE})"
 )
 
 
@@ -100,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the summary; return 1 if there are faults, 2 if nothing can be audited."""
+    """Print the summary; return 1 if the audit finds faults, 2 if nothing can be audited."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         paths.check_paths(args.input, args.output, args.json)
@@ -178,7 +179,7 @@ def _check_times(since: datetime | None, until: datetime | None) -> None:
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Check that options do not conflict. Errors: `AuditError`."""
+    """Check that the options can be combined. Errors: `AuditError`."""
     asked = args.why is not None or args.broker is not None
     if args.at is not None and not asked:
         raise AuditError("--at: it needs --why BUNDLE or --broker NAME; give one of them")

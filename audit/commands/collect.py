@@ -85,13 +85,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
-"""Errors that prevent a cluster from being recorded."""
+"""Errors that prevent the recording of a cluster."""
 
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """Yield a recorder of the cluster that the arguments give, and its recording. Errors:
-    `UNREACHED`.
+    """Yield a recorder of the cluster that the arguments name, and the folder that it writes to.
+
+    Errors: `UNREACHED`.
     """
     access = Access.of(args.url, args.token_file, args.tls_trust, args.time_limit)
     api = AdminApi(access)
@@ -113,7 +114,7 @@ def print_error(text: str) -> None:
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[threading.Event]:
-    """Yield an event that the first interrupt sets; the second interrupt ends the process."""
+    """Yield an event that the first interrupt sets; a second interrupt ends the process."""
     stop = threading.Event()
 
     def handle(number: int, _frame: object) -> None:

@@ -43,8 +43,8 @@ STRATEGIES = (THRESHOLD, OVERLOAD, UNIFORM)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the fleet, the history, the deciding implementation, the violations and
-    the output.
+    """Add the arguments for the fleet, its history, the implementation that decides, violations and
+    output.
     """
     for name, default, what in (
         ("clusters", 3, "number of clusters"),
@@ -195,7 +195,10 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
 
 
 def _check_readings(adapter: str, readings: Mapping[str, str]) -> None:
-    """Check that the adapter follows these readings. Errors: `BadFleet`, `AdapterError`."""
+    """Check that the adapter answers `shed.select` and follows these readings.
+
+    Errors: `BadFleet`, `AdapterError`.
+    """
     if adapter.partition(":")[0] == "spark":
         problem = "it would run within the Spark session that writes the history"
         raise BadFleet(f"--decided-by {adapter}: {problem}; choose reference or sample:java")

@@ -13,7 +13,7 @@ from pulsar_conformance.specs.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sources, further facts about them, and the output."""
+    """Add the arguments for the sources, further information about them, and the output."""
     parser.add_argument(
         "source",
         nargs="+",

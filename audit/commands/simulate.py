@@ -234,12 +234,12 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def as_text(records: list[dict[str, Any]]) -> str:
-    """Format records as JSON that people can read, too."""
+    """Format records as indented JSON."""
     return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
 
 
 def _search(args: argparse.Namespace) -> int:
-    """Show the smallest cluster that never settles; return 0 even if none is found."""
+    """Show the smallest cluster that never settles; return 0 even if the search finds none."""
     from pulsar_conformance.audit.simulation import search
 
     if args.world or args.history or args.reports or args.metrics or args.url:
@@ -270,7 +270,7 @@ def _search(args: argparse.Namespace) -> int:
 
 
 EXAMPLES = 200
-"""Number of clusters drawn in search of one that never comes to rest."""
+"""Number of clusters that a search for one that never settles draws."""
 
 
 def _output_lines(
@@ -279,7 +279,10 @@ def _output_lines(
     worlds: list[SimulatedWorld],
     over: list[str],
 ) -> Iterator[str]:
-    """Yield the results; `over` are lines about brokers that stay overloaded."""
+    """Yield the lines of the results, or one line of JSON.
+
+    `over` are lines about brokers that stay overloaded.
+    """
     if args.json:
         yield as_text([course_as_json(one, args.moves) for one in courses]).rstrip()
         return

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 HISTORY, AUDIT = "history", "audit"
-"""Names of the folders within the output folder."""
+"""Names of the folders for the history and the audit within the output folder."""
 
 BETWEEN = 300.0
 """Seconds from the start of one audit to the start of the next."""
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line per audit; return 130 if interrupted, 2 on failure.
 
-    With a duration, return 1 if the last audit found faults, otherwise 0.
+    If a duration is given, return 1 if the last audit found faults, otherwise 0.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
@@ -101,7 +101,9 @@ def _watch(args: argparse.Namespace) -> int:
 
 @dataclass
 class RecorderCourse:
-    """State of a running recorder: whether it should stop, whether it has ended, and its errors."""
+    """A recorder that runs in a thread: signals to stop it and that it has ended, and its
+    errors.
+    """
 
     stop: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -112,7 +114,9 @@ class RecorderCourse:
 def _run_in_thread(
     recorder: Recorder, every: float, duration: float | None
 ) -> Iterator[RecorderCourse]:
-    """Run a recorder in a thread until the block ends; yield its state."""
+    """Run a recorder in a thread; yield its signals and errors. The recorder stops when the block
+    ends.
+    """
     course = RecorderCourse()
 
     def work() -> None:
@@ -171,7 +175,11 @@ def _make_audit(
 def _audit_until_end(
     audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
 ) -> int:
-    """Audit new records periodically until the recorder ends; return the exit status."""
+    """Audit new records periodically until the recorder ends; return the exit status.
+
+    `audit` makes an audit and returns its number of faults; `lines` returns the number of lines
+    recorded. `every` is in seconds.
+    """
     audited = wrong = 0
     while True:
         begun, last, there = time.monotonic(), course.ended.is_set(), lines()

@@ -9,10 +9,12 @@ STEPS = 1 << 40
 
 
 def random_share(seed: int, purpose: str, *of: Column) -> Column:
-    """Return a pseudo-random number in [0, 1)."""
+    """Return a column of pseudo-random numbers in [0, 1), which depend on the columns `of`."""
     return random_integer(seed, purpose, STEPS, *of) / F.lit(float(STEPS))
 
 
 def random_integer(seed: int, purpose: str, count: int, *of: Column) -> Column:
-    """Return a pseudo-random integer in [0, `count`)."""
+    """Return a column of pseudo-random integers in [0, `count`), which depend on the
+    columns `of`.
+    """
     return F.pmod(F.xxhash64(F.lit(seed), F.lit(purpose), *of), F.lit(count))

@@ -34,7 +34,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 SECOND = 1000
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
 MOVED_AFTER = 4000
-"""Milliseconds from the start of a period to unloads by hand."""
+"""Milliseconds from the start of a period until an administrator unloads a bundle."""
 
 OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
@@ -43,17 +43,17 @@ APART = 10
 """Milliseconds between consecutive events of one kind."""
 
 REPORTED_CHANGE = 0.1
-"""Share of a load by which it must change for a broker to report early."""
+"""Share by which a load must change for a broker to report it early."""
 
 AT_ONCE = 400
-"""Number of different times at which the bundles of a stopped broker are assigned."""
+"""Maximum number of different times at which the bundles of a stopped broker are assigned."""
 
 Pairs = list[tuple[str, str]]
-"""Pairs of a broker and a bundle that it unloads, in order."""
+"""Unloads in the order of decision: each a broker and a bundle that it unloads."""
 
 
 def iso(milliseconds: int) -> str:
-    """Format a time in milliseconds since 1970 as in records: ISO 8601 in UTC."""
+    """Format milliseconds since 1970 as the times in records are written: ISO 8601 in UTC."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
@@ -62,7 +62,7 @@ def iso(milliseconds: int) -> str:
 class ClusterHistory:
     """A simulated cluster, its leader's memory, and the current period's records.
 
-    Without a connection to an implementation, nothing is unloaded, and cycles are only recorded.
+    Without a connection to an implementation, no bundle is unloaded, and cycles are only recorded.
     """
 
     def __init__(self, world: SimulatedCluster, connection: Connection | None) -> None:
@@ -82,11 +82,17 @@ class ClusterHistory:
                 self._record_reports(period)
 
     def record(self, kind: str, at: int, **fields: Any) -> None:
-        """Add a record to the current period; its content may change until the period ends."""
+        """Add a record to the current period. The caller may still change it until the
+        period ends.
+        """
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _finish_records(self, period: int) -> Iterator[tuple[str, str]]:
-        """Yield the lines of the records since the last call, affected by the fleet's troubles."""
+        """Yield the current period's records as the fleet's troubles change them: each kind, and a
+        line of JSON.
+
+        Afterwards, no records are left for the next period.
+        """
         now = SECOND * self.fleet.period_start(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
         elected = period - 1 in self.world.events.leaders
@@ -100,8 +106,9 @@ class ClusterHistory:
         self.records.clear()
 
     def _begin_period(self, period: int) -> None:
-        """Record changed settings; then run the cycle that is due, or elect a leader, whose memory
-        is empty.
+        """Record changed settings; then run the cycle that is due, or elect a leader.
+
+        A new leader starts with an empty memory, and runs no cycle in this period.
         """
         now = SECOND * self.fleet.period_start(period)
         if period in self.fleet.settings:
@@ -119,7 +126,7 @@ class ClusterHistory:
             self.run_cycle(now)
 
     def live_reports(self, now: int) -> dict[str, Json]:
-        """Return the last report of each broker that was up in the period before."""
+        """Return the last report of each broker that was up in the period before `now`."""
         period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds
         up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
         return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
@@ -135,7 +142,7 @@ class ClusterHistory:
         self.remember_usage(case)
 
     def ask_adapter(self, case: Json) -> Pairs:
-        """Return the adapter's unloads in a cycle; none without an adapter.
+        """Return the unloads that the adapter answers for a cycle; none without an adapter.
 
         Errors: `BadFleet` if the answer is not a list of unloads.
         """
@@ -148,7 +155,7 @@ class ClusterHistory:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def remember_usage(self, case: Json) -> None:
-        """Store the usage in a cycle if the settings let it count in later cycles.
+        """Store the brokers' usage in a cycle if the settings count earlier usage in later cycles.
         [THRESHOLD-07]
         """
         if self.settings.get(HISTORY):
@@ -157,7 +164,11 @@ class ClusterHistory:
                 self.memory.used[name].append(used)
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Unload bundles, and assign each to the broker with the least traffic by then."""
+        """Record the unloads of a cycle, and assign each bundle to another broker.
+
+        The new owner is the broker with the least traffic, including the bundles that it was just
+        assigned.
+        """
         traffic = self._traffic_by_broker(now)
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
@@ -172,7 +183,9 @@ class ClusterHistory:
                 self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
 
     def _traffic_by_broker(self, now: int) -> dict[str, float]:
-        """Return the bytes per second that each live broker last reported."""
+        """Return the bytes per second that each running broker last reported, in and out
+        together.
+        """
         known = self.live_reports(now)
         return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
 
@@ -182,13 +195,15 @@ class ClusterHistory:
         return float(self.world.rates[number, period, 2:].sum())
 
     def assign(self, number: int, broker: int, at: int) -> None:
-        """Make a broker the owner of a bundle, and record it."""
+        """Make a broker the owner of a bundle, and record the assignment."""
         self.world.owner[number] = broker
         owner = self.world.brokers[broker]
         self.record("assigned", at, bundle=self.world.names[number], broker=owner)
 
     def _apply_events(self, period: int) -> None:
-        """Stop brokers, split bundles, and unload bundles by hand, as planned for a period."""
+        """Stop the brokers, split the bundles, and unload the bundles by hand that are planned for
+        a period.
+        """
         now, events = SECOND * self.fleet.period_start(period), self.world.events
         for restart in events.restarts:
             if restart.down == period:
@@ -220,7 +235,9 @@ class ClusterHistory:
         """Assign a stopping broker's bundles to the other brokers, each to the one with the least
         traffic.
 
-        In odd periods, the broker shuts down and unloads its bundles; in even periods, it crashes.
+        In odd periods, the broker shuts down and first unloads its bundles; in even periods, it
+        crashes. With the trouble `ENDS`, no record says where the bundles of a broker go that never
+        returns.
         """
         unseen = ENDS in self.fleet.troubles and any(
             one.has_no_end(self.fleet) for one in self.world.events.restarts if one.down == period
@@ -238,7 +255,7 @@ class ClusterHistory:
                 self.records.pop()
 
     def split(self, bundle: int, at: int, middle: int | None = None) -> None:
-        """Split a bundle, and record it; the parts stay on the same broker."""
+        """Split a bundle, and record the split; its parts stay on the same broker."""
         into = self.world.split(bundle, middle)
         whole = self.world.names[bundle]
         self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)
@@ -260,9 +277,9 @@ class ClusterHistory:
             self.record("load_report", at, broker=name, report=said)
 
     def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
-        """True if a broker reports at a time.
+        """True if a broker writes the load report `said` at a time.
 
-        It always does, unless the fleet has the trouble `THRESHOLD`: then it reports only if its
+        It always does, unless the fleet has the trouble `THRESHOLD`. Then it reports only if its
         load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
@@ -273,8 +290,8 @@ class ClusterHistory:
 
 
 def _has_changed(before: Json, now: Json) -> bool:
-    """True if the usage of a resource, or a rate, differs between two reports by a tenth of its
-    earlier value.
+    """True if the usage of a resource, or a rate, changed by more than a tenth between two
+    reports.
     """
     pairs = [(before[name]["usage"], now[name]["usage"]) for name in RESOURCES]
     pairs += [(before[name], now[name]) for name in RATE_FIELDS]

@@ -16,18 +16,20 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Number of brokers below which no broker restarts, so that bundles have several destinations."""
+"""Fewest brokers of a cluster in which brokers restart; with fewer, the bundles of a stopped broker
+would have only one destination.
+"""
 
 DOWN = (2, 9)
-"""Range of the number of periods for which a broker is down; the second number is excluded."""
+"""Number of periods for which a broker is down: at least the first number, less than the second."""
 
 STAYS_DOWN = 0.25
-"""Probability that the last broker to go down does not come up."""
+"""Probability that the last broker to go down never comes up."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """The periods during which a broker is down, possibly without end."""
+    """The periods during which a broker is down; some brokers never come up."""
 
     broker: int
     down: int
@@ -44,15 +46,17 @@ class Restart:
 
 @dataclass(frozen=True)
 class Events:
-    """All events of a cluster; brokers, bundles and periods are given by number."""
+    """All events in a cluster. Numbers identify brokers, bundles and periods."""
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Number of the leader, by the first period of its term; no cycle runs in that period."""
+    """Number of each leader, by the first period of its term. No cycle runs in that period."""
     splits: Mapping[int, int]
-    """Period in which a bundle is split, for each bundle that is."""
+    """Period in which each bundle is split, of the bundles that are split at all."""
     unloads_by_hand: Mapping[int, int]
-    """Period in which a bundle is unloaded by hand, for each bundle that is."""
+    """Period in which each bundle is unloaded by hand, of the bundles that are unloaded by hand at
+    all.
+    """
 
 
 def draw_events(fleet: Fleet, cluster: int) -> Events:
@@ -64,7 +68,7 @@ def draw_events(fleet: Fleet, cluster: int) -> Events:
 
 
 def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
-    """Draw one restart for each part of the history, so that no two brokers are down together."""
+    """Draw one restart in each part of the history; no two brokers are down at the same time."""
     grid = fleet.periods // fleet.cycle_periods
     count = max(1, fleet.hours // RESTART_HOURS)
     room = grid // count
@@ -83,7 +87,9 @@ def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
 
 
 def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Draw the first leader, and later leaders: every few hours, and when a leader goes down."""
+    """Draw the leaders: the first one, another every few hours, and one whenever the leader goes
+    down.
+    """
     grid = range(fleet.cycle_periods, fleet.periods, fleet.cycle_periods)
     wanted = fleet.hours // LEADER_HOURS
     changes = set(chance.sample(grid, min(wanted, len(grid))))
@@ -98,7 +104,9 @@ def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -
 
 
 def _draw_splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Draw the period of some bundles' splits, at cycles that are not close to a restart."""
+    """Draw bundles to split, and the period of each split: the start of a cycle not close to a
+    restart.
+    """
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [
         p
@@ -113,7 +121,9 @@ def _draw_splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) ->
 def _draw_unloads_by_hand(
     fleet: Fleet, cluster: int, splits: Mapping[int, int]
 ) -> Mapping[int, int]:
-    """Draw the period of some bundles' unloads by hand; these bundles are never split."""
+    """Draw bundles to unload by hand, and the period of each unload. These bundles are
+    never split.
+    """
     chance = Random(f"{fleet.seed}/{cluster}/by hand")
     whole = [one for one in range(fleet.initial_bundles) if one not in splits]
     periods = range(1, fleet.periods)

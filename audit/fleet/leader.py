@@ -20,7 +20,7 @@ KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
 
 @dataclass
 class ReceivedReport:
-    """A broker's last report, and its time in milliseconds since 1970."""
+    """A broker's last report, and the time at which it was written, in milliseconds since 1970."""
 
     at: int
     said: Json
@@ -28,7 +28,7 @@ class ReceivedReport:
 
 @dataclass
 class Memory:
-    """A leader's memory since the start of its term."""
+    """A leader's memory, from the start of its term on."""
 
     samples: dict[str, Array] = field(default_factory=dict)
     """The latest samples of each bundle, one per row, in no particular order."""
@@ -39,7 +39,9 @@ class Memory:
     """Weighted usages of each broker in earlier cycles, in percent, oldest first."""
 
     def sample(self, stats: Mapping[str, Json]) -> None:
-        """Store a sample of each bundle, taken from a report. [DATA-01]"""
+        """Store a sample of each bundle in a report, given the report's statistics by bundle.
+        [DATA-01]
+        """
         for bundle, said in stats.items():
             kept = self.samples.setdefault(bundle, np.zeros((WINDOW, len(RATE_FIELDS))))
             kept[self.taken[bundle] % WINDOW] = [said[name] for name in RATE_FIELDS]
@@ -53,15 +55,15 @@ class Memory:
         return {"shortTermData": {**rates, "numSamples": count, "maxSamples": WINDOW}}
 
     def recent_unloads(self, now: int, settings: Json) -> dict[str, float]:
-        """Return the minutes since a bundle's last unload, for each bundle unloaded within the
-        grace period.
+        """Return the minutes since a bundle's last unload, for bundles unloaded within the grace
+        period.
         """
         ago = {name: (now - at) / (1000 * MINUTE) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= settings.get(GRACE, 30)}
 
 
 def shedding_case(now: int, settings: Json, reports: Mapping[str, Json], memory: Memory) -> Json:
-    """Return a cycle's `shed.select` case, built from the reports of running brokers."""
+    """Return the `shed.select` case of a cycle, built from the reports of running brokers."""
     brokers = {name: {each: said[each] for each in KNOWN} for name, said in reports.items()}
     if settings.get(HISTORY):
         for name, broker in brokers.items():

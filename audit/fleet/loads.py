@@ -1,6 +1,6 @@
 """Bundles' traffic, as columns that depend only on seed, cluster, bundle and period.
 
-Bytes are integers and messages are multiples of 1/8, so that sums are exact in any order.
+Bytes are integers and messages are multiples of 1/8. Sums of them are therefore exact in any order.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ SWING = 0.5
 """Amplitude of the daily swing, as a share of a bundle's traffic."""
 
 ZONES = (0, 1, 6, 8)
-"""Time zones of namespaces, in hours."""
+"""Offsets of the namespaces' time zones from UTC, in hours."""
 
 HOT = 0.02
 """Share of bundles that, for 1 to 4 hours a day, have 3 to 7 times their usual traffic."""
 
 NOISE = 0.1
 MAX_MESSAGES = 6_000.0
-"""Maximum incoming messages per second, so low that no bundle is split for its message rate."""
+"""Maximum incoming messages per second of a bundle, too low for a split because of the message
+rate.
+"""
 
 MAX_TOPICS = 400
 

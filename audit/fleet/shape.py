@@ -10,17 +10,18 @@ MEGABYTES = 8192.0
 
 BYTES_OF_BUNDLE = 400_000
 MESSAGES_OF_BUNDLE = 250
-"""Approximate average traffic of a bundle, in messages per second, in and out together."""
+"""Approximate messages per second of an average bundle, in and out together."""
 
 NETWORK = 2.5
-"""Capacity of a broker's network in each direction, as a multiple of its average traffic in both.
+"""Capacity of a broker's network in each direction, as a multiple of its average traffic in both
+directions together.
 """
 
 VERSION = "3.0.7"
 
 GROWN = (900, 1040)
-"""Number of topics of a bundle that will be split: usually, and in the last report before the
-split.
+"""Numbers of topics of a bundle that will be split: in most reports, and in the last report before
+the split.
 """
 
 UNITS: Mapping[str, float] = {
@@ -30,15 +31,16 @@ UNITS: Mapping[str, float] = {
     "msgThroughputOut": 1.0,
     "topics": 1.0,
 }
-"""Unit of each field, of which all its values are whole multiples."""
+"""Steps between possible values, by field: every value is a whole multiple of its field's step."""
 
 PARTS = {"first": 0.4, "second": 0.6}
 """Share of a split bundle's traffic that each part carries."""
 
 
 def resource_limits(bundles: int) -> dict[str, float]:
-    """Return the limits of a broker that is sized for a number of bundles: % of a core, megabytes,
-    kbit/s.
+    """Return the limits of a broker that is sized for a number of bundles.
+
+    The CPU is in percent of a core, memory in megabytes, bandwidth in kbit/s.
     """
     network = float(round(bundles * BYTES_OF_BUNDLE * 8 / 1000 * NETWORK))
     return {
@@ -51,7 +53,10 @@ def resource_limits(bundles: int) -> dict[str, float]:
 
 
 def resource_percents(bundles: int, rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the percentage of each resource that a broker uses at these rates."""
+    """Return the percentage of each resource that a broker uses if its bundles have these rates.
+
+    The broker is sized for a number of `bundles`.
+    """
     messages = (rates["msgRateIn"] + rates["msgRateOut"]) / (bundles * MESSAGES_OF_BUNDLE)
     carried = (rates["msgThroughputIn"] + rates["msgThroughputOut"]) / (bundles * BYTES_OF_BUNDLE)
     cpu = min(2 + messages * 14 + carried * 32, 100.0)

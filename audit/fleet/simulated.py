@@ -1,4 +1,4 @@
-"""A fleet's records: one task simulates each cluster from start to end."""
+"""A fleet's records: a Spark task for each cluster simulates its whole history."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def simulated_lines(
 ) -> DataFrame:
     """Return every record as a line of JSON, in the columns `kind` and `value`.
 
-    `rows` has the numbers and ranges of the bundles. `adapter` decides what is unloaded, or is
-    `NOBODY`. `planted` are the rules to violate in the first cluster; rows whose `kind` begins with
-    `PLANTED` say when each rule is violated.
+    `rows` has the numbers and ranges of the bundles. `adapter` names the implementation that
+    decides what is unloaded, or is `NOBODY`. `planted` are the rules to violate in the first
+    cluster; rows whose `kind` begins with `PLANTED` say when each rule is violated.
     """
 
     def of_cluster(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:
@@ -71,10 +71,9 @@ def _rates_in_period(fleet: Fleet, period: Column) -> Column:
 def simulate_history(
     fleet: Fleet, number: int, group: pd.DataFrame, adapter: str, planted: Sequence[str]
 ) -> pd.DataFrame:
-    """Simulate a cluster, given a row with the traffic of each bundle; return its records in rows
-    of `kind` and `value`.
+    """Simulate a cluster, and return its records in rows of `kind` and `value`.
 
-    `number` is that of the cluster, from 0.
+    `number` identifies the cluster, from 0. `group` has a row with the traffic of each bundle.
     """
     group = group.sort_values("bundle")
     rates = np.stack(group["rates"].to_list())

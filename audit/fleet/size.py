@@ -32,43 +32,46 @@ IN_FORCE: Mapping[str, Any] = {
     "loadBalancerAutoBundleSplitEnabled": True,
     AUTO_UNLOAD: True,
 }
-"""Default settings of fleets, including some without a documented default."""
+"""Default settings of fleets. Some of them have no documented default."""
 
 LATER_GRACE = 20
 """Grace period in the second half of a history, in minutes, unless another one is given."""
 
 LATEST = 12
-"""Number by which the length of a period is divided to get the maximum delay of a report."""
+"""Divisor that gives the maximum delay of a report, from the length of a period."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of troubles that concern whole events of a fleet, rather than single records."""
+"""Names of the troubles that decide whether an event or a report takes place, and so do not change
+single records.
+"""
 
 SELDOM = 3
-"""Number of periods after which a broker reports even if its load has not changed."""
+"""Number of periods after which a broker reports although its load has not changed."""
 
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
 
 NOBODY = "none"
-"""Name that is given instead of an adapter if nothing is to be unloaded."""
+"""Name that users give instead of an adapter if no bundle is to be unloaded."""
 
 SLIDING = "sliding"
-"""The alternative of the reading `window` that simulated averages follow."""
+"""Alternative of the reading `window` by which the averages of simulated leaders are computed."""
 
 MAX_DAMAGE = 0.5
 
 
 class BadFleet(UserError):
-    """A fleet that cannot be simulated; the message is one sentence."""
+    """An error: the fleet cannot be simulated. The message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Properties of the fleet to simulate.
 
-    `bundles` is the initial number per broker. `report` is the number of minutes between two
-    reports of a broker, and `interval` is the number of minutes between two shedding cycles.
+    `bundles` is the initial number of bundles of each broker. `report` is the number of minutes
+    between two reports of a broker, and `interval` is the number of minutes between two shedding
+    cycles.
     """
 
     clusters: int
@@ -84,13 +87,13 @@ class Fleet:
     """Settings that override `IN_FORCE`; None removes a setting."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings of the deciding implementation that differ from the defaults."""
+    """Readings of the deciding implementation other than the default ones."""
 
     jitter: int = 0
     """Maximum delay of each report, in seconds."""
 
     troubles: tuple[str, ...] = ()
-    """Names of `troubles.TROUBLES`."""
+    """Names of the fleet's troubles, as in `troubles.TROUBLES`."""
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
@@ -136,7 +139,7 @@ class Fleet:
     def settings(self) -> dict[int, dict[str, Any]]:
         """The settings, by the first period in which they apply.
 
-        Half-way through the history, the grace period becomes shorter, unless one was given.
+        Half-way through the history, the grace period becomes shorter, unless the user gives one.
         """
         reports = self.report * (SELDOM if THRESHOLD in self.troubles else 1)
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
@@ -152,11 +155,11 @@ class Fleet:
         return START + period * self.period_seconds
 
     def cluster(self, number: int) -> str:
-        """Return the name of the cluster with a number, from 0."""
+        """Return the name of a cluster, given its number from 0."""
         return f"fleet-{number + 1:0{len(str(self.clusters))}}"
 
     def broker(self, number: int) -> str:
-        """Return the name of the broker with a number, from 0."""
+        """Return the name of a broker, given its number from 0."""
         return f"broker-{number + 1:0{len(str(self.brokers))}}:8080"
 
     def is_cycle_due(self, period: int) -> bool:
@@ -166,8 +169,9 @@ class Fleet:
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """Properties of a history other than its size; `damaged` is the share of lines that are
-    damaged.
+    """Properties of a history other than its size.
+
+    `damaged` is the share of lines that are damaged copies.
     """
 
     decided_by: str = NOBODY

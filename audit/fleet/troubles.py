@@ -12,31 +12,31 @@ from pulsar_conformance.audit.fleet.size import ENDS, START, STRATEGY, THRESHOLD
 from pulsar_conformance.conformance.common.trial import Json
 
 AHEAD = 2000
-"""Milliseconds by which the clock of every third broker is ahead."""
+"""Milliseconds by which the clock of every third broker is fast."""
 
 APART = 3
 """Milliseconds between two records of the same event."""
 
 OVERLAP = 300
-"""Milliseconds for which two leaders overlap."""
+"""Milliseconds between the cycles of two leaders that overlap after an election."""
 
 BY_HAND_AFTER = 4000
-"""Milliseconds by which records of unloads by hand are delayed, so that they look like slow
-shedding.
+"""Milliseconds by which the records of unloads by hand are delayed, so that the unloads look like
+slow shedding.
 """
 
 ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 OTHER = "ThresholdShedder", "OverloadShedder"
-"""Two strategies, of which the one that is not in force is set half-way through the history."""
+"""Two strategies. One that is not in force yet is set half-way through the history."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"
 """Kind given to damaged records."""
 
 Record = tuple[str, Any]
-"""Kind of a record, and its content; or `DAMAGED`, and a damaged line."""
+"""Kind of a record and its content, or `DAMAGED` and a line that is not a record."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ TROUBLES: Mapping[str, Trouble] = {
 
 
 def apply_troubles(names: tuple[str, ...], period: Period, records: list[Record]) -> list[Record]:
-    """Return a period's records, changed by the troubles with these names."""
+    """Return a period's records as the troubles with these names change them."""
     for name in names:
         change = TROUBLES[name].change
         records = [

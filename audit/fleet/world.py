@@ -26,7 +26,10 @@ REPORTS_FROM, REPORTS_WITHIN = 0.3, 0.6
 
 @dataclass
 class BundleLoads:
-    """The traffic of a cluster's bundles; `rates` is an array by bundle, period and field."""
+    """The traffic of a cluster's bundles.
+
+    `rates` is an array with the axes bundle, period and field.
+    """
 
     names: list[str]
     rates: Array
@@ -34,7 +37,10 @@ class BundleLoads:
 
 
 class SimulatedCluster:
-    """A simulated cluster. Each bundle has an index; the parts of a split get new indices."""
+    """The owners and traffic of a simulated cluster's bundles.
+
+    Each bundle has an index; the parts of a split bundle get new indices.
+    """
 
     def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
@@ -53,7 +59,9 @@ class SimulatedCluster:
         return np.flatnonzero(self.owner == broker)
 
     def owners(self) -> dict[str, list[str]]:
-        """Return the bundles of each broker that has any, all by name."""
+        """Return the bundles of each broker that owns any. Brokers and bundles are given by
+        name.
+        """
         every = {
             name: self._bundle_names(self.owned_bundles(n)) for n, name in enumerate(self.brokers)
         }
@@ -82,7 +90,9 @@ class SimulatedCluster:
         return names
 
     def topic_count(self, bundle: int, period: int) -> int:
-        """Return a bundle's number of topics, which exceeds the limit just before its split."""
+        """Return a bundle's number of topics, which exceeds the limit only in the last report
+        before its split.
+        """
         ends = self.events.splits.get(bundle)
         if ends is None:
             return self._topics[bundle]
@@ -116,7 +126,7 @@ class SimulatedCluster:
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
-    """Return a bundle's statistics at these rates."""
+    """Return the statistics of a bundle with these rates, in the format of a load report."""
     sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
 
@@ -124,8 +134,8 @@ def stats_of(rates: Sequence[float], topics: int) -> Json:
 def simulated_report(bundles: int, number: int, sums: Json, stats: Json, at: int) -> Json:
     """Return a load report of the modular load manager, in Pulsar's format.
 
-    The broker with this `number`, from 1, is sized for a number of `bundles`; `at` is in
-    milliseconds since 1970.
+    The broker has this `number`, from 1, and is sized for a number of `bundles`. `sums` are the
+    broker's rates, and `stats` the statistics of its bundles. `at` is in milliseconds since 1970.
     """
     host = f"broker-{number}.example.com"
     used = shape.resource_percents(bundles, sums)

@@ -22,12 +22,12 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
     "gzip": lambda lines, path: lines.write.option("compression", "gzip").text(path),
     "parquet": lambda lines, path: lines.withColumnRenamed("value", "line").write.parquet(path),
 }
-"""Writers by format: JSON Lines, plain or compressed, and the same lines in a Parquet column."""
+"""Functions that write lines, by the name of the format that they write."""
 
 LOCAL = "file:"
 
 RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
-"""Message of an error of this project, at the end of a traceback."""
+"""Pattern of the message of an error of this project, at the end of a traceback."""
 
 
 KINDS = (
@@ -45,11 +45,11 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Written:
-    """Number of lines by kind of record, with damaged lines as a kind of their own."""
+    """Number of lines written of each kind of record; damaged lines are a kind of their own."""
 
     counts: Mapping[str, int]
     planted: Mapping[str, Mapping[str, str]]
-    """Cluster and time of the cycle in which each rule is violated."""
+    """Cluster and time of the cycle in which each planted rule is violated."""
 
     @property
     def lines(self) -> int:
@@ -58,8 +58,9 @@ class Written:
 
 
 def record_lines(session: Any, fleet: Fleet, options: HistoryOptions) -> DataFrame:
-    """Return every record as a line of JSON, and a note on each planted violation, in the columns
-    `kind` and `value`.
+    """Return every record as a line of JSON, in the columns `kind` and `value`.
+
+    Further rows are notes that say where a rule is violated.
     """
     rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.initial_bundles))
     made = simulated.simulated_lines(fleet, rows, options.decided_by, options.planted)
@@ -89,9 +90,9 @@ def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str
 
 
 def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> Written:
-    """Return the number of lines, and where rules are violated.
+    """Return the number of lines, and where each planted rule is violated.
 
-    Errors: `BadFleet` if a rule to violate is violated nowhere.
+    Errors: `BadFleet` if a planted rule is violated nowhere.
     """
     missing = [rule for rule in options.planted if seen[rule] is None]
     if missing:

@@ -1,6 +1,6 @@
-"""The time from which rows have changed, for each cluster.
+"""The first change in each cluster, from which the rows of that cluster are rebuilt.
 
-A late file of one cluster changes nothing in the others, whose rows are therefore kept.
+If a late file belongs to one cluster, the rows of all other clusters are kept.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time that stands for the absence of any change."""
+"""Time of the first change where nothing changes."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 NAMED = 100
-"""Maximum number of clusters that have a time of their own."""
+"""Maximum number of clusters whose first change is known individually; the rest share a time."""
 
 MOST = 5_000
-"""Number of changed clusters above which all clusters have the same time."""
+"""Number of changed clusters above which all clusters share the earliest time."""
 
 DAY, CLUSTER = "day", "cluster"
 
 
 @dataclass(frozen=True)
 class ClusterGroup:
-    """Clusters whose rows are rebuilt together, from one time on."""
+    """Clusters whose rows are rebuilt together, from the time `since` on."""
 
     since: datetime
     clusters: tuple[str, ...]
     others: bool = False
-    """True if the group has all clusters except these, and the rows without a cluster."""
+    """True if the group consists of all clusters except `clusters`, and of the rows without a
+    cluster.
+    """
 
     def select(self, rows: DataFrame) -> DataFrame:
         """Return the rows of the group's clusters."""
@@ -47,26 +49,28 @@ class ClusterGroup:
 
 @dataclass(frozen=True)
 class Renewal:
-    """The time of the first change in each named cluster, and that in all `others`."""
+    """The times from which rows are rebuilt: one for each named cluster, and one for all
+    `others`.
+    """
 
     named: Mapping[str, datetime] = field(default_factory=dict)
     others: datetime = NEVER
 
     @property
     def since(self) -> datetime:
-        """The earliest of all times."""
+        """The earliest of these times."""
         return min((*self.named.values(), self.others))
 
     def __bool__(self) -> bool:
         return self.since != NEVER
 
     def moved_earlier(self, by: timedelta) -> Renewal:
-        """Return a copy in which all times are earlier by an interval."""
+        """Return a copy in which all times are earlier by this interval."""
         times = {name: time - by for name, time in self.named.items()}
         return Renewal(times, self.others - by if self.others != NEVER else NEVER)
 
     def merged_with(self, other: Renewal) -> Renewal:
-        """Return the earlier of both times for each cluster."""
+        """Return a renewal with the earlier of both times for each cluster."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
@@ -75,10 +79,11 @@ class Renewal:
         return limit_clusters(times, min(self.others, other.others))
 
     def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield groups of clusters that are rebuilt together: those that change from one day on,
-        and the others.
+        """Yield the groups of clusters that are rebuilt together.
 
-        With `all_rows`, the last group includes rows without a cluster.
+        The largest group of named clusters that change from one day on is a group; all further
+        named clusters are a second group; unnamed clusters, if they change, are a third. With
+        `all_rows`, the third group is yielded in any case; it includes rows without a cluster.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -91,19 +96,19 @@ class Renewal:
             yield ClusterGroup(self.others, tuple(sorted(self.named)), others=True)
 
     def with_common_times(self) -> Renewal:
-        """Return a copy in which the clusters of each part have the same time."""
+        """Return a copy in which all clusters of a group have the earliest time of the group."""
         named = (part for part in self.parts() if not part.others)
         return Renewal({name: part.since for part in named for name in part.clusters}, self.others)
 
     @property
     def all_clusters(self) -> ClusterGroup:
-        """The group of all clusters that change."""
+        """A single group of all clusters that change."""
         if self.others != NEVER:
             return ClusterGroup(self.since, (), others=True)
         return ClusterGroup(self.since, tuple(sorted(self.named)))
 
     def time_column(self) -> Column:
-        """Return a column with the time of each row's cluster."""
+        """Return a column with the time from which a row's cluster is rebuilt."""
         others = F.lit(self.others)
         if not self.named:
             return others
@@ -111,20 +116,20 @@ class Renewal:
         return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
 
     def from_day(self, rows: DataFrame) -> DataFrame:
-        """Return the rows without a day, and those from the day of their cluster's time on."""
+        """Return the rows that are rebuilt, by whole days, and the rows without a day."""
         return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return the unchanged rows on days that are rewritten.
+        """Return the unchanged rows on days whose files are written anew.
 
-        They are on the first changed day or later, and before their cluster's time in the column
-        `time`.
+        A day's files hold all clusters, so that unchanged rows are written as well: those before
+        the time of their cluster. `time` is the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)
 
     def covers_day(self) -> Column:
-        """True if a row's day is that of its cluster's time, or later."""
+        """True if a row is on the day of its cluster's time, or on a later day."""
         return F.col(DAY) >= F.to_date(self.time_column())
 
     def _is_rewritten(self) -> Column:
@@ -132,7 +137,9 @@ class Renewal:
 
 
 def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
-    """Return a renewal with at most `NAMED` clusters; the others share their earliest time."""
+    """Return a renewal that names at most `NAMED` clusters; the others share their earliest
+    time.
+    """
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= NAMED:
         return Renewal({name: time for time, name in named}, others)
@@ -141,7 +148,7 @@ def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> R
 
 
 def renewal_of(rows: DataFrame, time: str) -> Renewal:
-    """Return the renewal that begins, in each cluster, with the earliest time in a column."""
+    """Return a renewal that starts, in each cluster, at the earliest time in the column `time`."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
     earliest = first.orderBy("first").limit(MOST + 1)
@@ -149,7 +156,7 @@ def renewal_of(rows: DataFrame, time: str) -> Renewal:
 
 
 def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
-    """Return a renewal from the names of clusters and their times in microseconds since 1970."""
+    """Return a renewal, given pairs of a cluster and a time in microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
     if len(found) > MOST:
         return Renewal({}, min(times.values(), default=NEVER))

@@ -1,4 +1,4 @@
-"""Changes of a history since the last audit: files, and the first change in a table."""
+"""Changes since the last audit: which files of a history, and from which time on a table."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 MANY = 20_000
-"""Number of changed files above which the whole history is read."""
+"""Number of changed files above which an audit reads the whole history."""
 
 AROUND = timedelta(minutes=1)
 """Maximum time by which a record may be later than the events that it describes."""
 
 
 class ChangedFiles(NamedTuple):
-    """Files to read, and files whose earlier rows are dropped, because they changed or are gone."""
+    """Files that are new or changed, and the names of changed and removed files, whose earlier rows
+    are dropped.
+    """
 
     files: tuple[str, ...]
     touched: tuple[str, ...]
 
 
 def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
-    """Return the files that changed or vanished since they were read.
+    """Return the files that were added, changed or removed since the last audit read them.
 
-    None if there are more than `MANY`.
+    None if they are more than `MANY`.
     """
     known, now = set(before), set(there.kinds)
     new = {one.file for one in now - known}
@@ -46,7 +48,7 @@ def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFile
 
 
 def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
-    """Return two parts of the rows: from the files with these names, and from all others."""
+    """Return the rows from the files with these names, and the rows from all other files."""
     if len(names) <= FEW:
         named = F.col("file").isin(*names)
         return rows.where(named), rows.where(~named)
@@ -56,13 +58,14 @@ def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, Da
 
 
 FEW = 200
-"""Number of file names up to which an expression compares them all."""
+"""Maximum number of file names for which a filter expression is used instead of a join."""
 
 
 def changed_records(before: DataFrame, now: DataFrame) -> DataFrame:
     """Return the `cluster` and `at` of each record that was added, removed or altered.
 
-    `before` and `now` are the records of the same files, when they were last read and today.
+    `before` and `now` are the records in the same files: as read by the last audit, and as read
+    now.
     """
     keys = ("file", "line", "at", "cluster")
     line = F.xxhash64("line").alias("line")
@@ -78,7 +81,7 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """The first changes in any column, and the first in columns that are not ignored."""
+    """The first changes in each cluster: of any column, and of the columns that are not ignored."""
 
     any: Renewal
     relevant: Renewal
@@ -87,8 +90,8 @@ class TableDifference(NamedTuple):
 def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
     """Return the first changes between two tables with the same columns.
 
-    `ignored` are columns whose changes are irrelevant. A row's time is its `cycle` or its `at`, or
-    the earlier of them.
+    Changes in the columns `ignored` are not relevant. A row's time is its `cycle` or its `at`; the
+    earlier one if it has both.
     """
     both = _row_texts(new, ignored, 1).unionByName(_row_texts(old, ignored, -1))
     other = both.groupBy("cluster", "time", "kept", "row").agg(F.sum("more").alias("more"))

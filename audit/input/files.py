@@ -37,7 +37,8 @@ FOREIGN = (
     ".orc",
     ".avro",
 )
-"""Suffixes of unsupported formats; such a file becomes one line in the quarantine."""
+"""Suffixes of formats that an audit cannot read. Each such file becomes one line in the quarantine.
+"""
 
 COLON = ":"
 
@@ -45,14 +46,14 @@ Session = Any
 """A `pyspark.sql.SparkSession`, of classic Spark or of Spark Connect."""
 
 Paths = str | list[str]
-"""A path that Spark resolves, or the paths of single files."""
+"""One path, which Spark resolves and which may be a pattern, or the paths of single files."""
 
 Some = Sequence[str] | None
-"""Paths of files, or None for all files."""
+"""Paths of the files to read, or None for all files."""
 
 
 def is_among(files: Some) -> Column:
-    """True if a row's file is one of `files`, or if they are None."""
+    """True if a row's file is one of `files`; always true if `files` is None."""
     return F.lit(True) if files is None else F.col("_metadata.file_path").isin(*files)
 
 
@@ -65,7 +66,8 @@ def has_ending(name: Column, endings: tuple[str, ...]) -> Column:
 
 
 def kind_column() -> Column:
-    """Return a column with the kind of a row's file: `parquet`, `foreign` or `text`.
+    """Return a column with the kind of the file that a row comes from: `parquet`, `foreign` or
+    `text`.
 
     A compressed file is `gzip` if it is local, and `distant-gzip` if Spark must fetch it. A local
     text file with a colon in its name is `colon`, because Spark cannot open it.
@@ -81,7 +83,9 @@ def kind_column() -> Column:
 
 
 def file_rows(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return a row per file, with the columns `path` (to open it), `file` (its address), `length`
+    """Return a row per file.
+
+    Columns: `path` (to open the file), `file` (its address), `length` in bytes, `modificationTime`
     and `kind`.
     """
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", True)
@@ -112,7 +116,7 @@ class InputFile(NamedTuple):
 class InputFiles:
     """The files at a path, with the kind of each.
 
-    `here` is true if this process listed them itself, so that it can open them by their paths.
+    `here` is true if this process listed the files itself. It can then open them by their paths.
     """
 
     kinds: Mapping[InputFile, str]
@@ -135,7 +139,7 @@ class InputFiles:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all addresses, sizes and times of change."""
+        """A hash of the addresses, sizes and modification times of all files."""
         told = "\n".join(f"{one.file} {one.length} {one.modified}" for one in sorted(self.kinds))
         return hashlib.sha256(told.encode()).hexdigest()
 
@@ -153,16 +157,16 @@ def current_files(spark: Session, path: str) -> InputFiles:
 
 
 PLAIN = re.compile(r"[\w./=,+@-]+", re.ASCII)
-"""Paths that Spark writes without escaping anything."""
+"""Pattern of paths of which Spark escapes no character."""
 
 SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
-"""Names that Spark treats by rules of its own, and so may or may not ignore."""
+"""Pattern of names for which Spark has special rules, so that it may read or ignore the file."""
 
 
 def _list_local_files(path: str) -> list[InputFile] | None:
-    """Return the files in a folder, or None if only Spark knows which files the path means.
+    """Return the files in a folder, or None if only Spark can tell which files the path stands for.
 
-    Spark would take 2 ms of CPU time per file to list them, and start a job.
+    If Spark listed the files, it would start a job and take 2 ms of CPU time for each.
     """
     given = unescape_pattern(path.removeprefix(LOCAL))
     # Spark does not resolve links either.
@@ -195,7 +199,7 @@ def _walk_files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _kind_of(file: str) -> str:
-    """Return the kind of a local file, as `kind_column` does."""
+    """Return the kind of a local file, as `kind_column` gives it."""
     name = file.rpartition("/")[2].lower()
     endings = {"foreign": FOREIGN, "gzip": (GZIP, BZIP2, ZSTD), "parquet": (PARQUET,)}
     return next((one for one, ends in endings.items() if name.endswith(ends)), "text")
@@ -206,7 +210,7 @@ ICEBERG = r"\.metadata\.json$"
 
 
 def has_transaction_log(spark: Session, path: str) -> bool:
-    """True if a path is a Delta Lake or Iceberg table, or a local folder contains one."""
+    """True if the path is a table of Delta Lake or Iceberg, or a local folder that contains one."""
     local = Path(unescape_pattern(path.removeprefix(LOCAL)))
     if local.is_dir():
         deltas = local.rglob("_delta_log")

@@ -1,7 +1,7 @@
-"""Reading compressed files up to any damage.
+"""Reading compressed files up to the first damage.
 
-Spark's own reader either fails when a file is truncated or silently loses its rest. This reader
-returns the lines before the damage, and the damage as a row.
+If a file is truncated, Spark's own reader either fails or silently loses the rest of the file. This
+reader returns the lines before the damage, and a row that describes the damage.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ DAMAGED = "damaged-gzip"
 
 
 MUCH = 1 << 27
-"""Number of bytes above which decompressed content is not inspected."""
+"""Maximum number of decompressed bytes that are inspected."""
 
 
 def is_intact_gzip(path: str) -> bool:
-    """True if a file consists of complete gzip members of moderate size, which any reader reads
-    alike.
+    """True if a file consists of complete gzip members of moderate size.
+
+    Any reader then reads the same lines.
     """
     if not path.endswith(GZIP):
         return False
@@ -53,17 +54,17 @@ def is_intact_gzip(path: str) -> bool:
 
 
 def gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the columns `file`, `line` and `damage` for all local compressed files in a path."""
+    """Return the columns `file`, `line` and `damage` for all local compressed files at a path."""
     return _read_files(spark, path, files, "gzip", F.lit(None).cast("binary"))
 
 
 def distant_gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the same columns for compressed files that Spark must fetch, of up to 2 GB each."""
+    """Return these columns for compressed files that Spark must fetch, of up to 2 GB each."""
     return _read_files(spark, path, files, "distant-gzip", F.col("content"))
 
 
 def colon_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the same columns for plain files whose names Spark cannot open."""
+    """Return these columns for plain files with names that Spark cannot open."""
     return _read_files(spark, path, files, "colon", F.lit(None).cast("binary"))
 
 
@@ -79,7 +80,8 @@ def _read_files(spark: Session, path: Paths, files: Some, kind: str, content: Co
 def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function that reads files, given Arrow batches of their paths or contents.
 
-    The function is sent to Spark's workers, where this project need not be installed.
+    Spark sends the function to its workers. This project need not be installed there, so the
+    function uses nothing of it.
     """
     damaged, local, gzip, bzip2, zstd = DAMAGED, LOCAL, GZIP, BZIP2, ZSTD
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28
@@ -133,8 +135,9 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines, each with None; the last list comes with the description of any
-            damage.
+            """Yield lists of lines, each with None.
+
+            The last list comes with a description of the damage if the file is damaged.
             """
             rest, mark = b"", b"\xef\xbb\xbf"
             try:

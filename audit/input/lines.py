@@ -31,17 +31,17 @@ FOREIGN = "foreign-file"
 
 
 DOCUMENT = 4 << 20
-"""Maximum size in bytes of a file that may be a single JSON document: a list of records, or one
-record.
+"""Maximum size in bytes of a file that may consist of a single JSON document: one record, or a list
+of records.
 """
 
 DOCUMENTS = 2_000
-"""Number of files above which no file is assumed to be a single JSON document."""
+"""Number of files above which none is examined for being a single JSON document."""
 
 
 def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "text") -> DataFrame:
-    """Return the lines of the files of a kind that Spark itself can read, separated by line
-    feeds.
+    """Return the lines, separated by line feeds, of the files of a kind that Spark can read
+    itself.
     """
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind_column() == kind) & is_among(files))
@@ -49,16 +49,17 @@ def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "
 
 
 def document_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the lines of plain files; a JSON document becomes one line per record.
+    """Return the lines of plain files; of a file that is a JSON document, return a line per record.
 
-    Such a document is a list of records, or a record that spans several lines.
+    Such a document is a list of records, or one record that spans several lines.
     """
     reader = spark.read.option("recursiveFileLookup", True)
     small = (kind_column() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & is_among(files)
     whole = reader.text(path, wholetext=True).where(
         small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
     )
-    # Parsed inside a list with a final element, so that text after the document is detected.
+    # The document is parsed inside a list with a final element; this reveals text after the
+    # document.
     text = F.concat(F.lit('{"one":['), "value", F.lit('],"end":1}'))
     parsed = whole.withColumn("in", F.when(F.is_valid_utf8("value"), F.try_parse_json(text)))
     one, more = (F.variant_get("in", f"$.one[{place}]", "variant") for place in (0, 1))
@@ -80,7 +81,7 @@ def _line_columns(line: Column) -> tuple[Column, ...]:
 
 
 def foreign_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return a row for each file of an unsupported format, with the `damage` that says so."""
+    """Return a row for each file of an unsupported format, with `FOREIGN` as its `damage`."""
     foreign = file_rows(spark, path, files).where(F.col("kind") == "foreign")
     return foreign.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
@@ -94,18 +95,18 @@ READERS: Mapping[str, Reader] = {
     "parquet": parquet_lines,
     "foreign": foreign_lines,
 }
-"""Readers of lines, by kind of file."""
+"""Functions that read lines, by kind of file."""
 
 
 def read_lines(
     spark: Session, path: str, found: InputFiles, whole: bool = True, files: Some = None
 ) -> DataFrame:
-    """Return the columns `file`, `line` and `damage` of all lines; lost content is a row with the
-    reason in `damage`.
+    """Return the columns `file`, `line` and `damage` of all lines.
 
-    A line may contain any bytes. With `whole`, Parquet files that can be opened are assumed to be
-    intact, and so are small compressed files that were intact just before; otherwise each is
-    checked. `files` are the paths of the files to read, or None for all.
+    If content is lost, a row gives the reason in `damage`. A line may contain any bytes. With
+    `whole`, two kinds of files are assumed to be intact: Parquet files that Spark can open, and
+    small compressed files that were just found intact. Otherwise each file is checked. `files` are
+    the paths of the files to read, or None for all.
     """
     wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -126,20 +127,25 @@ def read_lines(
 
 LINES = "file string, line string, damage string"
 INSPECTED = 1 << 20
-"""Maximum total size in bytes of compressed files that are decompressed to see if they are intact.
+"""Maximum total size in bytes of the compressed files that are decompressed just to find out if
+they are intact.
 """
 
 OPENED = 1_000
-"""Number of files up to which each is opened by its own path instead of the path of the folder."""
+"""Maximum number of files that are each opened by path. To read more of them, the whole folder is
+opened.
+"""
 
 BEGINNING = 4096
-"""Number of bytes at the start of a file that show whether it may be a document."""
+"""Number of bytes at the start of a file that show if it may be a JSON document."""
 
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for plain files, or the document reader if some files may be documents."""
+    """Return the reader for plain files: one that detects JSON documents, if some files may be
+    such.
+    """
     if found.files.get("text", 0) > DOCUMENTS:
         return text_lines
     small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]
@@ -148,9 +154,10 @@ def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
 
 
 def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for compressed files; Spark itself reads small ones that are intact.
+    """Return the reader for compressed files: Spark's own if all of them are small and intact.
 
-    Otherwise a Python process reads them, which takes longer to start than to read small files.
+    Otherwise a Python process reads them. It takes longer to start than Spark takes to read small
+    files.
     """
     packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
     few = found.here and sum(one.length for one in packed) <= INSPECTED

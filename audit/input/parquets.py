@@ -21,40 +21,42 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 AS_TEXT = ("line", "value")
-"""Names of a column that contains a whole record as JSON text in each row."""
+"""Names of columns that may hold a whole record as JSON text."""
 
 BESIDE = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Columns that may be next to it: those that Kafka connectors write, and partitions by time."""
+"""Columns that may stand beside a column with whole records: those that connectors of Kafka write,
+and partitions by time.
+"""
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
-"""Fields whose content may be JSON text."""
+"""Fields of a record that may be JSON text instead of a structure."""
 
 EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
-"""Glob pattern of the names of Parquet files."""
+"""Glob pattern of the names of Parquet files, in upper or lower case."""
 
 WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-"""Option for times as text; times without a zone are UTC."""
+"""Option of the JSON writer that gives the format of times. Times without a zone count as UTC."""
 
 TIME, CLUSTER = "at", "cluster"
 NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
-"""Setting of Spark that makes it read files with times in nanoseconds."""
+"""Setting of Spark that lets it read files with times in nanoseconds, as integers."""
 
 LEAST = 10**18
-"""Smallest number that counts as nanoseconds since 1970; as such, it is a time in 2001."""
+"""Smallest integer that counts as nanoseconds since 1970: a time in 2001."""
 
 CHECKED = "file string, path string, schema string, rows bigint"
-"""Columns of checked files; `schema` is equal for files with equal columns, and null for a damaged
-file.
+"""Columns about a checked file. `schema` is equal for files with equal columns, and null for a
+damaged file.
 """
 
 DAMAGED = "damaged-parquet"
 
 
 def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the columns `file`, `line` and `damage` for all Parquet files in a path.
+    """Return the columns `file`, `line` and `damage` for all Parquet files at a path.
 
     If Spark can open all files together, they are assumed to be intact; otherwise each is checked.
     """
@@ -68,7 +70,7 @@ def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
 
 
 def checked_parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the same columns, after reading each file to its end.
+    """Return these columns after each file was read to its end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """
@@ -98,7 +100,7 @@ NOT_FILES = (
     "Py4JNetworkError",
     "stopped SparkContext",
 )
-"""Texts in errors whose cause is not a file."""
+"""Texts by which an error shows that no file caused it."""
 
 
 def is_about_files(error: Exception) -> bool:
@@ -112,7 +114,9 @@ def is_about_files(error: Exception) -> bool:
 
 
 def _parquet_files(spark: Session, path: Paths) -> DataFrame:
-    """Return a row per Parquet file, with its content if only Spark can open it."""
+    """Return a row per Parquet file. It includes the file's content if only Spark can open the
+    file.
+    """
     rows = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path")
     content = F.when(~file.startswith(LOCAL), F.col("content"))
@@ -124,7 +128,8 @@ def _parquet_files(spark: Session, path: Paths) -> DataFrame:
 def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function that reads files to their end, given Arrow batches of their paths.
 
-    The function is sent to Spark's workers, where this project need not be installed.
+    Spark sends the function to its workers. This project need not be installed there, so the
+    function uses nothing of it.
     """
     local, names = LOCAL, ("file", "path", "schema", "rows")
 
@@ -153,7 +158,7 @@ def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def _readable_paths(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of those files that Spark reads completely, given files with the same
+    """Return the paths of the files that Spark reads to their end, of files with the same
     columns.
     """
     reader = spark.read.option("ignoreCorruptFiles", True)
@@ -194,7 +199,7 @@ def _json_line(schema: T.StructType) -> Column:
 
 
 def _cluster_of_folder() -> Column:
-    """Return the cluster that a folder of a partitioned table names, or an empty text."""
+    """Return the cluster that the path of a partitioned table names; empty if it names none."""
     return F.url_decode(F.regexp_extract("_metadata.file_path", rf"/{CLUSTER}=([^/]+)/", 1))
 
 

@@ -27,34 +27,32 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 
 SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN = "shedding", "split", "admin", "shutdown", "unknown"
 CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
-"""Causes of unloads that a record may state."""
+"""Causes that the record of an unload may give."""
 
 AUTOMATIC = "automatic"
 SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
-"""Causes of splits that a record may state: automatic by the leader, by an administrator, or
-unknown.
-"""
+"""Causes that the record of a split may give: the leader, an administrator, or unknown."""
 
 USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
     f"struct<{USED}, systemResourceUsage struct<{USED}>, {RATES}, lastUpdate double, "
     f"bundles array<string>, lastStats map<string, {STATS}>, bundleStats map<string, {STATS}>>"
 )
-"""Spark type of a broker's load report, from the modular or the simple load manager."""
+"""Spark type of a broker's load report, whether of the modular or of the simple load manager."""
 
 LOAD = (
     "struct<weightedMaxEMA double, msgThroughputIn double, msgThroughputOut double, "
     "reportedAt double, "
     f"topBundlesLoadData array<struct<bundleName string, stats {STATS}>>>"
 )
-"""Spark type of a broker's load data under the extensible manager, with its top bundles."""
+"""Spark type of a broker's load data under the extensible manager, which lists its top bundles."""
 
 SAID = (
     f"broker string, bundle string, name string, report {REPORT}, data {BUNDLE}, "
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
     f"settings {SETTINGS}, cause string, anew boolean, load {LOAD}"
 )
-"""Fields of records besides kind, cluster and time, with their types; all other fields are
+"""Fields of a record besides kind, cluster and time, with their Spark types. Other fields are
 ignored.
 """
 
@@ -72,7 +70,7 @@ FIELDS = (
     "anew",
     "load",
 )
-"""Names of these fields."""
+"""Names of the fields in `SAID`."""
 
 LINE = (
     f"struct<one array<struct<kind string, cluster string, at string, {SAID}>>, end int, "
@@ -86,37 +84,38 @@ STRICTLY = {
 }
 
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
-"""Fields that must be text, although a JSON reader would convert numbers to text."""
+"""Fields that must be text. A JSON reader would accept other types and convert them to text."""
 
 TYPES_OF = {"at": ("BIGINT",)}
-"""Types other than text that some of these fields may have."""
+"""Further types that some of these fields may have."""
 
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1
 LONGEST = 1 << 24
-"""Number of characters of a line above which repeated keys are not searched for."""
+"""Maximum number of characters of a line that is searched for repeated keys."""
 
 TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d)\z"
 """Pattern of a date and a time of day with a zone, in ISO 8601 or as log4j and Jackson write it."""
 
 ISO = r"^[^,]+Z\z"
-"""Pattern of the usual format, which needs no conversion."""
+"""Pattern of a time in the format that is most common and needs no conversion."""
 
 MILLISECONDS = r"^\d{13}\z"
-"""Pattern of a time in milliseconds since 1970, from 2001 on."""
+"""Pattern of a time in milliseconds since 1970; 13 digits, and so in 2001 or later."""
 
 
 def parsed_records(lines: DataFrame) -> DataFrame:
-    """Parse lines, ignoring carriage returns at their ends.
+    """Return the lines with their records parsed; carriage returns at the end of a line are
+    ignored.
 
     `lines` have the columns `file`, `line` and `damage`. Added columns: `found` (number of JSON
     values on the line; null if it is not JSON), `sound` (true if the line is JSON to its end,
     without repeated keys), `ill_typed` (true if a field has the wrong type), the fields of a
-    record, `at` as a time, and `stamp`, the same time as text; all are null if the line is not a
+    record, `at` as a time, and `stamp`, the same time as text. All are null if the line is not a
     JSON object.
 
-    Each line is parsed inside brackets with a final element; otherwise, text after the end of the
-    JSON would go unnoticed.
+    Each line is parsed inside brackets with a final element. Otherwise text after the end of the
+    JSON would not be noticed.
     """
     lines = lines.withColumn("line", _without_byte_order_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
@@ -154,20 +153,20 @@ def _is_not_text(value: Column) -> Column:
 
 
 def _without_byte_order_mark(line: Column) -> Column:
-    """Remove the byte order mark that some programs write at the start of a file."""
+    """Return a line without the byte order mark that some programs write at the start of a file."""
     return F.when(line.startswith(MARK), F.substring(line, 2, LENGTHS)).otherwise(line)
 
 
 def _without_returns(line: Column) -> Column:
-    """Remove carriage returns at the end of a line.
+    """Return a line without carriage returns at its end.
 
-    Testing for them first saves a tenth of the reading time.
+    Lines are first tested for carriage returns, which saves a tenth of the reading time.
     """
     return F.when(line.endswith("\r"), F.rtrim(line, F.lit("\r"))).otherwise(line)
 
 
 def parse_time(text: Column) -> Column:
-    """Parse a time; null if the date, the time of day or the zone is missing."""
+    """Return a text as a time; null if its date, time of day or zone is missing."""
     plain = F.regexp_replace(F.regexp_replace(text, ",", "."), r" ?([+-]\d\d):?(\d\d)$", "$1:$2")
     written = F.when(text.rlike(ISO), text).otherwise(plain).try_cast("timestamp")
     since = F.timestamp_millis(F.when(text.rlike(MILLISECONDS), text.cast("bigint")))

@@ -1,4 +1,4 @@
-"""Paths that an audit reads and writes, which are checked before anything else."""
+"""Paths that an audit reads and writes. They are checked before the audit starts."""
 
 from __future__ import annotations
 
@@ -10,40 +10,43 @@ from pulsar_conformance.specs.errors import UserError
 
 
 class AuditError(UserError):
-    """A user's mistake, as one sentence: what is wrong, where, and what to do next."""
+    """An error that the user can correct. The message is one sentence: what is wrong, where, and
+    what to do next.
+    """
 
 
 LOCAL = "file:"
 """Prefix of the addresses of files that both Spark and this process can open."""
 
 GLOB = re.compile(r"([\[\]{}*?\\])")
-"""Characters that have a special meaning in Spark's paths."""
+"""Pattern of characters that have a special meaning in Spark's paths."""
 
 HIDDEN = ("_", ".")
 """Prefixes of the names of files and folders that are ignored."""
 
 
 def escape_pattern(path: str) -> str:
-    """Escape a path, so that Spark does not take it for a pattern."""
+    """Return a path in a form that Spark does not take for a pattern."""
     return GLOB.sub(r"\\\1", path)
 
 
 def unescape_pattern(path: str) -> str:
-    """Return the path that `escape_pattern` escaped."""
+    """Return the path from which `escape_pattern` made this one."""
     return re.sub(r"\\(.)", r"\1", path)
 
 
 def is_here(spark: Any, path: str) -> bool:
-    """True if this process can open the paths that it gives to Spark, since both are on one
+    """True if this process can open the paths that it gives to Spark, because both run on one
     machine.
     """
     return "://" not in path and ".connect." not in type(spark).__module__
 
 
 def escape_existing(path: str) -> str:
-    """Escape a path if it exists under exactly this name; otherwise it may be a pattern.
+    """Escape a path if a file or folder has exactly this name; otherwise leave it, as it may be a
+    pattern.
 
-    A name with a colon is made absolute; otherwise Spark would take the text before the colon for a
+    A path with a colon is made absolute. Otherwise Spark would take the text before the colon for a
     URL scheme.
     """
     if not Path(path.removeprefix(LOCAL)).exists():
@@ -58,16 +61,14 @@ PACKAGES = {
     "abfss": "org.apache.hadoop:hadoop-azure",
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
 }
-"""Packages that Spark needs for paths with a scheme, by scheme."""
+"""Packages that Spark needs to open paths, by the scheme of the path."""
 
 NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem for scheme")
-"""Errors of a Spark that lacks the classes of a file system."""
+"""Pattern of errors of a Spark that lacks the classes for a file system."""
 
 
 def storage_problem(path: str, cause: str) -> str | None:
-    """Return the reason why Spark cannot open a path with a scheme, and the remedy; None for other
-    errors.
-    """
+    """Return why Spark cannot open a path with a scheme, and what to do; None for other errors."""
     scheme, separator, _ = path.partition("://")
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
         return None
@@ -85,7 +86,7 @@ def storage_problem(path: str, cause: str) -> str | None:
 
 
 def check_paths(source: str, output: str, summary: str | None) -> None:
-    """Check that the input and the output are usable, and the file for the summary. Errors:
+    """Check that the input, the output and the file for the summary can be used. Errors:
     `AuditError`.
     """
     for option, path in (("input", source), ("output", output)):

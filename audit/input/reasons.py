@@ -1,5 +1,5 @@
-"""Reasons why a parsed line cannot be used: each in words, and as a column that is true for such
-lines.
+"""Reasons why a parsed line cannot be used. Each has a description, and a column that is true for
+such lines.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 EARLIEST, LATEST = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
-"""Bounds of valid times; Pulsar was published in 2016."""
+"""First and last time that a record may have; Pulsar was published in 2016."""
 
 LARGEST = 1e15
 """Maximum rate: a petabyte, or 1e15 messages, per second."""
 
 CLUSTER = r"^(?!__HIVE_DEFAULT_PARTITION__\z)[-=:.\w]{1,100}\z"
-"""Pattern of names that Pulsar allows for clusters, except Spark's name for a partition without a
-value.
+"""Pattern of the cluster names that Pulsar allows. It excludes the name by which Spark marks a
+partition without a value.
 """
 
 NUMBER = r"^\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*\z"
@@ -46,12 +46,12 @@ def any_condition(*conditions: Column) -> Column:
 
 
 def is_kind(*kinds: str) -> Column:
-    """True if a record is of one of these kinds."""
+    """True if a record is of one of the given kinds."""
     return F.col("kind").isin(*kinds)
 
 
 def lacks_field(name: str) -> Column:
-    """True if a record lacks this field and its kind requires it."""
+    """True if a record's kind requires this field and the record lacks it."""
     kinds = [kind for kind, fields in REQUIRED.items() if name in fields]
     return is_kind(*kinds) & F.col(name).isNull()
 
@@ -71,7 +71,7 @@ def is_not_object() -> Column:
 
 
 def has_bad_broker() -> Column:
-    """True if a record names an invalid broker, or lacks a broker that its kind requires."""
+    """True if a record names an invalid broker, or names none although its kind requires one."""
     return any_condition(
         lacks_field("broker"),
         is_bad_broker(F.col("broker")),
@@ -85,7 +85,7 @@ def is_bad_broker(name: Column) -> Column:
 
 
 def has_bad_bundle() -> Column:
-    """True if a record names an invalid bundle, or lacks a bundle that its kind requires."""
+    """True if a record names an invalid bundle, or names none although its kind requires one."""
     listed, measured = F.col("report.bundles"), F.map_keys("report.lastStats")
     every = (
         F.col("into"),
@@ -108,7 +108,7 @@ def is_bad_bundle(name: Column) -> Column:
 
 
 def lacks_any_field() -> Column:
-    """True if a record lacks a field that its kind requires, or a part of such a field."""
+    """True if a record's kind requires a field, or a part of it, that the record lacks."""
     report, data, blank = F.col("report"), F.col("data"), F.trim("name") == ""
     empty = [report[name].isNull() for name in (*RESOURCES, "systemResourceUsage")]
     resources = [report[name] for name in RESOURCES]
@@ -132,22 +132,20 @@ def lacks_any_field() -> Column:
 
 
 def has_bad_value(*values: Column) -> Column:
-    """True if one of the values is negative, too large, or NaN (which Spark sorts above all
-    numbers).
-    """
+    """True if a value is negative, too large, or NaN (which Spark sorts above all numbers)."""
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
     return (least < F.lit(0.0)) | (most > F.lit(LARGEST))
 
 
 def has_bad_statistics(stats: Column) -> Column:
-    """True if a number in a bundle's statistics is invalid; counts must be integers."""
+    """True if bundle statistics contain an invalid number. Counts must be integers."""
     broken = (stats[name] != F.floor(stats[name]) for name in COUNTS)
     return reduce(Column.__or__, broken, has_bad_value(*(stats[name] for name in STATS)))
 
 
 def is_bad_usage(used: Column) -> Column:
-    """True if the usage of a resource is invalid; a negative limit means that it was not
-    measured.
+    """True if the usage of a resource is invalid. A negative limit, which means that the resource
+    was not measured, is valid.
     """
     limit = used["limit"]
     absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
@@ -179,7 +177,7 @@ def has_repeated_key() -> Column:
 
 
 def is_bad_split() -> Column:
-    """True if the parts of a split do not cover the bundle exactly."""
+    """True if the parts of a split do not cover exactly the bundle that was split."""
     bundle, parts = F.col("bundle"), F.array_sort("into")
     seams = F.zip_with(
         F.slice(parts, 1, F.greatest(F.size(parts) - 1, F.lit(0))),
@@ -207,7 +205,8 @@ def has_bad_setting() -> Column:
         number = name.isin(*numbers) & (text != "") & ~F.coalesce(_is_number(text), F.lit(False))
         return number | (name.isin(*switches) & ~F.lower(text).isin("true", "false", ""))
 
-    # One test of each given setting makes a far smaller plan than a test for each documented one.
+    # One test of each given setting needs a far smaller plan than a test of each documented
+    # setting.
     return is_kind("settings") & any_condition(F.exists(F.map_entries("settings"), wrong))
 
 
@@ -217,7 +216,7 @@ def _is_number(text: Column) -> Column:
 
 
 def has_bad_cause() -> Column:
-    """True if the format does not define the stated cause of an unload or split."""
+    """True if a record gives a cause of an unload or split that the format does not define."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
@@ -229,18 +228,23 @@ def is_at_impossible_time() -> Column:
 
 
 STRAY = 30
-"""Days without records that separate a stray day from the rest of its cluster's history."""
+"""Minimum number of days without records before and after a stray day. Such a day has a wrong date.
+"""
 
 
 class Reason(NamedTuple):
-    """A reason for quarantine: its description, and a column that is true where it applies."""
+    """A reason for quarantine: its description, and a column that is true for lines to which it
+    applies.
+    """
 
     rule: str
     applies: Callable[[], Column]
 
 
 def is_never() -> Column:
-    """Return a column that is never true, for reasons that only a comparison of lines can find."""
+    """Return a column that is always false, for reasons that only a comparison with other lines can
+    find.
+    """
     return F.lit(False)
 
 
@@ -259,31 +263,32 @@ REASONS: Mapping[str, Reason] = {
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
     "empty-line": Reason("The line is empty.", lambda: F.col("found") == 0),
-    "truncated-line": Reason("It begins with { but does not end with }.", is_truncated),
-    "not-an-object": Reason("It is JSON but not an object.", is_not_object),
-    "not-json": Reason("It is not JSON.", lambda: F.col("found").isNull()),
+    "truncated-line": Reason("The line begins with { but does not end with }.", is_truncated),
+    "not-an-object": Reason("The line is JSON but not an object.", is_not_object),
+    "not-json": Reason("The line is not JSON.", lambda: F.col("found").isNull()),
     "several-records": Reason(
         "The line contains more than one record.", lambda: F.col("found") > 1
     ),
-    "missing-kind": Reason("It has no kind.", lambda: F.col("kind").isNull()),
+    "missing-kind": Reason("The record has no kind.", lambda: F.col("kind").isNull()),
     "unknown-kind": Reason(
-        f"Its kind is not one of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
+        f"The record's kind is not one of {', '.join(REQUIRED)}.", lambda: ~is_kind(*REQUIRED)
     ),
     "bad-cluster": Reason(
-        "It has no cluster, or one whose name Pulsar does not allow.",
+        "The record names no cluster, or one whose name Pulsar does not allow.",
         lambda: F.col("cluster").isNull() | ~F.col("cluster").rlike(CLUSTER),
     ),
     "unreadable-time": Reason(
-        "It has no time, or one that is neither ISO 8601 with a zone nor milliseconds since 1970.",
+        "The record has no time, or one that is neither ISO 8601 with a zone nor milliseconds "
+        "since 1970.",
         lambda: F.col("at").isNull(),
     ),
     "impossible-time": Reason(
-        f"Its time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",
+        f"The record's time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",
         is_at_impossible_time,
     ),
     "stray-time": Reason(
-        f"Its day is more than {STRAY} days from any other of its cluster, and has less than a "
-        "hundredth of its records: a clock was wrong.",
+        f"The record's day is more than {STRAY} days from all other days of its cluster, and has "
+        "less than a hundredth of the cluster's records: a clock was wrong.",
         is_never,
     ),
     "ill-typed-field": Reason(
@@ -291,19 +296,25 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("ill_typed"),
     ),
     "bad-broker": Reason(
-        "Its kind needs a broker, but it has none, or its name is not valid.",
+        "A record of this kind needs a broker, but this one has none, or the broker's name is "
+        "not valid.",
         has_bad_broker,
     ),
     "bad-bundle": Reason(
-        "It lacks a bundle that its kind needs, or names one that is not TENANT/NAMESPACE/0x…_0x….",
+        "A record of this kind needs a bundle, but this one has none, or it is not "
+        "TENANT/NAMESPACE/0x…_0x….",
         has_bad_bundle,
     ),
-    "missing-field": Reason("A field is missing that its kind needs.", lacks_any_field),
+    "missing-field": Reason(
+        "A field is missing that a record of this kind needs.", lacks_any_field
+    ),
     "bad-number": Reason(
         f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
         has_bad_number,
     ),
-    "two-values": Reason("It gives a bundle, broker or setting two values.", has_repeated_key),
+    "two-values": Reason(
+        "The record gives two values for one bundle, broker or setting.", has_repeated_key
+    ),
     "not-strict-json": Reason(
         "An object has a key twice, text follows the end of the JSON, or a number is NaN.",
         lambda: ~F.col("sound"),
@@ -315,7 +326,7 @@ REASONS: Mapping[str, Reason] = {
         f"one of {', '.join(SPLITTERS)}.",
         has_bad_cause,
     ),
-    "duplicate": Reason("It repeats another record word for word.", is_never),
+    "duplicate": Reason("The record is a word-for-word repetition of another one.", is_never),
     "conflicting": Reason(
         "Another record of the same kind, time and subject contradicts it; the one whose text "
         "sorts first is used.",

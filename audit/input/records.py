@@ -1,4 +1,6 @@
-"""The table `records`: a row per line, with its content, and with the reason if it is not used."""
+"""The table `records`: a row per line with its content, and with the reason if the line is not
+used.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +17,29 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "load_data", "leader")
-"""Kinds that have at most one record for each broker and time."""
+"""Kinds of which a broker has at most one record at any time."""
 
 SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
-"""Columns that identify a record; its first three also determine the task that handles it."""
+"""Columns that identify a record. The first three also determine which Spark task handles the
+record.
+"""
 
 HOURS = 3
-"""Number of hours of a cluster that one task handles; fewer would make many small files."""
+"""Number of hours of a cluster's records that one Spark task handles. With fewer hours there would
+be many small files.
+"""
 
 PARTS = 64
-"""Number of partitions for records without a time."""
+"""Number of Spark partitions for records without a time."""
 
 READABLE = ("truncated-line", "not-json")
-"""Reasons for lines of which kind, cluster and time can often be read nevertheless."""
+"""Reasons for quarantine of lines in which kind, cluster and time can often still be read."""
 
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
-"""Pattern of a text field in a damaged line."""
+"""Pattern of a text field in a damaged line; its name is filled in."""
 
 FEW = 0.01
-"""Maximum share of its cluster's records that are on a stray day."""
+"""Maximum share of a cluster's records that a stray day may have."""
 
 
 def records(lines: DataFrame, shards: int = 1) -> DataFrame:
@@ -44,7 +50,7 @@ def records(lines: DataFrame, shards: int = 1) -> DataFrame:
 def parse_each(lines: DataFrame) -> DataFrame:
     """Parse each line by itself; return the columns of `records`, except `used`.
 
-    Cluster, day and time are null if they are not credible.
+    Cluster, day and time are null if the line does not give them credibly.
     """
     rows = _with_readable_fields(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
@@ -63,7 +69,9 @@ def parse_each(lines: DataFrame) -> DataFrame:
 
 
 def _with_readable_fields(rows: DataFrame) -> DataFrame:
-    """Fill kind, cluster and time of a damaged line if its text contains them, and set `hinted`."""
+    """Fill in kind, cluster and time of a damaged line if its text still contains them, and set
+    `hinted`.
+    """
     damaged = F.coalesce(F.col("reason").isin(*READABLE), F.lit(False)) & F.is_valid_utf8("line")
 
     def hint(name: str) -> Column:
@@ -81,27 +89,29 @@ def _with_readable_fields(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the rows of `records` as `parse_each` made them, before lines were compared."""
+    """Return the rows of `records` as `parse_each` made them, before lines were compared with each
+    other.
+    """
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
 def has_no_time(why: Column) -> Column:
-    """True if a reason leaves a record's cluster or time unknown."""
+    """True if a line is quarantined for a reason that leaves its cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
 def shard_number(count: int) -> Column:
-    """Return a column with the number of the partition that has a cluster's rows of a day."""
+    """Return a column with the number of the shard for the rows of a cluster and day."""
     return F.pmod(F.crc32("cluster"), F.lit(count)).cast("int")
 
 
 def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
-    """Add the column `used`, and the reason for repeated records.
+    """Add the column `used`, and the reason for records that repeat others.
 
-    Of several records about the same subject, the one whose text sorts first is used, from
-    whichever file. With several shards, the rows of a shard are in the same task.
+    If several records are about the same subject, the one whose text sorts first is used, whatever
+    its file. With several shards, one Spark task handles all rows of a shard.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -128,29 +138,35 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
 
 
 def part_of_day() -> Column:
-    """Return a column with the part of the day in which a record's time is; null without a time."""
+    """Return a column with the number of the part of the day that contains a record's time; null
+    without a time.
+    """
     return F.floor(F.hour("at") / HOURS)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
-    """Return the table `quarantine`: the records that are not used."""
+    """Return the table `quarantine`: the records that an audit does not use."""
     return rows.where(~F.col("used"))
 
 
 def used_days() -> tuple[Column, Column]:
-    """Return aggregates: the `first` and `last` day with used records, in days since 1970."""
+    """Return two aggregates: the `first` and `last` day with used records, in days since 1970."""
     day = F.unix_date(F.when(F.col("used"), F.col("day")))
     return F.min(day).alias("first"), F.max(day).alias("last")
 
 
 def stray_days(rows: DataFrame) -> DataFrame:
-    """Return the stray days, those dated by a wrong clock, as cluster and day."""
+    """Return the stray days as cluster and day.
+
+    A day is stray if it is far from the cluster's other days and has few records: a wrong clock
+    dated them.
+    """
     days = rows.where("used").groupBy("cluster", "day").agg(F.count(F.lit(1)).alias("number"))
     return _find_stray_days(days)
 
 
 def has_strays(rows: DataFrame) -> bool:
-    """True if a day is stray, or if an earlier check found it so."""
+    """True if some day is stray, or if an earlier check found a stray day."""
     wrong = F.col("reason") == "stray-time"
     counts = F.count_if("used").alias("number"), F.count_if(wrong).alias("wrong")
     # Files are opened only once, since the metadata about their columns is large.
@@ -178,7 +194,9 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
 
 
 def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Return these days' records, with those of the given clusters in quarantine."""
+    """Return the records of these days of all clusters; those of a cluster and day in `days` are
+    quarantined.
+    """
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")
     found = found.join(stray, ["cluster", "day"], "left")

@@ -1,4 +1,4 @@
-"""Silver tables, built from usable records: broker and bundle samples, actions, contexts."""
+"""Silver tables, built from usable records: samples of brokers and bundles, actions, contexts."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ THROUGHPUTS = ("msgThroughputIn", "msgThroughputOut")
 ACTIONS = ("unloaded", "assigned", "split")
 LOST_KINDS = ("load_report", "settings", "unloaded", "leader")
 LOST, LOST_SETTINGS, LOST_UNLOAD, LOST_LEADER = (f"lost_{kind}" for kind in LOST_KINDS)
-"""Kinds of rows in the table `contexts` that stand for quarantined records."""
+"""Kinds of rows in the table `contexts` that stand for records in quarantine."""
 
 TEXT_FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 CONTEXTS = ("owners", "leader", "cycle", "domain", "group", "settings", "bundle_data", "load_data")
 
 
 DELAY = "interval 1 hour"
-"""Maximum time from writing a report to recording it."""
+"""Maximum time between writing a report and recording it."""
 
 
 def reports(records: DataFrame) -> DataFrame:
-    """Return load reports with the columns `cluster`, `day`, `at`, `broker`, `report`, `simple`,
-    `stats`.
+    """Return the load reports.
 
-    `simple` is true for reports of the simple load manager; `stats` are the statistics by bundle.
+    Columns: `cluster`, `day`, `at`, `broker`, `report`, `simple` and `stats`. `simple` is true for
+    reports of the simple load manager; `stats` are the statistics by bundle.
     """
     used = records.where("used and kind = 'load_report'")
     simple = F.col("said.report.systemResourceUsage").isNotNull()
@@ -47,8 +47,8 @@ def reports(records: DataFrame) -> DataFrame:
 def broker_samples(records: DataFrame) -> DataFrame:
     """Return the table `broker_samples`.
 
-    A rate that a report lacks is the sum over its bundles, or 0; the usage of a resource that was
-    not measured is 0 %.
+    A rate that a report lacks is the sum of its bundles' rates, or 0 without bundles. The usage of
+    a resource that was not measured is 0 %.
     """
     report, stats = F.col("report"), F.col("stats")
     owned = F.coalesce(report["bundles"], F.when(F.col("simple"), F.map_keys(stats)))
@@ -66,7 +66,9 @@ def broker_samples(records: DataFrame) -> DataFrame:
 
 
 def _measured_resources() -> Column:
-    """Return a struct of a report's resources, without those that have a negative limit."""
+    """Return a struct of a report's resources, except those with a negative limit, which were not
+    measured.
+    """
     report = F.col("report")
     there = F.when(
         F.col("simple"), F.struct(*(report["systemResourceUsage"][r] for r in RESOURCES))
@@ -88,7 +90,7 @@ def _reported_rate(name: str) -> Column:
 
 
 def bundle_samples(records: DataFrame) -> DataFrame:
-    """Return the table `bundle_samples`; numbers that a report lacks are 0."""
+    """Return the table `bundle_samples`. Numbers that a report lacks are 0."""
     each = reports(records).select(
         "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
     )
@@ -104,7 +106,7 @@ def actions(records: DataFrame) -> DataFrame:
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """Return the table `contexts`: owners, leaders, cycles, groups, settings and others."""
+    """Return the table `contexts`: owners, leaders, cycles, groups, settings, and lost records."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew", "load")
     fields = (F.col(f"said.{name}").alias(name) for name in names)
@@ -115,7 +117,7 @@ def contexts(records: DataFrame) -> DataFrame:
 def _lost_records(records: DataFrame) -> DataFrame:
     """Return the quarantined records of `LOST_KINDS`, except damaged copies of used records.
 
-    `broker` and `bundle` are null if they cannot be read.
+    `broker` and `bundle` are null if they cannot be read from the line.
     """
     lost = records.where("not used and reason != 'duplicate' and at is not null")
     lost = lost.where(F.col("kind").isin(*LOST_KINDS))
@@ -143,10 +145,10 @@ def _text_field(name: str) -> Column:
 
 
 def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
-    """Drop damaged copies of used records.
+    """Return lost records without those that are damaged copies of used records.
 
-    The used record has the same kind and time, and either starts with the copy's text or names the
-    same broker and bundle.
+    A used record is the original if it has the same kind and time, and either starts with the
+    copy's text or names the same broker and bundle.
     """
     keys, few = ["cluster", "day", "at", "kind"], F.broadcast(lost.withColumn("copy", F.lit(True)))
     used = records.where("used").where(F.col("kind").isin(*LOST_KINDS))
@@ -160,5 +162,5 @@ def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
 
 
 def _in_one_file(few: DataFrame) -> DataFrame:
-    """Put the rows of a cluster and day, which are few, into one file."""
+    """Put all rows of a cluster and day into one file, since they are few."""
     return few.repartition("day", "cluster")

@@ -21,11 +21,11 @@ from pyspark.sql import functions as F
 VERSION = re.compile(rb'\\?"brokerVersionString\\?"\s*:\s*\\?"v?(\d+\.\d+[^"\\]*)')
 EXTENSIBLE = re.compile(rb'loadManagerClassName\\?"\s*:\s*\\?"[\w.]*ExtensibleLoadManagerImpl')
 DOCUMENTED = "documented-4.2"
-"""The profile for histories of the extensible manager, whose records name no version."""
+"""The profile for histories of the extensible manager whose records name no version."""
 
 FILES, BYTES = 8, 1 << 18
-"""Number of files that are searched at either end of the list, and number of bytes searched in
-each.
+"""Number of files that are searched at each end of the list of files, and number of bytes searched
+in each file.
 """
 
 LINES = 1_000
@@ -33,7 +33,7 @@ LINES = 1_000
 
 
 def profile_of_history(spark: Any, path: str) -> str | None:
-    """Return the released profile nearest to the version in most load reports, and print it.
+    """Return the released profile nearest to the version that most load reports name, and print it.
 
     Only the first and last files are searched. If they name no version but their settings name the
     extensible manager, return the profile of its documents; otherwise None.

@@ -1,1 +1,1 @@
-"""Planted rule violations and damaged lines, which audits should detect."""
+"""Planted rule violations and damaged lines, which an audit should find."""

@@ -9,14 +9,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DAMAGED = "damaged"
-"""Kind given to damaged lines."""
+"""Kind given to damaged lines, whichever kind of record they damage."""
 
 Damage = Callable[[Column], Column]
 
 
 def _replace_number(pattern: str, instead: str) -> Damage:
-    """Return a function that replaces the first number in a field, or truncates a line without the
-    field.
+    """Return a function that replaces the first number of the field that `pattern` describes.
+
+    If a line has no such field, the function cuts it off.
     """
 
     def damage(line: Column) -> Column:
@@ -50,8 +51,8 @@ KINDS: Mapping[str, Damage] = {
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:
     """Add damaged copies of some lines to rows with `kind` and `value`.
 
-    `part` is the share of damaged lines in the result. Which lines are damaged, and how, depends
-    only on the seed and their text.
+    `part` is the share of damaged lines in the result. Only the seed and the text of a line
+    determine whether and how it is damaged.
     """
     if not part:
         return lines

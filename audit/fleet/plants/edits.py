@@ -1,4 +1,4 @@
-"""Edits that violate shedding rules: each changes a cycle's case, and returns its unloads."""
+"""Edits that violate shedding rules: each changes the case of a cycle, and returns its unloads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ LESS = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
 
 Edit = Callable[[PlantedCycle], Pairs | None]
-"""Changes the case of a cycle, and returns its unloads; None if the cycle is unsuitable."""
+"""A function that changes the case of a cycle, and returns the unloads that violate a rule. It
+returns None if the violation cannot be planted in this cycle.
+"""
 
 SetUsage = Callable[[PlantedCycle, Broker, Fraction], bool]
-"""Sets a broker's usage to this many percentage points above its limit; false if that is
-impossible.
+"""A function that sets a broker's usage to a number of percentage points above the limit. It
+returns False if that is impossible.
 """
 
 
@@ -48,8 +50,7 @@ SHED_AT_LIMIT: Mapping[str, Callable[[PlantedCycle], Fraction]] = {
     "ThresholdShedder": lambda moment: Levels(moment.cycle).threshold + BELOW_AVERAGE,
     "OverloadShedder": lambda _moment: MARGIN,
 }
-"""Percentage of its traffic that a broker sheds when its usage is exactly at the limit, by
-strategy.
+"""Percentage of its traffic that a broker sheds if its usage is exactly at the limit, by strategy.
 """
 
 TRAFFIC_TO_SHED: Mapping[str, Callable[[PlantedCycle, Broker], Fraction]] = {
@@ -72,15 +73,16 @@ def unloads_of(pairs: Pairs, broker: Broker) -> list[str]:
 
 
 def replace_unloads(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
-    """Return all unloads, in which a broker unloads these bundles instead of its own choice."""
+    """Return all unloads, with these bundles of a broker instead of those that it unloaded."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
 
 
 def shedding_broker(moment: PlantedCycle) -> Broker | None:
-    """Return a broker that sheds; if none does, raise the usage of the busiest one until it does.
+    """Return a broker that sheds.
 
-    None if that is impossible.
+    If none does, raise the usage of the busiest broker until it sheds; return None if that is
+    impossible.
     """
     pairs = moment.correct_unloads if moment.cycle.enabled else []
     if pairs:
@@ -92,7 +94,7 @@ def shedding_broker(moment: PlantedCycle) -> Broker | None:
 
 
 def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
-    """Shed although shedding is disabled."""
+    """Shed as usual although shedding is disabled."""
     if shedding_broker(moment) is None:
         return None
     pairs = moment.correct_unloads
@@ -101,7 +103,7 @@ def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_foreign_bundle(moment: PlantedCycle) -> Pairs | None:
-    """Let a broker that sheds also unload a bundle that it does not own but another broker does."""
+    """Let a broker that sheds also unload a bundle of another broker."""
     broker = shedding_broker(moment)
     if broker is None:
         return None
@@ -120,9 +122,7 @@ def sheds_twice(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle that was unloaded recently, and then as many others as the broker must
-    shed.
-    """
+    """Unload a bundle that was unloaded recently, and as many others as the broker must shed."""
     cycle = moment.cycle
     for broker in moment.busiest():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
@@ -134,7 +134,7 @@ def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
 
 
 def _first_with_traffic(moment: PlantedCycle, bundles: list[str], least: Fraction) -> list[str]:
-    """Return the fewest first bundles that together carry `least` traffic; all if they carry
+    """Return the first bundles, as few as together carry `least` traffic; all if they carry
     less.
     """
     together = accumulate(map(moment.cycle.traffic, bundles))
@@ -143,7 +143,9 @@ def _first_with_traffic(moment: PlantedCycle, bundles: list[str], least: Fractio
 
 
 def sheds_lighter_first(moment: PlantedCycle) -> Pairs | None:
-    """Keep the heaviest bundle, and unload lighter ones instead."""
+    """Keep the heaviest bundle of a broker that must shed, and unload its lighter bundles
+    instead.
+    """
     broker = shedding_broker(moment)
     if broker is None or moment.cycle.strategy not in TRAFFIC_TO_SHED:
         return None
@@ -155,7 +157,7 @@ def sheds_lighter_first(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker just above the limit."""
+    """Unload nothing from a broker whose usage is just above the limit."""
     for broker in moment.busiest()[:1]:
         if set_above_limit(moment, broker, JUST):
             return replace_unloads(moment.correct_unloads, broker, [])
@@ -163,7 +165,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
-    """Unload the heaviest bundle of a broker just below the limit."""
+    """Unload the heaviest bundle of a broker whose usage is just below the limit."""
     for broker in moment.busiest()[:1]:
         if set_above_limit(moment, broker, -JUST):
             return replace_unloads(moment.correct_unloads, broker, moment.cycle.movable(broker)[:1])
@@ -171,10 +173,11 @@ def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
 
 
 def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield each suitable broker with some first bundles, which it would shed.
+    """Yield each broker whose usage can be raised so that it must shed its first bundles, and
+    these.
 
-    The broker's usage is raised until the traffic that it must shed is `share` times the traffic of
-    these bundles.
+    At that usage, the traffic that the broker must shed is `share` times the traffic of these
+    bundles.
     """
     for broker in moment.busiest():
         cycle = moment.cycle
@@ -189,14 +192,14 @@ def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Bro
 
 
 def sheds_too_little(moment: PlantedCycle) -> Pairs | None:
-    """Unload one bundle too few, so that slightly less is shed than required."""
+    """Unload one bundle too few: slightly less traffic than the broker must shed."""
     for broker, bundles in _raised_brokers(moment, 1 + HARDLY):
         return replace_unloads(moment.correct_unloads, broker, bundles)
     return None
 
 
 def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
-    """Unload one bundle too many: the others carry slightly more than required."""
+    """Unload one bundle too many: the others already carry slightly more traffic than required."""
     for broker, bundles in _raised_brokers(moment, 1 - HARDLY):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
         return replace_unloads(moment.correct_unloads, broker, more)
@@ -225,14 +228,15 @@ def ignores_weights(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_the_idlest(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle from the least used of the brokers that have movable bundles."""
+    """Unload a bundle from the least used broker that has at least two movable bundles."""
     idlest = moment.busiest()[-1]
     return replace_unloads(moment.correct_unloads, idlest, moment.cycle.movable(idlest)[:1])
 
 
 def sheds_for_idle_broker(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle from the busiest broker because another one is nearly idle, with no broker
-    above the limit.
+    """Unload a bundle from the busiest broker because another one is nearly idle.
+
+    No broker is above the limit.
     """
     _make_one_idle(moment)
     broker = moment.busiest()[0]
@@ -261,7 +265,7 @@ def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
 
 
 def ignores_single_resource(moment: PlantedCycle) -> Pairs | None:
-    """Unload nothing from a broker that has one resource above the overload threshold."""
+    """Unload nothing from a broker with a single resource above the overload threshold."""
     broker = moment.busiest()[0]
     moment.set_usage(broker.name, threshold_of(moment.cycle) + JUST)
     return replace_unloads(moment.correct_unloads, broker, [])
@@ -278,7 +282,10 @@ def sheds_the_second_heaviest(moment: PlantedCycle) -> Pairs | None:
 
 
 def _unload_from_overloaded(moment: PlantedCycle, bundles: slice) -> Pairs | None:
-    """Overload the busiest broker, and unload a slice of its movable bundles, heaviest first."""
+    """Overload the busiest broker, and unload only these places of its movable bundles.
+
+    The heaviest bundle has place 0.
+    """
     for broker in moment.busiest()[:1]:
         set_above_limit(moment, broker, JUST)
         return replace_unloads(
@@ -307,16 +314,16 @@ def sheds_its_only_bundle(moment: PlantedCycle) -> Pairs | None:
 
 
 def _most_and_least_loaded(moment: PlantedCycle) -> tuple[Broker, Broker]:
-    """Return the brokers with the most and the least traffic."""
+    """Return the broker with the most traffic and the broker with the least."""
     cycle = moment.cycle
     by_traffic = sorted(cycle.brokers.values(), key=cycle.traffic_of)
     return by_traffic[-1], by_traffic[0]
 
 
 def _widen_difference(moment: PlantedCycle) -> bool:
-    """Raise the traffic of the most loaded broker and lower that of the least loaded.
+    """Raise the traffic of the most loaded broker, and lower that of the least loaded broker.
 
-    Return True if a broker sheds as a result.
+    Return True if the implementation then sheds.
     """
     most, least = _most_and_least_loaded(moment)
     moment.scale_traffic(most.name, APART)
@@ -330,7 +337,9 @@ def ignores_difference(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_within_thresholds(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle from the most loaded broker although the thresholds are not exceeded."""
+    """Unload a bundle from the most loaded broker although the difference is within the
+    thresholds.
+    """
     if moment.correct_unloads:
         return None
     most, _ = _most_and_least_loaded(moment)
@@ -338,7 +347,7 @@ def sheds_within_thresholds(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_from_least_loaded(moment: PlantedCycle) -> Pairs | None:
-    """Also unload a bundle from the least loaded broker."""
+    """Unload a bundle not only from the most loaded broker but also from the least loaded one."""
     if not _widen_difference(moment):
         return None
     _, least = _most_and_least_loaded(moment)

@@ -1,4 +1,4 @@
-"""The cycle in which a violation is planted: its case, and edits that move usage to a threshold."""
+"""The cycle in which a violation is planted: its case, and functions that set the usage in it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,25 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 JUST = Fraction(2, 1000)
-"""Percentage points beyond a threshold: twice the tolerance of floating point."""
+"""Percentage points between a usage and the threshold that it just passes: twice the tolerance of
+floating point.
+"""
 
 HARDLY = Fraction(4, 100_000)
-"""Share of a rate: twice the tolerance of floating point."""
+"""Share by which a required amount just differs from an exact one: twice the tolerance of floating
+point.
+"""
 
 FULL = 100
 IDLER = 0.9
-"""Maximum usage of all other resources, as a share of the usage that is set."""
+"""Maximum usage of a broker's other resources, as a share of the usage that is set."""
 
 
 @dataclass
 class PlantedCycle:
-    """A `shed.select` case that edits change, and the implementation that answers it."""
+    """The `shed.select` case of a cycle, which edits change, and the implementation that answers
+    it.
+    """
 
     case: Json
     profile: str
@@ -58,7 +64,7 @@ class PlantedCycle:
         return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken_rules(self, pairs: Pairs) -> set[str] | None:
-        """Return the rules that these unloads violate, among those that the audit checks.
+        """Return the rules that these unloads violate, of the rules that an audit checks.
 
         None if the case is invalid.
         """
@@ -87,8 +93,9 @@ class PlantedCycle:
         return sorted(able, key=lambda one: -usage[one.name])
 
     def set_usage(self, broker: str, percent: Fraction | float, *resources: str) -> None:
-        """Set the usage of some resources (by default the CPU) in percent, and lower all others
-        below it.
+        """Set the usage of some resources (by default the CPU) in percent.
+
+        All other resources of the broker are lowered to less usage.
         """
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)
@@ -105,10 +112,10 @@ class PlantedCycle:
         said.update({name: factor * said[name] for name in RATE_FIELDS})
 
     def raise_above_average(self, broker: str, points: Fraction | float) -> bool:
-        """Set a broker's usage to `points` percentage points above the average; return False if
-        that is impossible.
+        """Set a broker's usage to `points` percentage points above the average of all brokers.
 
-        The average includes the broker itself.
+        The average includes the broker itself. Return False if that would take a usage outside 0 to
+        100 %.
         """
         usage = Levels(self.cycle).usage
         count = len(usage)

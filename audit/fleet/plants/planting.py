@@ -15,25 +15,26 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 PLANTED = "planted "
-"""Prefix of the kind of notes that say where a rule is violated; notes are not records of the
-history.
+"""Prefix of the kind of a note that says where a rule is violated. Such notes are not written to
+the history.
 """
 
 BACK_AFTER, BEFORE = 18_000, 20_000
-"""Milliseconds from a cycle to the end of the settings recorded for it, and from their start to the
+"""Milliseconds from a cycle until the settings changed for it end, and from their start to the
 cycle.
 """
 
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER
-"""Milliseconds from a cycle to the end of the settings recorded for a split."""
+"""Milliseconds from a cycle until the settings changed for a split after it end."""
 
 LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
-"""The rule that is violated by a broker with one bundle; milliseconds from the start of a period
-until the broker has given up the others.
+"""The rule that only a broker with a single bundle can violate, and the milliseconds from the start
+of a period until a broker has given up all its other bundles.
 """
 
 SETTLED = 6
-"""Number of first cycles in which nothing is planted, because load is still being distributed."""
+"""Number of cycles at the start without violations: the brokers are still distributing their load.
+"""
 
 
 class Planting(ClusterHistory):
@@ -42,13 +43,15 @@ class Planting(ClusterHistory):
     left: list[str]
 
     def plant(self, rules: Sequence[str]) -> None:
-        """Schedule violations of these rules."""
+        """Schedule a violation of each of these rules."""
         self.left = list(rules)
         self._wait = SETTLED
         self._due: PlannedSplit | None = None
 
     def run_cycle(self, now: int) -> None:
-        """Violate the next rule in this cycle if possible; otherwise run the cycle correctly."""
+        """Run a cycle that violates the next rule, or a correct one if the rule cannot be violated
+        in it.
+        """
         self._wait -= 1
         if self.left and self._wait < 0:
             rule = self.left[0]
@@ -61,7 +64,9 @@ class Planting(ClusterHistory):
         super().run_cycle(now)
 
     def _violate(self, rule: str, plant: Plant, now: int) -> bool:
-        """Violate a rule, and only others that it implies; False if the cycle is unsuitable."""
+        """Violate a rule and the rules that it implies, but no other; False if that is impossible
+        here.
+        """
         if plant.split is not None:
             return self._violate_split_rule(plant, now)
         if plant.edit is None or (plant.omits_due_action and self._stops_a_broker(now)):
@@ -83,8 +88,9 @@ class Planting(ClusterHistory):
         return True
 
     def _stops_a_broker(self, now: int) -> bool:
-        """True if a broker goes down just after the cycle, so that it could have been down
-        already.
+        """True if a broker goes down just after the cycle.
+
+        An audit would then not know if the broker was already down in the cycle.
         """
         period = (now // 1000 - self.fleet.period_start(0)) // self.fleet.period_seconds
         return any(restart.down == period for restart in self.world.events.restarts)
@@ -96,7 +102,10 @@ class Planting(ClusterHistory):
             self.record("settings", now + until, settings=self.settings)
 
     def _violate_split_rule(self, plant: Plant, now: int) -> bool:
-        """Run a cycle, after which a bundle is split, or not split, in violation of a rule."""
+        """Run a cycle and plan the split, or the missing split, that violates a rule after it.
+
+        Return False if no bundle is suitable, or another split is planned.
+        """
         if any(
             now == 1000 * self.fleet.period_start(one) for one in self.world.events.splits.values()
         ):

@@ -1,7 +1,7 @@
-"""Violations that can be planted; each narrowly violates one rule in one cycle.
+"""Violations that can be planted: each just violates one rule, in one cycle.
 
-Rules that are then inevitably violated as well are listed: a broker that sheds nothing also sheds
-too little.
+`implies` lists the rules that such a violation cannot help violating as well. For example, a broker
+that sheds nothing also sheds too little.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted violation of a rule, by a cycle's unloads or by a split after the cycle."""
+    """A violation of a rule that can be planted: by a cycle's unloads, or by a split after the
+    cycle.
+    """
 
     sentence: str
     edit: edits.Edit | None = None
     split: splitting.Edit | None = None
     strategies: tuple[str, ...] = ()
-    """Strategies under which the violation can be planted; empty for all."""
+    """Strategies under which the violation can be planted; empty if any will do."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that the fleet needs."""
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings that the deciding implementation needs."""
     implies: tuple[str, ...] = ()
-    """Rules that are unavoidably broken as well."""
+    """Rules that are inevitably violated as well."""
     undetectable_because: str = ""
-    """Reason why no audit of a history finds the violation, or an empty text."""
+    """Reason why no audit of a history finds the violation; empty if audits find it."""
     omits_due_action: bool = False
-    """True if the violation is an omission, so that no unload shows when its cycle ran."""
+    """True if the violation is an omission. No unload then shows when its cycle ran."""
 
     undecided_because: str = ""
-    """Reason why an audit leaves the violation undecided, or an empty text."""
+    """Reason why an audit cannot decide if the rule is violated; empty if it can."""
 
     def why_undetected(self, cycles: bool) -> str:
-        """Return why an audit may not find the violation; empty if it will.
+        """Return why an audit may not find the violation; empty if an audit finds it.
 
         `cycles` is true if the history has records of cycles.
         """
@@ -71,7 +73,10 @@ PLANTS: Mapping[str, Plant] = dict(_read_plants())
 
 
 def plants_of(rules: Sequence[str]) -> list[Plant]:
-    """Return the plants of these rules. Errors: `BadFleet` if a rule cannot be violated."""
+    """Return the violation of each of these rules.
+
+    Errors: `BadFleet` if a rule has none that can be planted.
+    """
     for rule in rules:
         if rule not in PLANTS:
             raise BadFleet(
@@ -82,9 +87,10 @@ def plants_of(rules: Sequence[str]) -> list[Plant]:
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy under which all these rules can be violated, by default the given one.
+    """Return a strategy under which all these rules can be violated: the given one, if there is
+    one.
 
-    Errors: `BadFleet` if there is none.
+    Errors: `BadFleet` if no strategy will do.
     """
     strategy = given
     for rule, plant in zip(rules, plants_of(rules), strict=True):
@@ -97,18 +103,18 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
 
 
 def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings, and those that violations of these rules need.
+    """Return the given settings together with those that violations of these rules need.
 
-    Errors: `BadFleet` if they contradict.
+    Errors: `BadFleet` if they contradict each other.
     """
     needed = [(rule, plant.settings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
     return _merged(needed, given, "--setting")
 
 
 def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings, and those that violations of these rules need.
+    """Return the given readings together with those that violations of these rules need.
 
-    Errors: `BadFleet` if they contradict.
+    Errors: `BadFleet` if they contradict each other.
     """
     needed = [(rule, plant.readings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
     return _merged(needed, given, "--reading")

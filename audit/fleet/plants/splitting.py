@@ -15,7 +15,7 @@ split.
 """
 
 SETTLED = 500
-"""Number of topics from which on a bundle may be about to be split anyway."""
+"""Number of topics from which on a bundle may be close to a split of its own."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -23,7 +23,7 @@ MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The latest reports and the settings in a cycle; edits change them."""
+    """The latest reports and the settings in a cycle, which edits change."""
 
     reports: Mapping[str, Json]
     settings: Json
@@ -42,8 +42,9 @@ class SplitInput:
         return None
 
     def set_counts(self, **stats: int) -> str | None:
-        """Set a picked bundle's number of topics or sessions; return its name, None if no bundle is
-        suitable.
+        """Give a suitable bundle this number of topics or sessions.
+
+        Return its name; None if no bundle is suitable.
         """
         picked = self.pick_bundle()
         if picked is None:
@@ -55,14 +56,16 @@ class SplitInput:
 
 @dataclass(frozen=True)
 class PlannedSplit:
-    """A bundle, and whether it is split, in violation of a rule."""
+    """A bundle, and whether it will be split; either violates a rule."""
 
     bundle: str
     split: bool
 
 
 Edit = Callable[[SplitInput], PlannedSplit | None]
-"""Changes reports and settings, and returns the wrong split; None if the cycle is unsuitable."""
+"""A function that changes reports and settings, and returns the split, or missing split, that
+violates a rule. It returns None if no bundle is suitable.
+"""
 
 
 def _plan_split(bundle: str | None, split: bool) -> PlannedSplit | None:
