@@ -17,13 +17,13 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 LARGEST, TEXTS = 200_000, 300_000
-"""Maximum size in bytes of a case whose arithmetic is shown on the page, and maximum total length
-of these texts.
+"""Maximum size in bytes of a case whose arithmetic the page shows, and total length at which no
+further arithmetic is added.
 """
 
 
 def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[str, Any] | None:
-    """Return the data for the page, or None if the output is not local."""
+    """Return the data for the page; None if the output is not on a local disk."""
     if not Path(output).is_dir():
         return None
     fleet = series.fleet_rows(tables)
@@ -37,7 +37,7 @@ def page_content(tables: series.Tables, plan: AuditPlan, output: str) -> dict[st
 
 
 def case_texts(folder: Path) -> dict[str, str]:
-    """Return the arithmetic of small cases, by the names of their files."""
+    """Return the arithmetic of cases that are not too large, by the names of their files."""
     found, size = {}, 0
     for file in sorted(folder.glob("*.json")):
         if file.stat().st_size > LARGEST or size > TEXTS:
@@ -49,7 +49,7 @@ def case_texts(folder: Path) -> dict[str, str]:
 
 
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
-    """Write the page atomically; return its path.
+    """Write the page and return its path. A reader sees the old page or the new one, never a part.
 
     `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
     every `refresh` seconds.

@@ -1,4 +1,4 @@
-"""Rendering the page: its data, the chart library and the script are inlined into the template."""
+"""Rendering the page. Its data, the chart library and the script are inlined into the template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ PACKAGE = "pulsar_conformance.audit.page"
 def render_page(
     data: dict[str, Any], lines: list[str], refresh: int = 0, title: str = "Audit"
 ) -> str:
-    """Return a self-contained HTML page with this data."""
+    """Return the page with this data as a single HTML file.
+
+    `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
+    every `refresh` seconds.
+    """
     loader = PackageLoader(PACKAGE, "assets")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.jinja").render(
@@ -40,6 +44,8 @@ def _read_asset(name: str) -> str:
 
 
 def _script_safe_json(data: dict[str, Any]) -> str:
-    """Format JSON that is safe inside a script element, even if names contain markup."""
+    """Return the data as JSON that is safe inside a script element, even if names contain
+    markup.
+    """
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

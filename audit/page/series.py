@@ -1,4 +1,4 @@
-"""Data for the page's charts, read from an audit's tables and limited in size."""
+"""Data for the charts of the page, read from an audit's tables and limited in size."""
 
 from __future__ import annotations
 
@@ -19,31 +19,39 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 CLUSTERS = 6
-"""Maximum number of clusters with charts; those with the most faults and unloads come first."""
+"""Maximum number of clusters with charts. Those with the most faults come first, then those with
+the most unloads.
+"""
 
 POINTS = 300
-"""Maximum number of points of a line; the points of several cycles are merged into the highest."""
+"""Maximum number of points of a line. If there are more cycles, each point is the maximum of
+several.
+"""
 
 DRAWN = 60_000
-"""Maximum number of points on a page; the more lines it has, the fewer points each line has."""
+"""Maximum number of points on a page. The more lines a page has, the fewer points each has."""
 
 BROKERS = 100
-"""Maximum number of brokers of a cluster that are drawn; the busiest ones come first."""
+"""Maximum number of brokers of a cluster that are drawn. Those with the highest usage come
+first.
+"""
 
 MARKS = 1000
-"""Maximum number of marks of a cluster; those of cycles with faults come first."""
+"""Maximum number of marks of a cluster. Those of cycles with faults come first."""
 
 MARKED = 2000
 """Maximum number of marks on a page."""
 
 ROWS = 1000
-"""Maximum number of rows in the table of verdicts, which omits the verdict allowed."""
+"""Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 EVIDENCE, FEW = 300_000, 100
-"""Maximum total length of the evidence on a page, and a number of verdicts that counts as few."""
+"""Maximum total length of the evidence on a page, and the number of verdicts up to which each may
+have the same length.
+"""
 
 BUNDLES = 50
-"""Maximum number of bundles of a cluster that are listed as having returned."""
+"""Maximum number of bundles of a cluster that the page lists because they came back to a broker."""
 
 WAY = 8
 """Maximum number of brokers that are listed for such a bundle."""
@@ -68,16 +76,17 @@ def drawn_clusters(tables: Tables, plan: AuditPlan, fleet: Sequence[Sequence[Any
 
 
 def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
-    """Return the number of points per line, and of marks per cluster, given each cluster's number
-    of brokers.
+    """Return the number of points per line and of marks per cluster.
+
+    `brokers` gives the number of brokers of each cluster.
     """
     lines = sum(min(BROKERS, count) for count in brokers)
     return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
-    """Return rows of rule, verdict, cluster, cycle, evidence, and the rule from which the verdict
-    follows.
+    """Return a row per verdict: rule, verdict, cluster, cycle, evidence, and the rule that it
+    follows from.
     """
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
@@ -88,15 +97,17 @@ def verdict_rows(tables: Tables) -> list[list[str | None]]:
 
 
 def evidence_length(rows: int) -> int:
-    """Return the maximum length of each evidence on a page with this number of verdicts."""
+    """Return the maximum length of the evidence of a verdict on a page with this number of
+    verdicts.
+    """
     return EVIDENCE // max(rows, FEW)
 
 
 def fleet_rows(tables: Tables) -> list[list[Any]]:
-    """Return a row per cluster, most faults first.
+    """Return a row per cluster; those with the most faults come first.
 
-    Each row has the name, the numbers of brokers, faults and unloads, the violated rules, and the
-    number of cycles in which something should have been unloaded.
+    Columns: name, number of brokers, number of faults, violated rules, number of unloads, and
+    number of cycles in which something had to be unloaded.
     """
     faults = tables["verdicts"].where(F.col("verdict").isin(*WRONG)).groupBy("cluster")
     faults = faults.agg(
@@ -117,8 +128,8 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
 
 
 def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Json:
-    """Return times in seconds since 1970, and by time each broker's usage, the average and the
-    limit in percent.
+    """Return the times in seconds since 1970, and for each time the brokers' usage, the average and
+    the limit, in percent.
     """
     mine = F.col("cluster") == cluster
     used = tables["broker_usage"].where(mine & (F.col("moment") == F.col("cycle")))
@@ -147,8 +158,9 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
 
 
 def shedding_usage() -> Column:
-    """Return the usage that the strategy compares: OverloadShedder counts neither weights nor
-    earlier usage.
+    """Return the usage that the strategy of a cycle compares.
+
+    OverloadShedder counts neither weights nor earlier usage.
     """
     plainly = F.when(F.col("strategy") == "OverloadShedder", usage.maximum(F.col("percent")))
     return F.coalesce(plainly, "used", "present")
@@ -162,7 +174,7 @@ def _limit_column() -> Column:
 
 
 def _as_lines(points: DataFrame) -> Json:
-    """Return the points of all lines: times, average, limit, and the usage of each broker."""
+    """Return the times, and for each time the average, the limit and the usage of each broker."""
     every = points.groupBy("at").agg(F.first("average"), F.first("limit")).orderBy("at").collect()
     times = [row[0] for row in every]
     place = {at: number for number, at in enumerate(times)}
@@ -186,8 +198,10 @@ def _as_lines(points: DataFrame) -> Json:
 
 
 def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
-    """Return rows of seconds since 1970, kind, broker, description, and whether the cycle violates
-    a rule.
+    """Return a row per unload and split.
+
+    Columns: time in seconds since 1970, kind, broker, description, and whether the cycle violates a
+    rule.
     """
     mine = F.col("cluster") == cluster
     faults = tables["verdicts"].where(mine & F.col("verdict").isin(*WRONG)).groupBy("cycle")
@@ -222,11 +236,11 @@ def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
 
 
 def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Return bundles that came back to a broker that had had them: name, number of unloads, and
-    the first brokers in order.
+    """Return the bundles that came back to a broker: name, number of unloads, and the first brokers
+    in order.
 
-    An assignment counts as a stay of its own unless the same broker unloads the bundle next; an
-    unload that another log repeats does not.
+    Several records may belong to one stay at a broker: an assignment and the next unload by the
+    same broker, or an unload that another log repeats.
     """
     mine = F.col("cluster") == cluster
     went = tables["unloads"].where(mine).withColumn("kind", F.lit("unloaded"))

@@ -1,1 +1,1 @@
-"""The audit's pipeline, from recorded history to verdicts and report."""
+"""The audit's pipeline: the steps from a recorded history to verdicts and a report."""

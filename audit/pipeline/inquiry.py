@@ -1,7 +1,7 @@
 """The history of one bundle or broker, with the arithmetic of the cycles that decided about it.
 
-Only rows about the bundle or broker are read from the tables. The arithmetic is the model's, for
-the case of the cycle, as `pulsar-conformance explain` shows it.
+The tables are read only for rows about the bundle or broker. The arithmetic is the model's, for the
+case of a cycle; `pulsar-conformance explain` shows it in the same form.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHOWN = 20
 """Maximum number of events shown; earlier events are omitted."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
-"""Sort keys of events that are recorded with the same time, by kind."""
+"""Sort keys, by kind, of events that are recorded with the same time."""
 
 WORKED = 3
 """Number of cycles whose arithmetic is shown if no time is given."""
@@ -63,7 +63,7 @@ class Inquiry:
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Return the rows about this bundle and broker."""
+        """Return the rows about this bundle and broker, of the columns that the rows have."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -72,7 +72,9 @@ class Inquiry:
 
 
 def answer_inquiry(tables: Tables, plan: AuditPlan, asked: Inquiry) -> Iterator[str]:
-    """Yield the events, and then the verdicts and arithmetic of cycles. Errors: `AuditError`."""
+    """Yield the events, and then the verdicts and the arithmetic of cycles. Errors:
+    `AuditError`.
+    """
     clusters = _clusters_with_subject(tables, asked)
     if not clusters:
         problem = "no load report or unload names it"
@@ -154,8 +156,9 @@ def _event_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
 
 
 def _silences(samples: DataFrame) -> DataFrame:
-    """Return `at` and `text` of a broker's reports after silences that suggest that it had
-    stopped.
+    """Return `at` and `text` of each report that follows an unusually long silence of a broker.
+
+    The broker may have been stopped during the silence.
     """
     course = Window.orderBy("at")
     rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
@@ -182,15 +185,16 @@ def _cause_text() -> Column:
 
 
 def _bundle_suffix(asked: Inquiry) -> Column:
-    """Return the text that names the bundle of an event; empty if the question names a bundle."""
+    """Return the text that names an event's bundle; empty if the question is about a bundle."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
 def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """Return the times of cycles to show: the last cycle up to the time that is given.
+    """Return the times of the cycles to show: if the question gives a time, the last cycle up to
+    then.
 
-    Without a time, they are the last cycles with unloads or, if there are none, the last cycle.
+    Otherwise, they are the last cycles with unloads or, if there are none, the last cycle.
     """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
@@ -244,10 +248,11 @@ def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[st
 
 
 def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
-    """Yield lines about the load that TransferShedder saw at a time; none if no load data exist.
+    """Yield lines about the load data that TransferShedder used at a time; none if there are no
+    data.
 
-    Load data of the last seconds before it are ignored, because they may include the effect of the
-    transfer.
+    Load data of the last seconds before that time are ignored, because they may already include the
+    effect of the transfer.
     """
     before = contexts.where(F.col("at") <= F.lit(time).cast("timestamp"))
     passed = F.unix_seconds(F.lit(time).cast("timestamp")) - F.unix_seconds("at")
@@ -283,7 +288,7 @@ def _cycle_lines(
     yield from told
     decided, before = this, _cycle_before_move(tables, asked, cluster, this)
     if before:
-        yield "  its reports already show the move, so the cycle before is worked out:"
+        yield "  the reports of this cycle already show the move; so here is the cycle before it:"
         at = F.col("cycle") == F.lit(before).cast("timestamp")
         decided = (F.col("cluster") == cluster) & at
     unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this)
@@ -292,11 +297,12 @@ def _cycle_lines(
 
 
 def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Column) -> str:
-    """Return the time of the last cycle in which a broker still had what it unloaded in this one;
-    empty if it has it in this one, if none is known, or if a time is given.
+    """Return the time of the last cycle in which a broker still had the bundles that it unloaded in
+    `this` cycle.
 
-    Imported reports show an unload only when the next report lacks the bundle, and then no moment
-    of that cycle is before it.
+    Empty if the broker has them in `this` cycle, if no earlier cycle is known, or if the question
+    gives a time. Imported reports show an unload only when the next report lacks the bundle; that
+    cycle then has no moment before the unload.
     """
     if asked.at is not None:
         return ""
@@ -310,24 +316,24 @@ def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Colum
 
 
 def _who_judges(verdicts: DataFrame) -> str:
-    """Say which rules judge a cycle of which none is broken or undecided."""
+    """Return a text with the rules that judge a cycle in which no rule is broken or undecided."""
     rules = sorted(row["rule"] for row in verdicts.select("rule").distinct().collect())
     if not rules:
         return "no rule judges this cycle"
     return (
-        f"no rule forbids that: none of those that judge this cycle is broken ({', '.join(rules)})"
+        f"no rule forbids that: the rules that judge this cycle are all kept ({', '.join(rules)})"
     )
 
 
 def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
-    """Yield a line for each verdict other than allowed."""
+    """Yield the lines of each verdict, except those that an unload was allowed."""
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
     for row in rows.select("rule", "verdict", "evidence").collect():
         yield from paragraph(f"{row[0]} {row[1]}: {row[2]}", 4, "  ")
 
 
 def _is_recorded(tables: Tables, this: Column) -> bool:
-    """True if a record of the cycle itself exists."""
+    """True if the history has a record of the cycle."""
     ran = tables["contexts"].where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
     return not ran.where(this).isEmpty()
 
@@ -335,11 +341,12 @@ def _is_recorded(tables: Tables, this: Column) -> bool:
 def _arithmetic_lines(
     tables: Tables, plan: AuditPlan, asked: Inquiry, this: Column, moved: Column
 ) -> Generator[str, None, str]:
-    """Yield the derivation of the cycle's case, restricted to the bundle or broker; return how a
-    release's arithmetic differs from what is recorded in the cycle `moved`, empty if it does not.
+    """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
-    A cycle that is not recorded is shown at the latest time at which it may have run, just before
-    its first unload; so is one at whose recorded time no report of the bundle or broker was known.
+    Return how the arithmetic of a release differs from what is recorded in the cycle `moved`; empty
+    if it does not differ. A cycle that is not recorded is shown at the latest time at which it may
+    have run, just before its first unload; so is a recorded cycle if no report of the bundle or
+    broker was known at its time.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -355,14 +362,14 @@ def _arithmetic_lines(
         "case", _utc_text("moment"), F.expr("moment = cycle").alias("itself")
     ).first()
     if row is None:
-        yield f"  no report of {asked.subject} is recorded by then"
+        yield f"  no report of {asked.subject} is recorded before that time"
         return ""
     if not row["itself"]:
         why = "no report is known at the cycle" if recorded else "the cycle itself is not recorded"
         yield f"  as known at {row['time']}; {why}"
     saved = json.loads(row["case"])
     if saved["case"].get("recentlyUnloaded"):
-        yield f"  minutes since unloads are counted to {row['time']}"
+        yield f"  the minutes since an unload are counted up to {row['time']}"
     others = _documented_cases(tables, plan, keys)
     lines = arithmetic_lines(saved, Focus(asked.broker, asked.bundle), others)
     yield from (f"  {line}".rstrip() for line in lines)
@@ -377,10 +384,10 @@ def _arithmetic_lines(
 
 
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
-    """Return the case of a moment by the release's documents, if the audit judges by them too.
+    """Return the cases of these moments as the documents of the release give them.
 
-    Smoothed usage and averages in a case are those of its profile, so the release's case is none
-    of the documents'.
+    Empty if the audit does not judge by the documents as well. A case contains usage and averages
+    as its profile computes them, so the release's case will not do.
     """
     documents = plan.documents
     made = tables_by_documents(tables, plan, documents) if documents else {}

@@ -1,4 +1,4 @@
-"""Changes of leader, with the fate of each former leader."""
+"""Changes of leader, and what became of each former leader."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
 SHOWN = 5
-"""Maximum number of changes that are described; later changes are only counted."""
+"""Maximum number of leader changes that are described; all others are only counted."""
 
-RESTARTED = "begins anew"
+RESTARTED = "starts a new term"
 ENDED = "which ended"
 CONTINUES = "which goes on"
 SILENT = "of which nothing is reported since"
 
 
 def leader_changes(tables: Tables) -> DataFrame:
-    """Return a row per leader after a cluster's first: `cluster`, `at`, `broker`, `former`, `how`.
+    """Return a row per change of leader: `cluster`, `at`, `broker`, `former`, `how`.
 
     `how` is `RESTARTED` if the former leader was elected again; otherwise it says what became of
-    the former leader. It has shut down if it unloaded bundles because of a shutdown at about that
-    time. A repeated record of a leader that did not restart is not a change.
+    the former leader. It has ended if it unloaded bundles because of a shutdown at about that time.
+    A repeated record of a leader that was not elected again is not a change.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -56,7 +56,7 @@ def leader_changes(tables: Tables) -> DataFrame:
 
 
 def describe_first(changes: DataFrame) -> DataFrame:
-    """Return the first changes, with `cluster`, `at` and `told` as text."""
+    """Return the first changes: `cluster`, `at` as text, and `told`, which describes the change."""
     words = F.concat(F.col("broker"), F.lit(" "), _change_text())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     first = changes.orderBy("at", "cluster").limit(SHOWN)
@@ -64,7 +64,7 @@ def describe_first(changes: DataFrame) -> DataFrame:
 
 
 def sort_by_time(first: Sequence[Json]) -> list[Json]:
-    """Return described changes in the order of their times."""
+    """Return described changes in order of time."""
     return sorted(first, key=itemgetter("at", "cluster"))
 
 
@@ -74,8 +74,8 @@ def _change_text() -> Column:
 
 
 def changes_of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text` for each time at which a broker became leader or ceased to be
-    leader.
+    """Return `at` and `text` of each time at which the broker became leader or another
+    replaced it.
     """
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _change_text().alias("text"))

@@ -1,4 +1,4 @@
-"""The lock of an output, which lets only one process at a time write an audit's tables."""
+"""The lock of an audit's output: only one process at a time writes its tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ POLL = 0.5
 def hold_lock(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
     """Hold the lock of an output within the block; yield False if the output cannot be written.
 
-    The lock ends with the process. An output that is not on a local disk has no lock; `create` is
-    false if the output may be remote, so that no local folder is created. Errors: `AuditError` if
-    another process holds the lock, unless `wait` is true.
+    The lock ends with the process at the latest. An output that is not on a local disk has no lock.
+    Pass `create=False` if the output may be remote, so that no local folder is created. Errors:
+    `AuditError` if another process holds the lock and `wait` is false.
     """
     folder = Path(output.removeprefix(LOCAL))
     try:
@@ -73,7 +73,7 @@ def _now() -> str:
 
 
 def _describe_holder(file: int) -> str:
-    """Describe the process that holds a lock."""
+    """Return a text that names the process that holds a lock."""
     try:
         holder = json.loads(os.pread(file, 4096, 0))
         return f"process {holder['process']} on {holder['host']}, since {holder['since']},"

@@ -1,6 +1,6 @@
-"""Marks of complete tables, each a line of JSON in a folder of its own.
+"""Marks of complete tables: a line of JSON for each, in a folder of its own.
 
-If this process can access the folder, it reads and writes the marks itself: Spark would take as
+If this process can access the folder, it reads and writes the marks itself. Spark would take as
 long for a single line as for a small table.
 """
 
@@ -27,15 +27,18 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""Names of the file with a mark that this process writes: once complete, and while incomplete."""
+"""Names of the file with a mark that this process writes: when complete, and while it is
+written.
+"""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a complete table, with fingerprints of its input and of its code.
+    """The mark of a complete table, with fingerprints of the table's input and of the code that
+    built it.
 
-    If only a part of the table was rebuilt, `before` is its previous fingerprint, and `change` is
-    the time from which each cluster's rows may have changed.
+    If only a part of the table was rebuilt, `before` is its fingerprint before that. `change` gives
+    the times from which rows may have changed.
     """
 
     fingerprint: str
@@ -47,11 +50,11 @@ class Mark:
 
     @property
     def since(self) -> datetime:
-        """The time from which rows may have changed in all clusters that are not named."""
+        """The earliest time from which rows may have changed in any cluster."""
         return self.change.since
 
     def as_json(self) -> dict[str, Any]:
-        """Return the columns of `MARK`, except the name of the table."""
+        """Return the mark as the columns of `MARK`, without the name of the table."""
         named = {name: _format_time(time) for name, time in self.change.named.items()}
         own = {name: value for name, value in vars(self).items() if name != "change"}
         return {**own, "since": _format_time(self.change.others), "clusters": json.dumps(named)}
@@ -62,7 +65,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _parse_mark(columns: Mapping[str, Any]) -> Mark:
-    """Build the mark from these columns."""
+    """Return the mark that these columns describe."""
     since = columns["since"]
     others = datetime.fromisoformat(since) if isinstance(since, str) else since
     named = json.loads(columns["clusters"] or "{}")
@@ -79,7 +82,7 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
 
 
 GONE = Mark("", 0, 0.0)
-"""Mark written for a table that is no longer complete."""
+"""Mark that is written for a table that is being rebuilt, so is not complete."""
 
 
 class Marks:
@@ -93,7 +96,7 @@ class Marks:
         """The folder with the marks, or None if this process cannot access it."""
 
     def read(self) -> Mapping[str, Mark]:
-        """Return the marks of complete tables."""
+        """Return the marks of complete tables, by table."""
         if self._here is not None:
             return _read_marks(self._here)
         try:
@@ -112,8 +115,9 @@ class Marks:
         }
 
     def begin(self, table: str, shards: int = 1) -> None:
-        """Write the first mark, which belongs to no table; its number of rows is the number of
-        shards.
+        """Write the mark that shows that the folder is an audit's, before any table is written.
+
+        Its number of rows is the number of shards.
         """
         first = Mark("-", shards, 0.0)
         if self._here is not None:
@@ -124,7 +128,7 @@ class Marks:
         self._here = _local_folder(self._read_with_spark().inputFiles())
 
     def put(self, table: str, mark: Mark | None) -> None:
-        """Mark a table as complete or, if the mark is None, as incomplete."""
+        """Mark a table as complete; if `mark` is None, mark it as incomplete."""
         if self._here is None:
             self._write_with_spark(table, mark or GONE)
             return
@@ -144,8 +148,8 @@ class Marks:
 
 
 def _local_folder(files: list[str]) -> Path | None:
-    """Return the folder with the marks, if this process can access the files that Spark has
-    written.
+    """Return the folder with the marks; None if this process cannot access files that Spark
+    wrote.
     """
     for address in files:
         file = Path(unquote(urlsplit(address).path))
@@ -155,7 +159,7 @@ def _local_folder(files: list[str]) -> Path | None:
 
 
 def _read_marks(folder: Path) -> Mapping[str, Mark]:
-    """Return the marks in a local folder by table, ignoring damaged marks."""
+    """Return the marks in a local folder, by table. Damaged marks are ignored."""
     found = {}
     for file in sorted(folder.glob("table=*/*.json")):
         if file.name.startswith(HIDDEN):
@@ -170,9 +174,9 @@ def _read_marks(folder: Path) -> Mapping[str, Mark]:
 
 
 def _replace_mark(folder: Path, mark: Mark) -> None:
-    """Replace the mark in a local folder.
+    """Write a mark over the former one in a local folder.
 
-    If the process is killed meanwhile, the table has no mark.
+    If the process is killed while it writes, the table has no mark.
     """
     folder.mkdir(exist_ok=True)
     unfinished = folder / UNFINISHED

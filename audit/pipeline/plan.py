@@ -1,4 +1,6 @@
-"""The plan of an audit: profile, readings, and settings that override recorded ones."""
+"""The plan of an audit: the profile and readings to judge by, and settings that override recorded
+ones.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,20 @@ from pulsar_conformance import specs
 from pyspark.sql import Column, DataFrame
 
 SMOOTHED = "THRESHOLD-18"
-"""The rule that defines the usage after earlier observations."""
+"""The rule that defines how usage is smoothed over earlier observations."""
 
 Made = Mapping[str, DataFrame]
-"""The parents of a gold table by name."""
+"""The parents of a gold table, which it is built from, by name."""
 
 WHOLE = "whole "
-"""Prefix of a parent's name in `Made` for the table with all its days, if the name itself has only
-a part of them.
+"""Prefix of the name of a parent in `Made`, under which the parent has all its days. Under the
+plain name, it may have only the days to build.
 """
 
 
 @dataclass(frozen=True)
 class Silver:
-    """The silver tables."""
+    """The silver tables of an audit."""
 
     broker_samples: DataFrame
     bundle_samples: DataFrame
@@ -51,32 +53,32 @@ class AuditPlan:
     """True to judge by the documents of the release as well, and to report the differences."""
 
     lender: str | None = None
-    """The release whose defaults count for settings to which the documents give none; None if they
-    are unknown.
+    """The release whose defaults apply where the documents give none; None if no release is
+    known.
     """
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None = None, **more: Any) -> AuditPlan:
-        """Return a plan with the default readings of a profile, unless `readings` replaces them."""
+        """Return a plan for a profile, with its default readings except those in `readings`."""
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
     def release_way(self, name: str) -> str | None:
-        """Return the alternative that the release takes in a question; None if it takes the
-        documented one.
+        """Return the alternative that the release takes in a question; None if it does as
+        documented.
         """
         return specs.load().profiles[self.profile].ways.get(name)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Cache of columns that several tables use; creating one takes hundreds of messages to
+        """Columns that several tables use, kept because creating one takes hundreds of messages to
         Java.
         """
         return {}
 
     @property
     def smooths_exactly(self) -> bool:
-        """True if the documents define smoothed usage exactly."""
+        """True if the documents define exactly how usage is smoothed."""
         return any(rule.id == SMOOTHED for rule in specs.load().rules_of(self.profile))
 
     @property
@@ -86,7 +88,9 @@ class AuditPlan:
 
     @property
     def documents(self) -> AuditPlan | None:
-        """The plan for the release's documents, if the audit judges by them as well."""
+        """The plan for judging by the release's documents; None if the audit does not judge by them
+        as well.
+        """
         profile = _documents_of_release(self.profile)
         if not self.beside or profile is None:
             return None
@@ -97,7 +101,7 @@ class AuditPlan:
     def defaults(self) -> Mapping[str, Any]:
         """The profile's default settings.
 
-        For a release, renamed settings are found under their old and new names.
+        Those of a release are found under the old and the new name of a renamed setting.
         """
         known, documents = specs.load(), _documents_of_release(self.profile)
         found = known.defaults(self.profile)
@@ -107,7 +111,7 @@ class AuditPlan:
 
     @property
     def lent(self) -> Mapping[str, Any]:
-        """The defaults of the lending release for settings to which the documents give none."""
+        """The defaults of the release `lender` for settings to which the documents give none."""
         known = specs.load()
         if self.lender is None:
             return {}

@@ -36,7 +36,8 @@ RECORDS = "records"
 def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
     """Return the step that builds `records` from the files of a history."""
 
-    # The list of files is older than their content: the next audit reads lines appended meanwhile.
+    # The files are listed before they are read: the next audit reads lines that were appended in
+    # between.
     def read(whole: bool) -> Callable[[Tables], DataFrame]:
         def read_all(_: Tables) -> DataFrame:
             store.store_sources(there)
@@ -66,7 +67,7 @@ def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
 def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
     """Quarantine the records of stray days, given the first and the last day with records.
 
-    If all days are close together, none can be stray.
+    If all days are close together, no day can be stray.
     """
     if days["first"] is None or days["last"] - days["first"] <= STRAY:
         return
@@ -80,11 +81,11 @@ def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
 def _rebuild_changed_days(
     store: Store, path: str, there: InputFiles, old: Mark
 ) -> tuple[int, Renewal] | None:
-    """Rebuild the days on which changed files have records; return the number of rows and the first
-    changes.
+    """Rebuild the days on which changed files have records.
 
-    None if all files must be read: it is unknown which have changed, or there are stray days, which
-    depend on all other days.
+    Return the number of rows and the first changes; None if all files must be read. This is so if
+    it is unknown which files have changed, or if there are stray days, which depend on all other
+    days.
     """
     known = store.sources()
     if known is None or digest(old.method, known.fingerprint) != old.fingerprint:

@@ -48,10 +48,10 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of an audit's report: the number of case files per rule, and whether progress is
-    shown.
+    """Options of an audit's report.
 
-    Unless `refresh` is 0, browsers reload the page every `refresh` seconds.
+    `cases` is the number of case files per rule. `quiet` suppresses progress. Unless `refresh` is
+    0, browsers reload the page every `refresh` seconds.
     """
 
     cases: int = 10
@@ -67,13 +67,17 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy whose unloads are compared with those under recorded settings."""
+    """Settings and a strategy; an audit compares their unloads with those under the recorded
+    settings.
+    """
 
     settings: dict[str, Any]
     strategy: str | None
 
     def plan_from(self, plan: AuditPlan) -> AuditPlan | None:
-        """Return a copy of a plan with these settings and this strategy; None if there are none."""
+        """Return a copy of a plan with these settings and this strategy; None if neither is
+        given.
+        """
         if not self.settings and not self.strategy:
             return None
         return replace(
@@ -101,11 +105,11 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile or, by default, for the release that the reports name and its
+    """Return a plan for a profile; by default, for the release that the load reports name and its
     documents.
 
     Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
-    reading that it does not permit.
+    reading that the profile does not permit.
     """
     ran = None if profile else profile_of_history(spark, path)
     if ran is not None and not rules_of(AuditPlan.of(ran)):
@@ -117,8 +121,9 @@ def judging_plan(
 
 
 def documents_to_judge(plan: AuditPlan) -> AuditPlan | None:
-    """Return the plan for a release's documents if it is wanted and if they have rules about
-    unloads.
+    """Return the plan for a release's documents.
+
+    None if the audit does not judge by them as well, or if they have no rules about unloads.
     """
     documents = plan.documents
     return documents if documents is not None and rules_of(documents) else None
@@ -137,7 +142,7 @@ def build_audit_tables(
 ) -> dict[str, DataFrame]:
     """Build the missing and stale tables of an audit; return all its tables.
 
-    With `only_built`, tables that were up to date are not reported. Errors: `AuditError`.
+    With `only_built`, no line is printed for tables that were up to date. Errors: `AuditError`.
     """
     _silence_accumulators(spark)
     path = escape_existing(path)
@@ -177,7 +182,9 @@ def build_audit_tables(
 
 
 def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
-    """Check that no table has to be built. Errors: `AuditError`."""
+    """Check that every table of an output that cannot be written is up to date. Errors:
+    `AuditError`.
+    """
     stale = stale_tables(store, every, _report_damage)
     if stale:
         problem = f"it is not writable, but {stale[0]} must be built"
@@ -185,7 +192,7 @@ def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
 
 
 def _report_damage(table: str, why: str) -> None:
-    """Print that the files of a table were changed, so that it is rebuilt."""
+    """Print that the files of a table were changed and the table is therefore rebuilt."""
     print_note(f"{table}: {why}; the table is rebuilt", "")
 
 
@@ -203,16 +210,18 @@ def _find_files(spark: Any, path: str) -> files.InputFiles:
 
 
 def _refuse_tables(spark: Any, path: str) -> None:
-    """Reject an input that cannot be read without its transaction log. Errors: `AuditError`."""
+    """Reject an input whose current rows are known only from a transaction log. Errors:
+    `AuditError`.
+    """
     if files.has_transaction_log(spark, path):
         problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
 def _shard_count(store: Store, length: int) -> int:
-    """Return the number of partitions per day in an output, which must be an audit's or empty.
+    """Return the number of partitions per day in an output.
 
-    Errors: `AuditError` if it contains other files.
+    Errors: `AuditError` if the output contains files that are not an audit's.
     """
     begun = store.marks.read().get(BEGUN)
     if begun is not None:
@@ -222,7 +231,7 @@ def _shard_count(store: Store, length: int) -> int:
 
 
 def _check_unused(store: Store) -> None:
-    """Check that the output contains no files. Errors: `AuditError`."""
+    """Check that an output without an audit contains no files. Errors: `AuditError`."""
     try:
         there = files.current_files(store.spark, escape_pattern(store.path)).count
     except AnalysisException:
@@ -235,8 +244,9 @@ def _check_unused(store: Store) -> None:
 def write_audit(
     spark: Any, path: str, output: str, plan: AuditPlan, other: Counterfactual, how: ReportOptions
 ) -> tuple[dict[str, Any], Iterator[str]]:
-    """Write tables, cases and page; return the summary and the lines of the report. Errors:
-    `AuditError`.
+    """Write the tables, cases and page of an audit; return the summary and the report's lines.
+
+    Errors: `AuditError`.
     """
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         return _build_report(spark, path, output, plan, other, replace(how, writable=writable))
@@ -261,14 +271,14 @@ def _silence_accumulators(spark: Any) -> None:
 
 
 def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
-    """Hold the lock of the output, whose folder is created if Spark runs on this machine."""
+    """Hold the lock of an output. Create the output's folder if Spark runs on this machine."""
     elsewhere = "://" in output or ".connect." in type(spark).__module__
     return hold_lock(output, wait=wait, create=not elsewhere)
 
 
 @contextmanager
 def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
-    """Convert Spark's errors to `AuditError`, and interrupts to `KeyboardInterrupt`."""
+    """Raise Spark's errors as `AuditError`, and those after an interrupt as `KeyboardInterrupt`."""
     try:
         yield
     except Exception as error:
@@ -289,13 +299,13 @@ def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """True if an error was raised while cleaning up after an interrupt."""
+    """True if an error was raised while the session was closed after an interrupt."""
     before = error.__context__
     return before is not None and (isinstance(before, KeyboardInterrupt) or _is_interrupt(before))
 
 
 SPARK = ("pyspark", "py4j", "grpc")
-"""Packages whose errors count as errors of Spark."""
+"""Packages whose errors are errors of Spark."""
 
 JAVA_ENDED = "Spark's Java process has ended: it was killed, or its memory was exhausted"
 RESTART_HINT = "finished tables are kept, so correct the cause and start again"
@@ -327,7 +337,7 @@ def _build_report(
 
 
 def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the first undecided cycle of each rule, without a job if there is none."""
+    """Return the first undecided cycle of each rule. Start no Spark job if there is none."""
     some = any(counts[summary.UNDECIDED] for counts in found["rules"].values())
     return open_points.first_undecided(made) if some else []
 
@@ -335,7 +345,7 @@ def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[s
 def _write_cases(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Write case files; return the first faults of each rule, and the page's data."""
+    """Write the case files; return the first faults of each rule, and the data for the page."""
     faults = summary.first_faults(made["verdicts"], SHOWN)
     if not how.writable:
         return faults, None
@@ -348,14 +358,14 @@ def _no_progress(_table: str, _mark: Mark | None) -> None:
 
 
 def _report_progress(table: str, mark: Mark | None) -> None:
-    """Report a completed table on standard error."""
+    """Print on standard error that a table is complete."""
     if mark is not None:
         took = f"{mark.rows:>12,} rows {mark.seconds:8.1f} s"
         print(f"{table:<27}{took}{_rebuilt_part(mark)}", file=sys.stderr, flush=True)
 
 
 def _report_built() -> Tell:
-    """Return a function that reports completed tables, except those that were up to date."""
+    """Return a function that reports complete tables, except those that were up to date."""
     begun = set[str]()
 
     def tell(table: str, mark: Mark | None) -> None:
@@ -368,7 +378,9 @@ def _report_built() -> Tell:
 
 
 def _rebuilt_part(mark: Mark) -> str:
-    """Describe the days and the number of clusters that were rebuilt; empty if all were."""
+    """Return a text with the first day and the number of clusters that were rebuilt; empty if all
+    were.
+    """
     if not mark.before:
         return ""
     if not mark.change:

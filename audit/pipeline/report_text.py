@@ -22,7 +22,11 @@ MEGABYTE = 1_000_000
 
 
 def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
-    """Yield the lines of the report; `cases` is the folder with the case files."""
+    """Yield the lines of the report.
+
+    `found` is the summary, `faults` are the first faults of each rule, and `cases` is the folder
+    with the case files.
+    """
     if not found["settings_recorded"]:
         yield from paragraph(NO_SETTINGS)
     for one in found["missing"]:
@@ -59,22 +63,26 @@ NO_SETTINGS = (
 
 
 def case_file_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
-    """Yield where the cases of violated rules are, and which of the rules have none."""
+    """Yield lines that say where the cases of violated rules are, and which rules have no case
+    file.
+    """
     without = [rule for rule in rules if rule in AT_OTHER_TIMES]
     others = [rule for rule in rules if rule not in without]
     if others:
-        which = f"the cases of {', '.join(others)}" if without else "the case of each"
-        text = f"{which}: {cases}/*.json, for pulsar-conformance explain"
+        which = f"case files of {', '.join(others)}" if without else "case files"
+        text = f"{which}, for pulsar-conformance explain: {cases}/*.json"
         yield from paragraph(text, 2, "")
     if without:
-        yield from paragraph(f"no case: {', '.join(without)}, {NO_CASE}", 2, "")
+        yield from paragraph(f"no case file: {', '.join(without)}, {NO_CASE}", 2, "")
 
 
 NO_CASE = "judged by the records of a single event; its numbers are given above"
 
 
 def _missing_setting_text(missing: Json) -> str:
-    """Describe a missing setting, and the rules that it leaves undecided."""
+    """Return a text with a setting that is not recorded, and the rules that are undecided without
+    it.
+    """
     rules = ", ".join(missing["rules"])
     return (
         f"{missing['setting']} is not recorded, so in {missing['cycles']} cycles "
@@ -83,7 +91,9 @@ def _missing_setting_text(missing: Json) -> str:
 
 
 def _cause_lines(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by each cause, and the numbers of those with uncertain causes."""
+    """Yield the number of unloads by cause, and below it the numbers of unloads of
+    uncertain cause.
+    """
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     if unloads["open"]:
@@ -93,7 +103,9 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
 
 
 def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
-    """Yield in how many cycles a release would have unloaded what was kept, and the first."""
+    """Yield lines about cycles without unloads that the release would have made, and the first of
+    them.
+    """
     first = omitted["first"]
     text = f"{_omitted_cycles(omitted, profile)}; no rule of {profile} forbids that"
     yield from paragraph(text, 2, "")
@@ -112,7 +124,7 @@ def _omitted_cycles(omitted: Json, profile: str) -> str:
 
 
 def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
-    """Yield the number of splits, the number of leader changes, and the first leader changes."""
+    """Yield the number of splits and of leader changes, and the first leader changes."""
     if splits:
         yield counted(splits, "split")
     if leaders["count"]:
@@ -123,7 +135,7 @@ def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
 
 
 def _unjudged_lines(found: Json) -> Iterator[str]:
-    """Yield the strategies, cycles and rules that were not judged."""
+    """Yield lines about strategies, cycles and rules that were not judged."""
     for strategy, cycles in found["unknown_strategies"].items():
         ran = counted(cycles, "shedding cycle")
         problem = "no document describes it, and only rules for every strategy are judged"
@@ -135,7 +147,7 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
     others = [one for one in found["rules_without_check"] if one not in observed]
     if others:
         names = ", ".join(others)
-        yield from paragraph(f"rules of shedding that no history shows: {names}", 2, "")
+        yield from paragraph(f"rules of shedding that no history can test: {names}", 2, "")
     if observed:
         text = "not judged, since they describe what releases do and no document states them"
         yield from paragraph(f"{text}: {', '.join(observed)}", 2, "")
@@ -146,12 +158,12 @@ def _is_observed(rule: str) -> bool:
 
 
 def difference_lines(compared: Json, profile: str) -> Iterator[str]:
-    """Yield the rules on which the release and its documents lead to different verdicts."""
+    """Yield lines about verdicts by the documents that differ from those by the release."""
     by = f"by {compared['profile']}"
     if compared["differences"]:
-        yield f"{by}, unlike by {profile}:"
+        yield f"verdicts {by} that differ from those by {profile}:"
     else:
-        yield f"{by}: no faults other than by {profile}"
+        yield f"{by}: the same faults as by {profile}"
     for one in compared["differences"]:
         often = counted(one["cycles"], "cycle")
         words = f"{one['documents']}, by the release {one['release']}"
@@ -166,7 +178,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         yield from paragraph(f"{by}, {cut(text, LONGEST)}", 2, "")
     if compared["defaults"]:
         values = [f"{name} = {text_of(value)}" for name, value in compared["defaults"].items()]
-        text = f"not recorded and without a documented default, so as in {profile}"
+        text = f"not recorded and without a documented default, so taken from {profile}"
         yield from paragraph(f"{text}: {', '.join(values)}", 2, "")
 
 
@@ -195,7 +207,7 @@ def _input_lines(counts: Json) -> Iterator[str]:
 
 def _rule_lines(rules: Json) -> list[str]:
     if not rules:
-        return ["no rule is about these cycles"]
+        return ["no rule applies to these cycles"]
     rows = [
         (rule, *(str(counts[verdict] or "") for verdict in VERDICTS))
         for rule, counts in rules.items()
@@ -216,7 +228,8 @@ def _comparison_lines(asked: Json, profile: str) -> list[str]:
     lines = [*table(headings, rows, numbers=True), *paragraph(told)]
     if specs.load().profile(profile).released:
         more = "simulate --history FILE decides as the release does"
-        lines += paragraph(f"without the release's least traffic of an unload; {more}", 2, "")
+        text = f"computed without the release's minimum traffic of an unload; {more}"
+        lines += paragraph(text, 2, "")
     return lines
 
 

@@ -1,6 +1,6 @@
-"""Building missing or stale tables, each after its parents.
+"""Building tables that are missing or stale; each is built after its parents.
 
-If only the history has changed, the first change in each cluster is determined; tables keep the
+If only the history has changed, the first change in each cluster is found. Tables then keep the
 rows of earlier days and of all other clusters.
 """
 
@@ -25,21 +25,21 @@ from pyspark.sql import DataFrame
 UNCHANGED = Renewal()
 
 PLAN = "plan of "
-"""Prefix of a table's name for the job that plans it, if tables stay in memory."""
+"""Prefix of the name of a job that plans a table instead of building it."""
 
 BEGUN = "audit"
-"""Name of a mark that belongs to no table: its presence shows that the folder is an audit's."""
+"""Name of a mark that belongs to no table. It shows that the folder is an audit's."""
 
 SetUp = Callable[[Store, str, bool], None]
-"""Configures the session of a store for building a table; the flag is true if only a part is
-built.
+"""A function that configures the session of a store to build the table with this name. The flag is
+true if only a part of the table is built.
 """
 
 
 class _Written(NamedTuple):
     """The number of rows written, and the first changes.
 
-    After a partial build, `before` is the previous fingerprint.
+    After a partial build, `before` is the table's fingerprint before it.
     """
 
     rows: int
@@ -61,12 +61,13 @@ def build_tables(
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel, in one session if all are
-    `configured_alike`; tables that stay in memory are then planned while their parents are written.
-    On later runs, one table at a time is built completely; meanwhile, the changed part of another
-    may be built in the store that `beside` returns, which has the same folder and its own session.
+    `configured_alike`. Tables that stay in memory are then planned while their parents are still
+    being written. On later runs, one table at a time is built completely. Meanwhile, the changed
+    part of another table may be built in the store that `beside` returns: it has the same folder
+    and a session of its own.
 
-    `damaged` is called with the name of each table whose files have changed since they were
-    written, and with a description of the damage; the table is rebuilt.
+    If the files of a table have changed since they were written, `damaged` is called with the
+    table's name and a description of the change, and the table is rebuilt.
     """
     steps = {step.table: step for step in every}
     before = store.marks.read()
@@ -110,7 +111,7 @@ def undamaged_marks(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the names of tables that are missing, damaged or built from other input; write
+    """Return the names of tables that are missing, damaged or built from other input. Write
     nothing.
     """
     steps = {step.table: step for step in every}
@@ -128,7 +129,7 @@ def _stale_names(marks: Mapping[str, Mark], wanted: Mapping[str, str]) -> list[s
 
 @dataclass
 class _Builder:
-    """Builds tables in several threads, each with its own store."""
+    """Builds tables in several threads; each thread has a store of its own."""
 
     stores: Sequence[Store]
     steps: Mapping[str, TableStep]
@@ -136,13 +137,13 @@ class _Builder:
     set_up: SetUp
     marks: dict[str, Mark]
     whole: Semaphore
-    """Semaphore that limits how many tables are built completely at the same time."""
+    """Semaphore that limits the number of tables that are built completely at the same time."""
 
     planned: dict[str, DataFrame] = field(default_factory=dict)
-    """The rows of tables that are planned but not yet written."""
+    """The rows, not yet computed, of tables that are planned but not written."""
 
     planning: dict[str, float] = field(default_factory=dict)
-    """Seconds that it took to plan tables while others were written."""
+    """Seconds that planning took, of tables that were planned before they were built."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
@@ -153,9 +154,11 @@ class _Builder:
             self.idle.put(store)
 
     def jobs(self, stale: Iterable[str]) -> Mapping[str, Sequence[str]]:
-        """Return the jobs that build tables, each with the jobs that must be complete before it.
+        """Return the jobs that build tables, each with the jobs that must be complete before it
+        starts.
 
-        On a first run, a table that stays in memory has two: it is planned, and then written.
+        If tables stay in memory, a first run has two jobs for each table: one plans it, the other
+        writes it.
         """
         (store, *others), first = self.stores, not self.marks
         if not (first and store.in_one and all(other is store for other in others)):
@@ -169,7 +172,7 @@ class _Builder:
         return jobs
 
     def run(self, job: str) -> None:
-        """Plan a table, or build it: completely, or only its changed part."""
+        """Plan a table, or build it; a table that exists may need only its changed part rebuilt."""
         store, table = self.idle.get(), job.removeprefix(PLAN)
         try:
             if job.startswith(PLAN):
@@ -225,9 +228,7 @@ class _Builder:
         return _Written(int(told["rows"]))
 
     def _build_part(self, store: Store, step: TableStep, old: Mark | None) -> _Written | None:
-        """Rebuild the changed part of a table; None if the existing table was built from other
-        parents.
-        """
+        """Rebuild the changed part of a table; None if the whole table must be built."""
         if old is None or old.method != step.method:
             return None
         change = self._parents_change(step, old)
@@ -241,7 +242,11 @@ class _Builder:
         return written and _Written(*written, old.fingerprint)
 
     def _parents_change(self, step: TableStep, old: Mark) -> Renewal | None:
-        """Return the first changes in the parents of a table; None if they are unknown."""
+        """Return the first changes in a table's parents.
+
+        None if they are unknown, or if the table was not built from the parents as they were
+        before.
+        """
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:
             return None
@@ -259,8 +264,11 @@ class _Builder:
 def _refresh(
     store: Store, step: TableStep, old: Mark, change: Renewal | None
 ) -> tuple[int, Renewal] | None:
-    """Rebuild the rows that may have changed; return the number of rows written, and the first
+    """Rebuild the rows that may have changed; return the number of rows written and the first
     changes.
+
+    `change` are the first changes of the table's parents, None for a table without parents. Return
+    None if the table must be built completely.
     """
     if change is None:
         return step.refresh(old) if step.refresh is not None else None
@@ -284,7 +292,7 @@ def _refresh(
 
 
 def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
-    """Return the first changes of a table that result from the first changes of its parents."""
+    """Return the times from which a table changes because its parents change."""
     if step.affected_cycles is None or not change:
         return change
     found = [

@@ -1,4 +1,7 @@
-"""Spark settings by the size of a history: small ones finish before JIT compilation pays off."""
+"""Spark's settings by the size of a history.
+
+A small history is processed before it pays off that Java or Spark compiles code.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,32 @@ from typing import Any
 from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED, PARTITIONS
 
 SMALL = 32 << 20
-"""Size of a history in bytes below which compiling takes more time than it saves."""
+"""Size of a history in bytes below which compiling takes longer than it saves."""
 
 TINY = 1 << 19
-"""Size of a history in bytes below which each table is one partition, so that tasks exchange no
-rows.
+"""Size of a history in bytes below which each table is one partition, so that Spark's tasks
+exchange no rows.
 
-Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28; but on 3.2 MB,
-34 s instead of 29.
+Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of 28. On 3.2 MB,
+however, it is 34 s instead of 29.
 """
 
 MODEST = 256 << 20
-"""Size of a history in bytes below which only one of Java's two compilers pays off."""
+"""Size of a history in bytes below which only the first of Java's two compilers pays off."""
 
 PART = 32 << 20
-"""Number of bytes of the history per partition, so that sorting needs no disk."""
+"""Number of bytes of the history for each partition, few enough to be sorted in memory."""
 
 DAILY = 128 << 20
-"""Size in bytes, or less, for which Spark is tuned when only a part of a table is rebuilt."""
+"""Maximum size of a history in bytes up to which Spark generates no code for most tables."""
 
 SHARDED = 1 << 30
-"""Size of a history in bytes above which the clusters of a day are stored in several partitions."""
+"""Size of a history in bytes above which each day of a table is stored in several partitions, by
+cluster.
+"""
 
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
-"""Limit on the size of results that come to the driver, which are only summaries."""
+"""Limit on the size of results that Spark returns to the driver. Audits fetch only summaries."""
 
 ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
 """Settings of a Java process with one compiler. Measured on 350,000 samples: 65 s instead of 81,
@@ -51,8 +56,9 @@ bytes. Stop-the-world garbage collection takes a tenth less time than parallel c
 
 
 def process_settings(path: str) -> Mapping[str, str]:
-    """Return the settings of a Spark process, given the path of the history; usual ones if it is
-    not local.
+    """Return the settings of a Spark process, given the path of the history.
+
+    A history that is not local is treated as a large one.
     """
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
@@ -63,10 +69,10 @@ def process_settings(path: str) -> Mapping[str, str]:
 
 
 def keeps_objects(settings: Mapping[str, str]) -> bool:
-    """True if Java may keep all objects of an audit with these `process_settings`.
+    """True if Java may keep all objects of an audit in a process with these `process_settings`.
 
-    Freeing them takes half of all messages to Java: see `messages`. In a small audit, Java keeps
-    25,000 objects, 60 MB in all.
+    Half of all messages to Java free objects: see `messages`. In a small audit, Java keeps 25,000
+    objects, 60 MB in all.
     """
     return settings == SUMMARIES
 
@@ -74,28 +80,29 @@ def keeps_objects(settings: Mapping[str, str]) -> bool:
 AT_ONCE = 3
 """Number of tables of a small history that are built in parallel.
 
-Planning takes longer than processing their rows, and uses one core, which is often idle.
+To plan tables takes longer than to process their rows. Planning uses one core, which is often idle.
 """
 
 SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings")
-"""Tables with at most one row for each broker; others have one for each bundle."""
+"""Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""Factor by which the partitions of these tables hold more of the history."""
+"""Factor by which a partition of these tables covers more of the history than one of the others."""
 
 HEAVY = ("bundle_averages", "broker_decisions")
-"""The most expensive tables; for a single day, only these take longer than compiling does.
+"""The most expensive tables. With a single day, only these take longer than compiling does.
 
-Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled; all others take 24 s and
+Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled. All others take 24 s and
 30 s.
 """
 
 
 def table_settings(table: str, length: int, tasks: int) -> Mapping[str, str]:
-    """Return the settings of a session that builds a table, given the size of the history in bytes.
+    """Return the settings of a session that builds a table.
 
-    Measured on 2.9 million samples, `SMALL_TABLES` take 38 s with the settings of other tables, and
-    18 s with these.
+    `length` is the size of the history in bytes, and `tasks` the number of tasks that run at a
+    time. Measured on 2.9 million samples, `SMALL_TABLES` take 38 s with the settings of other
+    tables, and 18 s with these.
     """
     small = table in SMALL_TABLES
     least = SMALL if table in HEAVY else DAILY + 1
@@ -110,22 +117,23 @@ WITHOUT_BROADCASTS, WITH_BROADCASTS = (
     {"spark.sql.optimizer.disableHints": off, "spark.sql.autoBroadcastJoinThreshold": limit}
     for off, limit in (("true", "-1"), ("false", "32k"))
 )
-"""Settings that prevent or limit broadcasts.
+"""Settings that prevent broadcasts, and settings that limit them.
 
-A broadcast is a job of its own; it saves an exchange, which a single partition does not need. Small
-tables come to the driver first, where they take many times the space of their files; `SUMMARIES` is
-the limit.
+A broadcast takes a job of its own and saves an exchange. A single partition needs no exchange.
+Broadcast tables come to the driver first, where they take many times the space of their files;
+`SUMMARIES` limits that space.
 """
 
 
 def is_single_partition(length: int) -> bool:
-    """True if each table is a single partition, for a history of `length` bytes."""
+    """True if each table is a single partition for a history of `length` bytes."""
     return length < TINY
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
-    """Return the number of tables that are built in parallel, and whether all have the same
-    settings.
+    """Return the number of tables that are built in parallel.
+
+    The second value is true if all tables are built with the same settings.
     """
     if length < SMALL:
         return AT_ONCE, True
@@ -134,7 +142,9 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
 @contextmanager
 def tasks_at_once(spark: Any) -> Iterator[int]:
-    """Yield the number of parallel tasks of a session; restore the setting after the block."""
+    """Yield the number of tasks that a session runs in parallel; restore the setting after the
+    block.
+    """
     tasks = spark.conf.get(PARTITIONS)
     try:
         yield int(tasks)

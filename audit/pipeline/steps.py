@@ -1,5 +1,5 @@
-"""The steps of an audit, each of which builds a table from its parents, completely or only from a
-given time on.
+"""The steps of an audit: each builds a table from its parents, completely or from a given
+time on.
 """
 
 from __future__ import annotations
@@ -36,19 +36,24 @@ Tables = Mapping[str, DataFrame]
 FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
-"""Large gold tables, of which only the days from the first affected one on are rebuilt."""
+"""Large gold tables. If something changes, only the days from the first affected one on are
+rebuilt.
+"""
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 FOUND_BY = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
-"""Tables that are also built for judging by the documents of a release."""
+"""Tables that are also built to judge by the documents of a release."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
-"""Tables that are also built for the other settings of a comparison."""
+"""Tables that are also built for the other settings that an audit compares."""
 
 
 @dataclass(frozen=True)
 class TableStep:
-    """A table, its parents, and the function that builds it; `options` are all further input."""
+    """A table, its parents, and the function that builds it.
+
+    `options` describes everything else that the content depends on.
+    """
 
     table: str
     parents: tuple[str, ...]
@@ -56,36 +61,36 @@ class TableStep:
     options: str = ""
 
     fallback: Callable[[Tables], DataFrame] | None = None
-    """Builds the table if `build` fails in Spark."""
+    """A function that builds the table if `build` fails in Spark."""
 
     build_since: Callable[[Tables, datetime], DataFrame] | None = None
-    """Builds the days from a time on, from the parents and the table's own rows; None if it cannot
-    be done.
+    """A function that builds the days from a time on, given the parents and the table's own rows.
+    None if the table can only be built completely.
     """
 
     dating_parents: tuple[str, ...] = ()
-    """The parents whose changes date those of the table; all parents if empty."""
+    """The parents whose first changes determine that of the table; all parents if empty."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
-    """Returns rows that records at or after a time affect; in each `cluster`, the table changes
-    from the earliest `cycle` on.
+    """A function that returns rows affected by records at or after a time. In each `cluster`, the
+    table changes from the earliest `cycle` of these rows on.
     """
 
     lookback: timedelta = timedelta()
     """Maximum time by which a record may be later than the events that it describes."""
 
     ignored_columns: tuple[str, ...] = ()
-    """Columns of a compared table whose changes are irrelevant to other tables."""
+    """Columns of a compared table. If only these change, other tables need no rebuild."""
 
     observed: tuple[Column, ...] = ()
-    """Aggregates that are computed while the whole table is written."""
+    """Aggregates that Spark computes while it writes the whole table."""
 
     finish: Callable[[Mapping[str, Any]], None] | None = None
-    """Called with the values of `observed` after the whole table has been written."""
+    """A function that is called with the values of `observed` after the whole table was written."""
 
     refresh: Callable[[Mark], tuple[int, Renewal] | None] | None = None
-    """Rebuilds the changed part of a table without parents. Returns the number of rows, and the
-    times from which they were rebuilt; None if it cannot be done.
+    """A function that rebuilds the changed part of a table without parents. It returns the number
+    of rows, and the times from which rows were rebuilt; None if the table must be built completely.
     """
 
     @property
@@ -95,7 +100,7 @@ class TableStep:
 
     @property
     def method(self) -> str:
-        """Fingerprint of the code that builds the table, without that of its parents."""
+        """Fingerprint of the code that builds the table; it excludes the code of the parents."""
         table = TABLES[base_name(self.table)]
         return digest(self.table, PARTITION, table.schema, code_fingerprint(table.code))
 
@@ -106,10 +111,10 @@ def build_steps(
     asked: AuditPlan | None,
     documented: AuditPlan | None = None,
 ) -> Iterator[TableStep]:
-    """Yield all steps, parents first; `source` builds `records`.
+    """Yield all steps; parents come before the tables that are built from them.
 
-    `asked` is a plan with other settings, `documented` a plan for the documents of the release that
-    the audit judges by.
+    `source` builds `records`. `asked` is a plan with other settings. `documented` is a plan for the
+    documents of the release that the audit judges by.
     """
     yield source
     for name, table in OF_RECORDS.items():
@@ -140,7 +145,7 @@ def _build_from_records_since(build: OfRecords, tables: Tables, since: datetime)
 
 @dataclass(frozen=True)
 class _Side:
-    """The tables of one plan: the prefix of their names, and the tables `shared` with the
+    """The tables of one plan: the prefix of their names, and the tables that it shares with the
     release.
     """
 
@@ -152,13 +157,13 @@ class _Side:
         return table if table in self.shared else self.prefix + table
 
     def read(self, table: str, rows: DataFrame) -> DataFrame:
-        """Return the rows of a table as this plan uses them."""
+        """Return the rows of a table in the form that this plan needs."""
         shown = GOLD[table].as_documented
         return shown(rows) if shown is not None and table in self.shared else rows
 
 
 def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableStep]:
-    """Yield the steps for judging by a release's documents, except those of shared tables."""
+    """Yield the steps that judge by a release's documents, except those of shared tables."""
     side = _documented_side(plan, documented)
     for name in GOLD:
         if name in FOUND_BY and name not in side.shared:
@@ -167,7 +172,9 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
 
 
 def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
-    """Return the tables of the documents; those are shared whose defaults and readings are the
+    """Return the tables of the documents.
+
+    A table is shared with the release if the defaults and readings that decide its content are the
     same.
     """
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
@@ -178,8 +185,10 @@ def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
 
 
 def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) -> Tables:
-    """Return the tables by which an audit judges by the documents of a release, under the names
-    that they have for the release; none if it does not.
+    """Return the tables that judge by the documents of a release, by the names of the release's
+    tables.
+
+    Empty if the audit does not judge by the documents.
     """
     side = _documented_side(plan, documented)
     stored = {name: side.stored_name(name) for name in FOUND_BY}
@@ -190,12 +199,13 @@ def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) 
 
 SPLITS = "split_findings"
 SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-of")
-"""Settings and readings that must be the same for a release and its documents to share tables."""
+"""Settings and readings that must be equal for a release and its documents to share tables."""
 
 
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
-    """Return a step that copies the release's cycles, unless the documents' defaults change some of
-    them.
+    """Return a step that copies the release's cycles if the documents would give the same.
+
+    They do unless a default that differs applies to a cycle.
     """
     other = [
         one for one in CYCLE_SETTINGS if _default_of(plan, one) != _default_of(documented, one)
@@ -211,7 +221,7 @@ def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) 
 
 
 def _default_of(plan: AuditPlan, setting: str) -> Any:
-    """Return the value that applies to a setting that is not recorded."""
+    """Return the value that applies if a setting is not recorded."""
     found = plan.defaults.get(setting)
     return OLDEST if found is None and setting == REPORT_AGE else found
 
@@ -256,7 +266,7 @@ def _build_gold(
 def _build_gold_since(
     name: str, side: _Side, plan: AuditPlan, tables: Tables, since: datetime
 ) -> DataFrame:
-    """Build the rows of a table for the cycles from a time on."""
+    """Build the rows of a table for the cycles at or after a time."""
     table, own = GOLD[name], side.prefix + name
     later = replace(plan, since=max(since, plan.since or since))
     continues = table.self_dependent and plan.since is None
@@ -273,17 +283,21 @@ def _build_gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Format a plan as text, with the reading of the documents that adds columns to tables."""
+    """Return a plan as text.
+
+    It includes the documents' reading `window` if it adds columns to tables of the release.
+    """
     stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 
 
 def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
-    """Return the fingerprint of each table: that of its code, its options and its parents.
+    """Return the fingerprint of each table: a hash of its code, its options and its parents'
+    fingerprints.
 
-    `first` replaces the fingerprint of the first table if it was built from an input that has
-    changed since.
+    `first`, if given, replaces the fingerprint of a table without parents that was built from an
+    earlier input.
     """
     found: dict[str, str] = {}
     for step in every:
@@ -299,7 +313,7 @@ def digest(*parts: Any) -> str:
 
 @cache
 def code_fingerprint(packages: tuple[str, ...]) -> str:
-    """Return a hash of the code and data in packages."""
+    """Return a hash of the code and data files in these packages."""
     texts = [
         (package, file.name, file.read_text("utf-8"))
         for package in packages

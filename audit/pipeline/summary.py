@@ -1,4 +1,4 @@
-"""The summary of an audit in numbers, small for a fleet of any size."""
+"""The summary of an audit: numbers that take little space even for a large fleet."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of the rules about shedding."""
 
 AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
-"""Rules whose verdicts are dated by a split, a transfer or another event instead of a cycle."""
+"""Rules whose verdicts have the time of a split, a transfer or another event instead of a cycle."""
 
 LONGEST = 2000
-"""Length above which evidence is abridged."""
+"""Maximum length of evidence; longer evidence is abridged."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 
 def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
-    """Return the numbers of clusters, cycles, unloads and lines, and of verdicts for each rule."""
+    """Return the numbers of clusters, cycles, unloads and lines, and the verdicts of each rule."""
     found = collect_together(_count_frames(tables, plan))
     (lines,), unloads, causes = found["lines"], found["unloads"][0], found["causes"]
     known, leading = found["known"][0], found["leaders"][0]["count"]
@@ -78,7 +78,9 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
-    """Return the rows of several small frames by name, in any order, using a single job."""
+    """Return the rows of several small frames, by name, in any order. A single job computes
+    them.
+    """
     each = (
         rows.select(
             F.lit(name).alias("name"),
@@ -97,7 +99,7 @@ def _by_name(rows: Sequence[Json], name: str, value: str) -> Json:
 
 
 def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
-    """Return the counts of lines, cycles, unloads, other events and verdicts, each as a small
+    """Return the counts of lines, cycles, unloads, verdicts and other events, each as a small
     frame.
     """
     count = F.count(F.lit(1)).alias("count")
@@ -136,8 +138,8 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
 
 
 def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Return the number of unloads by shedding that were allowed, and of those in violation of a
-    rule.
+    """Return the number of unloads by shedding in cycles without a fault, and in cycles with a
+    violation.
     """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = went.where(shed).select(*UNLOADING).distinct()
@@ -152,7 +154,7 @@ def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
 
 
 def _unchosen_unloads(decisions: DataFrame) -> DataFrame:
-    """Return the unloads without a recorded cause that no strategy would choose."""
+    """Return the unloads of uncertain cause that the strategy of their cycle would not choose."""
     unlike = decisions.where("moment = cycle and not chosen and owned and size(doubtful) > 0")
     return unlike.select(*UNLOADING).distinct()
 
@@ -164,7 +166,7 @@ def _unknown_strategies(cycles: DataFrame, plan: AuditPlan) -> GroupedData:
 
 
 def rules_without_check(plan: AuditPlan) -> Iterator[str]:
-    """Yield the rules about shedding that apply, but that a history cannot show to be violated."""
+    """Yield the rules about shedding that apply but that no history can show to be violated."""
     judged = {*rules_of(plan), *AT_OTHER_TIMES}
     for rule in specs.load().rules_of(plan.profile):
         shedding = SHED.id in rule.operations and rule.applies(plan.readings)
@@ -174,8 +176,8 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
 
 
 def _missing_settings(verdicts: DataFrame) -> DataFrame:
-    """Return each missing setting with the rules that depend on it, and the number of affected
-    cycles.
+    """Return each setting that is not recorded, the rules that are undecided without it, and in how
+    many cycles.
     """
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
@@ -195,8 +197,10 @@ def _has_verdict(verdict: str) -> Column:
 
 
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
-    """Return the rules that only the documents, or only the release, find to be violated, those
-    that only the documents leave undecided, and the defaults that the release lends.
+    """Return how the verdicts by the documents differ from those by the release.
+
+    These are the rules that only one of them finds to be violated, the rules that only the
+    documents leave undecided, and the defaults that the release lends.
     """
     key = ["cluster", "cycle", "rule"]
 
@@ -225,8 +229,8 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
 
 
 def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
-    """Return the number of cycles of each group, with the time, cluster and evidence of the
-    first.
+    """Return the number of cycles of each group, and the time, cluster and evidence of the first
+    cycle.
     """
     first = F.struct("cycle", "cluster", abridged(evidence, LONGEST).alias("told"))
     rows = groups.agg(F.count(F.lit(1)).alias("cycles"), F.min(first).alias("in"))
@@ -243,7 +247,7 @@ def fault_count(found: Json) -> int:
 def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
     """Return the first `count` faults of each rule: rule, verdict, cluster, cycle, evidence.
 
-    Faults that follow from other faults are omitted.
+    Faults that are consequences of other faults are omitted.
     """
     chosen = earliest_rows(verdicts.where(_is_fault() & F.col("follows").isNull()), count)
     rows = chosen.select(
@@ -265,7 +269,7 @@ def earliest_rows(verdicts: DataFrame, count: int) -> DataFrame:
 
 
 def format_utc(time: str) -> Column:
-    """Format a time as ISO 8601 in UTC, to the second."""
+    """Return a column with a time as text: ISO 8601 in UTC, to the second."""
     return F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'")
 
 
@@ -273,10 +277,11 @@ SIDES = ("recorded", "asked")
 
 
 def compared_settings(tables: Tables) -> dict[str, Any]:
-    """Return the unloads under the recorded and the other settings, and how far they agree.
+    """Return the unloads under the recorded and under the other settings, and how far they agree.
 
-    Both use the recorded load and owners: unloads under the other settings have no effect, so a
-    bundle that is unloaded only under those is chosen in every cycle until it moves.
+    Both are computed from the recorded load and owners. Unloads under the other settings move
+    nothing, so a bundle that only those settings unload is chosen in every cycle until it really
+    moves.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {
@@ -300,8 +305,8 @@ def _totals(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the number of unloads that both settings choose, and of those that only the other
-    settings choose.
+    """Return the number of unloads chosen under both settings, and of those only under the
+    others.
     """
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (

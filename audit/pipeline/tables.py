@@ -1,11 +1,13 @@
-"""The tables of an audit, one declaration each: columns as Spark types, parents, how it is built.
+"""The tables of an audit. One declaration for each gives its columns, its parents and its builder.
 
-Records and quarantine come from the lines of a history, silver tables (samples, actions, contexts)
-from the usable records, and gold tables from those: what was known, decided and done in each
-shedding cycle. Times are UTC. A recorded cycle is evaluated at its own `moment`, an assumed one at
-the first and the last moment when it can have run.
+Records and quarantine come from the lines of a history. Silver tables (samples, actions, contexts)
+come from the usable records. Gold tables come from silver tables: what was known, decided and done
+in each shedding cycle. Times are UTC.
 
-Builders are lazy and write nothing, but some run a small job to choose a plan: `cycles` looks for
+A recorded cycle is evaluated at its own `moment`. An assumed cycle is evaluated at the first and at
+the last moment at which it can have run.
+
+Builders are lazy and write nothing, but some run a small job to choose a plan. `cycles` looks for
 the days with records, `verdicts` for violated rules, `unloads` and `split_findings` for the number
 of unloads and splits, `transfer_findings` for the extensible manager, `broker_decisions` and
 `findings` for the strategies in use.
@@ -35,17 +37,17 @@ from pulsar_conformance.audit.verdicts.checks import acts
 from pyspark.sql import DataFrame
 
 KEYS = "cluster string, day date"
-"""Columns of every table: the cluster, and the day of `at` or of `cycle`, by which the table is
-partitioned.
+"""Columns of every table: the cluster, and the day of `at` or of `cycle`. The table is partitioned
+by day.
 """
 
 PERCENT = f"struct<{', '.join(f'{name} double' for name in RESOURCES)}>"
 """Spark type of the usage of each resource, in percent of its limit."""
 
 MEMORY = "struct<least double, most double, after double, width double>"
-"""Spark type of a leader's memory of a broker after a cycle: the least and greatest usage, the
-usage smoothed with its history, and the width of the range of possible smoothed usages; `NaN` if
-the weight of the history is unknown.
+"""Spark type of a leader's memory of a broker after a cycle: the least and greatest possible usage,
+the usage smoothed with its history, and the width of the range of possible smoothed usages. The
+width is `NaN` if the weight of the history is unknown.
 """
 
 SESSION: Mapping[str, str] = {
@@ -57,8 +59,8 @@ SESSION: Mapping[str, str] = {
 }
 """Settings of a Spark session that builds tables of any size.
 
-Optimizer rules that find nothing here take time, and so do tasks that each read only some of many
-small files.
+They switch off optimizer rules that find nothing in these tables, and let a task read many small
+files.
 """
 
 PACKAGE = "pulsar_conformance.audit"
@@ -70,8 +72,8 @@ JUDGING = (
     f"{PACKAGE}.verdicts.checks",
     "pulsar_conformance.conformance.common",
 )
-"""Packages whose code and data decide the content of tables; when one of them changes, the tables
-are rebuilt.
+"""Packages whose code and data decide the content of tables. If one of them changes, the tables are
+rebuilt.
 
 Tolerances are in `common`, rules and documented defaults in `specs`.
 """
@@ -79,7 +81,9 @@ Tolerances are in `common`, rules and documented defaults in `specs`.
 
 @dataclass(frozen=True)
 class AuditTable:
-    """A table: its columns besides `KEYS`, which identify a row, and the packages that build it."""
+    """A table: its columns besides `KEYS`, the columns that identify a row, and the packages that
+    build it.
+    """
 
     columns: str
     identity: tuple[str, ...] = ()
@@ -87,7 +91,7 @@ class AuditTable:
 
     @property
     def schema(self) -> str:
-        """All columns in Spark's notation, the partition last."""
+        """All columns in Spark's notation; the column of the partition is the last."""
         return f"{self.columns}, {KEYS}"
 
 
@@ -100,34 +104,35 @@ class RecordsTable(AuditTable):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldTable(AuditTable):
-    """A table built from the silver tables and from other gold tables, its `parents`."""
+    """A table built from the silver tables and from its `parents`, which are other gold tables."""
 
     build: Callable[[Silver, Made, AuditPlan], DataFrame]
     parents: tuple[str, ...] = ()
     code: tuple[str, ...] = DECIDING
 
     compared: bool = False
-    """True for a small table: it is rebuilt completely, and its changes are found by comparison."""
+    """True for a small table. It is always rebuilt completely and compared with its former rows,
+    which shows what has changed.
+    """
 
     ignored_columns: tuple[str, ...] = ()
-    """Columns of a compared table whose changes do not affect other tables."""
+    """Columns of a compared table. If only these change, other tables need no rebuild."""
 
     self_dependent: bool = False
     """True if new rows depend on earlier rows of the same table."""
 
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
-    """Returns the `cycle`s that records at or after a time affect, given the table's own rows and
-    the silver tables.
-
-    None unless the table's changes are dated by records.
+    """A function that returns the `cycle`s that records at or after a time affect, given the
+    table's own rows and the silver tables. None if the parents' changes already say from which
+    cycle on the table changes.
     """
 
     by_rule: bool = False
     """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """Returns the rows for the documents of a release, given those for the release; None if the
-    table is built for both.
+    """A function that converts the release's rows to those of its documents. None if the table is
+    built twice.
     """
 
 
@@ -185,8 +190,8 @@ GOLD: Mapping[str, GoldTable] = {
         ("cluster", "cycle"),
         build=lambda recorded, _made, plan: cycles.cycles_table(recorded, plan),
         compared=True,
-        # The end of a term changes nothing before it; that of a cycle changes only its unloads,
-        # which have a table of their own.
+        # If a term ends later, nothing before its end changes. If a cycle ends later, only its
+        # unloads change, which have a table of their own.
         ignored_columns=("until", "upto"),
         affected_cycles=cycles.affected_cycles,
     ),

@@ -1,4 +1,4 @@
-"""Thread pools that build tables in parallel, and progress reports in a fixed order."""
+"""Thread pools that build tables in parallel, and reports of progress in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 @contextmanager
 def thread_pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads that start work in the order of submission.
+    """Yield a pool of threads that start jobs in the order of submission.
 
-    After an interrupt, it does not wait for running work, which ends together with Spark.
+    After an interrupt, the pool does not wait for running jobs. They end together with Spark.
     """
     threads = ThreadPoolExecutor(count)
     try:
@@ -27,9 +27,9 @@ def thread_pool(count: int) -> Iterator[ThreadPoolExecutor]:
 def run_jobs(
     after: Mapping[str, Sequence[str]], work: Callable[[str], None], at_once: int
 ) -> Iterator[str]:
-    """Run jobs in parallel; yield the name of each one when it is complete.
+    """Run jobs in parallel; yield the name of each job when it is complete.
 
-    `after` lists, for each job, those that must be complete before it starts.
+    `after` lists, for each job, the jobs that must be complete before it starts.
     """
     waiting, running = dict(after), dict[Future[None], str]()
     with thread_pool(at_once) as threads:
@@ -45,11 +45,13 @@ def run_jobs(
 
 
 Tell = Callable[[str, Mark | None], None]
-"""Called with the name of each table and None before it is built, and with its mark afterwards."""
+"""A function that is called with a table's name and None before the table is built, and with its
+name and mark afterwards.
+"""
 
 
 class TableProgress:
-    """Reports tables in order, although the `stale` ones may be completed in any order."""
+    """Reports tables in a fixed order, although stale tables are completed in any order."""
 
     def __init__(
         self, tables: Sequence[str], stale: Sequence[str], marks: Mapping[str, Mark], tell: Tell

@@ -1,8 +1,8 @@
 """Tables as Parquet files; an interrupted run continues with the next table.
 
 A table is overwritten, and then marked as complete with a fingerprint of its input. A table without
-such a mark is rebuilt, so that no rows are duplicated. Spark writes everything, because the output
-may be in a place to which only Spark can write.
+a mark is rebuilt, so no rows are duplicated. Spark writes all files, because the output may be in a
+place to which only Spark can write.
 """
 
 from __future__ import annotations
@@ -31,19 +31,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED = 1_000_000_000
-"""Nanoseconds after the last change of a file from which a further change certainly gets a
-different time.
-"""
+"""Age of a file in nanoseconds from which on a further change certainly gets a different time."""
 
 PIECE = 1 << 22
-"""Number of bytes that are read at a time."""
+"""Number of bytes of a file that are read at a time."""
 
 Files = Mapping[str, tuple[int, int]]
 """Size and CRC-32 of each file, by its path within the table."""
 
 
 class Manifests:
-    """Lists of the files of each table in a folder."""
+    """Lists of the files of each table in a folder, to detect files that were changed later."""
 
     def __init__(self, output: str) -> None:
         self._output = Path(output.removeprefix(LOCAL))
@@ -60,7 +58,7 @@ class Manifests:
         return self._path(table).exists()
 
     def write(self, table: str) -> None:
-        """Record a table's current files."""
+        """Record the current files of a table."""
         if self.here:
             text = json.dumps(self._files_of(table))
             path = self._path(table)
@@ -73,7 +71,7 @@ class Manifests:
         self._path(table).unlink(missing_ok=True)
 
     def damage(self, table: str) -> str | None:
-        """Return the difference between a table's files and its manifest; None if there is none."""
+        """Return how a table's files first differ from its manifest; None if they do not."""
         try:
             known = json.loads(self._path(table).read_text("utf-8"))
         except OSError:
@@ -121,7 +119,7 @@ An audit of 108 small clusters takes a third of the time that it takes with a fo
 cluster.
 """
 SHARD = "shard"
-"""Second partition column of a large history; each of its values stands for some of the
+"""Second partition column of the tables of a large history; each value stands for some of the
 clusters.
 """
 
@@ -129,20 +127,20 @@ SHARDS = 64
 """Number of partitions of each day in a large history."""
 
 ASIDE = "aside"
-"""Folder for partitions that will replace those of a table."""
+"""Folder for new partitions until they replace those of a table."""
 
 RECORDS = "records"
 SOURCES = "sources"
-"""Folder for the list of the history's files that were read."""
+"""Folder for the list of the history's files from which `records` was built."""
 
 PER_PART = 2_000
-"""Number of lines in each file of that list if Spark writes it."""
+"""Number of lines in each file of that list, if Spark writes the list."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of rows without a day."""
 
 ASKED, DOCUMENTED = "asked-", "documented-"
-"""Prefixes of names of tables: for other settings, and for the documents of a release."""
+"""Prefixes of names of tables, for the compared settings and for the documents of a release."""
 
 
 def base_name(table: str) -> str:
@@ -157,13 +155,13 @@ class Store:
     spark: Any
     path: str
     in_one: bool = False
-    """True if each table is one partition, which also stays in memory after it was built."""
+    """True if each table is one partition. The partition stays in memory after it was built."""
 
     shards: int = 1
-    """Number of partitions of a day."""
+    """Number of partitions of each day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Tables whose files have been listed, which takes time, and those that are in memory."""
+    """Tables that are in memory, and tables whose files have been listed, which takes time."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -176,9 +174,9 @@ class Store:
         return Manifests(self.path)
 
     def damage(self, table: str, mark: Mark) -> str | None:
-        """Return the reason why a complete table cannot be trusted; None if it can.
+        """Return why a complete table cannot be trusted; None if it can.
 
-        If this process has no manifest of its files, only the number of its rows is compared.
+        Without a manifest, only the number of rows is compared.
         """
         if self.manifests.has(table):
             return self.manifests.damage(table)
@@ -191,13 +189,13 @@ class Store:
         return None if count == mark.rows else f"it has {count} rows instead of {mark.rows}"
 
     def read(self, table: str, part: ClusterGroup | None = None) -> DataFrame:
-        """Return a complete table, or the rows of some clusters."""
+        """Return the rows of a complete table: all, or those of some clusters."""
         if part is None:
             return self._without_shard(self._with_partition_columns(table))
         return part.select(self._partitions_of(table, part))
 
     def _partitions_of(self, table: str, part: ClusterGroup) -> DataFrame:
-        """Return the rows in all partitions that contain rows of these clusters."""
+        """Return the rows in all partitions that may contain rows of these clusters."""
         rows = self._with_partition_columns(table)
         if self.shards > 1 and not part.others:
             places = {zlib.crc32(name.encode()) % self.shards for name in part.clusters}
@@ -205,11 +203,11 @@ class Store:
         return self._without_shard(rows)
 
     def _without_shard(self, rows: DataFrame) -> DataFrame:
-        """Return rows without their second partition column, if the table has one."""
+        """Return rows without the second partition column, which only a large history has."""
         return rows.drop(SHARD) if self.shards > 1 else rows
 
     def _with_partition_columns(self, table: str) -> DataFrame:
-        """Return a table with its partition columns added."""
+        """Return the rows of a table with their partition columns."""
         if table not in self._known:
             schema = TABLES[base_name(table)].schema
             reader = self.spark.read.schema(schema + (f", {SHARD} int" if self.shards > 1 else ""))
@@ -218,14 +216,14 @@ class Store:
         return self._known[table]
 
     def forget(self, table: str) -> None:
-        """Drop the cached list of a table's files, or its rows, after the table was written."""
+        """Forget a table's list of files, and its rows in memory, after the table was written."""
         self._known.pop(table, None)
 
     def keep(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return new rows of a table; from now on, `read` returns them from memory if all rows are
-        one partition.
+        """Return new rows of a table, computed once, when they are first needed.
 
-        They are computed once, when they are first needed, which may be before they are written.
+        If all rows are one partition, `read` returns them from memory from now on, even before they
+        are written.
         """
         self.forget(table)
         rows = self.with_table_columns(table, frame)
@@ -241,7 +239,7 @@ class Store:
         return self._write_observed(rows, table, "static", _count(), *observed)
 
     def _with_few_tasks(self, rows: DataFrame) -> DataFrame:
-        """Distribute the rows of each partition over no more tasks than run at a time."""
+        """Distribute the rows of each partition over at most as many tasks as run at a time."""
         files = self._with_partition_columns(RECORDS).inputFiles()
         filled = len({place for file in files for place in re.findall(rf"/{SHARD}=(\w+)", file)})
         tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions"))
@@ -249,25 +247,25 @@ class Store:
         return rows.repartition(F.col(PARTITION), shard_number(self.shards), spread)
 
     def replace(self, table: str, frame: DataFrame) -> None:
-        """Overwrite those partitions of a table that the frame contains.
+        """Overwrite the partitions of a table of which the frame has rows.
 
-        The frame may be computed from the same table: it is first written to a separate folder.
+        The frame may be computed from the same table, so it is first written to a separate folder.
         """
         rows = self._write_aside(table, self.with_table_columns(table, frame))
         self._write(rows, table, "dynamic")
         self.forget(table)
 
     def _write_aside(self, table: str, rows: DataFrame) -> DataFrame:
-        """Write new rows of a table to a separate folder; return them as read from that folder."""
+        """Write new rows of a table to a separate folder; return the rows as read from there."""
         folder = f"{ASIDE}/{table}"
         self._write(rows, folder, "static")
         there = self.spark.read.schema(rows.schema).parquet(escape_pattern(f"{self.path}/{folder}"))
         return there.drop(SHARD)
 
     def update(self, table: str, frame: DataFrame, change: Renewal) -> int:
-        """Rewrite the changed part of a table; return the number of rows in rewritten days.
+        """Rewrite the changed part of a table; return the number of rows on the rewritten days.
 
-        The frame has all rows of changed days, and the rows without a day; for a table of cycles,
+        The frame has all rows of changed days and the rows without a day; for a table of cycles,
         only rows from the time of the change on. It may be computed from the same table, because
         Spark removes old files last.
         """
@@ -296,7 +294,7 @@ class Store:
     def update_compared(
         self, table: str, frame: DataFrame, own: DataFrame, ignored: Sequence[str]
     ) -> tuple[int, Renewal]:
-        """Rewrite all days from the first changed one; return the row count and first changes.
+        """Rewrite all days from the first changed one on; return the row count and first changes.
 
         `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
         but do not count as first changes.
@@ -309,7 +307,7 @@ class Store:
         return count, found.relevant
 
     def sources(self) -> InputFiles | None:
-        """Return the files from which `records` was built; None if their list is damaged."""
+        """Return the files from which `records` was built; None if the list of them is damaged."""
         if not is_here(self.spark, self.path):
             rows = self.spark.read.text(escape_pattern(f"{self.path}/{SOURCES}")).toLocalIterator()
             return _parse_sources(row["value"] for row in rows)
@@ -319,7 +317,7 @@ class Store:
             return None
 
     def store_sources(self, there: InputFiles) -> None:
-        """Store the list of the files from which `records` is built."""
+        """Store the list of files from which `records` is built."""
         lines = [json.dumps(one) for one in there.kinds]
         lines.append(there.fingerprint)
         if not is_here(self.spark, self.path):
@@ -337,7 +335,7 @@ class Store:
     def _write_observed(
         self, rows: DataFrame, folder: str, mode: str, *aggregates: Column
     ) -> Mapping[str, Any]:
-        """Write rows; return the values of aggregates over them."""
+        """Write rows to a folder; return the values of aggregates over them."""
         seen = Observation(folder)
         self._write(rows.observe(seen, *aggregates), folder, mode)
         return dict(seen.get)
@@ -357,9 +355,9 @@ class Store:
         return F.concat_ws("/", own, shard_number(self.shards)) if self.shards > 1 else own
 
     def with_table_columns(self, table: str, frame: DataFrame) -> DataFrame:
-        """Return the columns of a table, in its order and with its types.
+        """Return a frame with the columns of a table, in its order and with its types.
 
-        A row of a gold table belongs to the day of its cycle or, if it has none, of its event.
+        A row of a gold table belongs to the day of its cycle or, if it has no cycle, of its event.
         """
         own = base_name(table)
         fields = StructType.fromDDL(TABLES[own].schema)
@@ -371,7 +369,7 @@ class Store:
 
 
 def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
-    """Parse a list of files; None if its fingerprint is not that of these files."""
+    """Return the listed files; None if the list ends with a fingerprint of other files."""
     try:
         *files, fingerprint = sorted(lines, key=lambda line: not line.startswith("["))
         found = InputFiles({InputFile(*json.loads(file)): "" for file in files})
@@ -381,7 +379,7 @@ def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
 
 
 def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """Return the rows without a day, and those from the day of a time on."""
+    """Return the rows without a day, and the rows from the day of a time on."""
     day = F.col(PARTITION)
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 
@@ -391,5 +389,5 @@ def _count() -> Column:
 
 
 def _plain_columns(rows: DataFrame) -> list[str]:
-    """Return those columns that identify the rows of a cluster and are not nested."""
+    """Return the columns that are not nested and tell rows of one cluster apart."""
     return [name for name in ("at", "cycle", "moment", "broker", "bundle") if name in rows.columns]

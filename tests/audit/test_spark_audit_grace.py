@@ -84,7 +84,7 @@ def test_the_minutes_are_those_to_the_cycle(asked, capsys):
     of_shed = told[told.index(", shed\n") :]
     text = " ".join(of_shed.split())
     assert "unloaded 29.98 minutes before the cycle, grace 30" in text
-    assert "minutes since unloads are counted to 2026-11-20T00:35:00Z" in text
+    assert "the minutes since an unload are counted up to 2026-11-20T00:35:00Z" in text
     assert re.search(r"unloaded 29\.98 minutes ago", text)
 
 

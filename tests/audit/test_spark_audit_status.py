@@ -81,11 +81,12 @@ def test_documents_without_rules_of_shedding_are_told():
 
 def test_the_report_says_which_violated_rules_have_no_case():
     assert list(case_file_lines(["SHED-04", "THRESHOLD-02"], "out/cases")) == [
-        "the case of each: out/cases/*.json, for pulsar-conformance explain"
+        "case files, for pulsar-conformance explain: out/cases/*.json"
     ]
     assert " ".join(case_file_lines(["SHED-04", "SPLIT-05"], "out/cases")) == (
-        "the cases of SHED-04: out/cases/*.json, for pulsar-conformance explain "
-        "no case: SPLIT-05, judged by the records of a single event; its numbers are   given above"
+        "case files of SHED-04, for pulsar-conformance explain: out/cases/*.json "
+        "no case file: SPLIT-05, judged by the records of a single event; its numbers are   "
+        "given above"
     )
     [line, *_] = case_file_lines(["CHANNEL-01"], "out/cases")
-    assert line.startswith("no case: CHANNEL-01")
+    assert line.startswith("no case file: CHANNEL-01")

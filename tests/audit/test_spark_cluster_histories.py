@@ -127,7 +127,7 @@ def test_why_a_part_of_the_split_bundle_went(audited, capsys):
         f"unloaded by {audited[0].gone}, shutdown: recorded",
         f"assigned to {audited[0].first}",
     ]
-    assert f"no report of bundle {part} is recorded by then" in told
+    assert f"no report of bundle {part} is recorded before that time" in told
 
 
 def test_what_happened_at_the_broker_that_crashed(audited, capsys):
