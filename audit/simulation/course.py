@@ -1,4 +1,4 @@
-"""The course of a simulation, cycle by cycle."""
+"""The course of a simulation: what happens in each of its cycles."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from functools import cached_property
 from pulsar_conformance.audit.simulation.worlds import SimulatedWorld
 
 SHEDDING, FAILOVER = "shed", "failover"
-"""Reasons why a bundle moves."""
+"""Reasons why a bundle loses its owner."""
 
 
 @dataclass(frozen=True)
 class BundleMove:
     """A bundle that lost its owner in a cycle, and its next owner.
 
-    `target` is None if no broker got the bundle, and equal to `source` if the bundle returned.
+    `target` is None if no broker got the bundle, and equal to `source` if the bundle came back to
+    its former owner.
     """
 
     cycle: int
@@ -30,35 +31,37 @@ class BundleMove:
 
 @dataclass(frozen=True)
 class SimulatedCycle:
-    """One cycle: usage before its decisions, and their consequences."""
+    """One cycle: the usage before its decisions, and the consequences of its decisions."""
 
     number: int
     usage: Mapping[str, float]
-    """Percentage of the busiest resource of each running broker."""
+    """Usage of each running broker: the percentage of its busiest resource."""
     traffic: float
-    """Bytes per second of all bundles, with or without an owner."""
+    """Bytes per second of all bundles together, with or without an owner."""
     reported: float
-    """Sum of the bytes per second that all brokers report."""
+    """Bytes per second of all load reports together."""
     moves: tuple[BundleMove, ...]
     splits: Mapping[str, tuple[str, ...]]
     owners: Mapping[str, str | None]
     """The owner of each bundle after the cycle."""
     refused: tuple[str, ...] = ()
-    """Decisions that cannot be carried out, such as the unload of another broker's bundle."""
+    """Texts about decisions that cannot be carried out, such as the unload of another broker's
+    bundle.
+    """
     kept: int = 0
-    """Number of bundles that were shed and then placed on the same broker."""
+    """Number of shed bundles that did not move, because placement chose the same broker."""
     weighted: Mapping[str, float] = field(default_factory=dict)
-    """Percentage of the busiest resource of each running broker, times its weight; empty if no
-    bundle moved.
+    """Weighted usage of each running broker in percent: the largest product of a resource's usage
+    and weight. Empty if no bundle moved.
     """
     decided: Mapping[str, float] = field(default_factory=dict)
-    """Usage of each running broker that ThresholdShedder compared, weighted and smoothed; empty
-    under another strategy.
+    """Usage of each running broker that ThresholdShedder compared, with weights and smoothing.
+    Empty under any other strategy.
     """
 
     @property
     def compared(self) -> Mapping[str, float]:
-        """Usage of each running broker that the strategy compared in this cycle, in percent."""
+        """Usage of each running broker, in percent, that the strategy compared in this cycle."""
         return self.decided or self.usage
 
     @property
@@ -69,7 +72,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A simulated world, the implementation that decided in it, and all its cycles."""
+    """A simulated world, the variant that decided in it, and all its cycles."""
 
     world: SimulatedWorld
     variant: str
@@ -78,7 +81,7 @@ class SimulatedCourse:
     minutes: float
     cycles: tuple[SimulatedCycle, ...]
     question: Mapping[str, object] = field(default_factory=dict)
-    """The `shed.select` case of the last cycle."""
+    """The `shed.select` case of the last cycle, or empty."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:
@@ -87,5 +90,5 @@ class SimulatedCourse:
 
     @cached_property
     def last_event(self) -> int:
-        """The cycle number of the last event; 0 without events."""
+        """Number of the cycle with the last event; 0 if there are no events."""
         return max((one.cycle for one in self.world.events), default=0)

@@ -1,4 +1,4 @@
-"""Validation of worlds that users describe."""
+"""Checks of worlds that users describe in files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCHEMA = "world"
 
 
 def wrong_in_world(data: Any) -> str | None:
-    """Return what is wrong with a described world, with its place, or None."""
+    """Return what is wrong with a described world, and where; None if it is valid."""
     try:
         wrong = problem_with(data, SCHEMA)
     except ValueError as unlike_json:
@@ -20,7 +20,7 @@ def wrong_in_world(data: Any) -> str | None:
 
 
 def _contradictions(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield parts of a well-formed world that contradict others."""
+    """Yield the contradictions between parts of a world whose format is valid."""
     brokers, load = data["brokers"], data.get("load", {})
     for place, one in enumerate(brokers):
         yield from (f"brokers[{place}]: {wrong}" for wrong in _wrong_usage(one))

@@ -1,4 +1,4 @@
-"""A leader's memory (averages, recent unloads, usage history), and the questions it asks."""
+"""A leader's memory (averages, recent unloads, earlier usage), and the questions that it asks."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pulsar_conformance.specs.text import counted
 UNMEASURED: Json = {
     "longTermData": dict.fromkeys(("msgRateIn", "msgRateOut"), float(NEVER_MEASURED_MESSAGES))
 }
-"""The data by which placement counts a bundle without averages."""
+"""The load data that placement assumes for a bundle without averages."""
 
 FINE = 1024
-"""All averages are multiples of the reciprocal of this number, so that sums are exact."""
+"""All averages are multiples of 1 / `FINE`, so that sums of them are exact."""
 
 
 def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]:
-    """Return the weighted usage of each broker in a case."""
+    """Return the weighted usage of each broker in a case, in percent."""
     weight = weights(Settings(case["settings"], defaults))
     return {
         name: float(weighted_maximum(Broker.read(name, said), weight).percent)
@@ -42,9 +42,10 @@ def weighted_usages(case: Json, defaults: Mapping[str, Any]) -> dict[str, float]
 def counting_weights(
     settings: Json, defaults: Mapping[str, Any], without_heap: bool
 ) -> dict[str, Fraction]:
-    """Return the weight of each resource whose usage counts as load: one whose weight is not 0.
+    """Return the weights of the resources whose usage counts as load: those with a weight other
+    than 0.
 
-    A resource has the weight 1 if documents have no weights. [USAGE-02, USAGE-04]
+    Each resource has the weight 1 if the documents define no weights. [USAGE-02, USAGE-04]
     """
     read = Settings(settings, defaults)
     found = {}
@@ -59,16 +60,16 @@ def counting_weights(
 
 
 def throughput_of(said: Json) -> float:
-    """Return the bytes per second of a report or an average, in + out."""
+    """Return the bytes per second in a report or an average, in and out together."""
     return float(said["msgThroughputIn"] + said["msgThroughputOut"])
 
 
 class LeaderMemory:
-    """A leader's averages of bundles, the last unloads, and brokers' smoothed usage.
+    """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
 
-    In a full window, each new sample has a weight of one divided by the size of the window. A
-    broker's earlier usage is combined into one number with the history setting; a `usageHistory` of
-    this number has the same effect as the full list. [THRESHOLD-07]
+    Once a window is full, each new sample has the weight 1 / (size of the window). A broker's
+    earlier usage is kept as one number, which the history setting combines. A `usageHistory` with
+    this number alone has the same effect as the full list. [THRESHOLD-07]
     """
 
     def __init__(
@@ -84,22 +85,22 @@ class LeaderMemory:
         self.unloaded: dict[str, int] = {}
         """Number of the cycle in which each bundle was last unloaded."""
         self.question: Json = {}
-        """The last case that was asked about shedding."""
+        """The last `shed.select` case."""
         self.decided: dict[str, float] = {}
-        """The usage that ThresholdShedder compared in that case, weighted and smoothed; empty under
-        another strategy.
+        """The usage that ThresholdShedder compared in that case, with weights and smoothing. Empty
+        under any other strategy.
         """
         self._mixed: dict[str, float] = {}
 
     def establish(self, bundle: str, rates: Rates) -> None:
-        """Set a bundle's averages as if its load had always been the same."""
+        """Set a bundle's averages to these rates, as if its load had always been the same."""
         self.data[bundle] = {
             frame: {**_rates_by_name(rates), "numSamples": size, "maxSamples": size}
             for frame, size in WINDOWS.items()
         }
 
     def sample(self, bundle: str, rates: Rates) -> None:
-        """Add a bundle's sample. [DATA-01]"""
+        """Add a sample to the averages of a bundle. [DATA-01]"""
         known = self.data.get(bundle)
         if known is None:
             zero = {**_rates_by_name((0.0, 0.0, 0.0, 0.0)), "numSamples": 0}
@@ -107,13 +108,14 @@ class LeaderMemory:
         self.data[bundle] = {frame: _with_sample(data, rates) for frame, data in known.items()}
 
     def forget(self, bundle: str) -> None:
-        """Remove the averages of a bundle that was split."""
+        """Remove the averages and the last unload of a bundle that was split."""
         self.data.pop(bundle, None)
         self.unloaded.pop(bundle, None)
 
     def is_tie(self, one: str | None, other: str, owners: Mapping[str, str | None]) -> bool:
-        """True if two brokers' bundles have the same long-term message rate, by which placement
-        chooses.
+        """True if the bundles of two brokers have the same long-term message rate.
+
+        Placement compares this rate, so it may choose either broker.
         """
         rates = {one: 0.0, other: 0.0}
         for bundle, owner in owners.items():
@@ -123,16 +125,17 @@ class LeaderMemory:
         return one is not None and rates[one] == rates[other]
 
     def recent_unloads(self, cycle: int) -> dict[str, float]:
-        """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""
+        """Return the minutes since each unload within the grace period, by bundle. [SHED-04]"""
         grace = self.settings.get(GRACE, self._defaults.get(GRACE, 0))
         now = self._minutes_at(cycle)
         ago = {name: now - self._minutes_at(at) for name, at in self.unloaded.items()}
         return {name: passed for name, passed in ago.items() if passed <= grace}
 
     def shedding_question(self, cycle: int, strategy: str | None, brokers: Json) -> Json:
-        """Return the `shed.select` case of a cycle, whose usage is then added to the histories.
+        """Return the `shed.select` case of a cycle; then add the cycle's usage to the earlier
+        usage.
 
-        Errors: `BadWorld` if a broker's smoothed usage has grown beyond all numbers.
+        Errors: `BadWorld` if a broker's smoothed usage is infinite.
         """
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         case = {
@@ -167,14 +170,17 @@ class LeaderMemory:
         return case
 
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:
-        """Return a broker's usage at this traffic: the percentage of its busiest resource, of those
-        that count as load.
+        """Return a broker's usage at this traffic, in bytes per second.
+
+        The usage is the percentage of the busiest resource, of the resources that count as load.
         """
         used = broker.percents(throughput).items()
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))
 
     def weighted_usages(self, brokers: Json) -> dict[str, float]:
-        """Return the usage of each broker's busiest resource, times its weight, in percent."""
+        """Return the weighted usage of each broker in percent: the largest product of a resource's
+        usage and weight.
+        """
         weight = {**dict.fromkeys(RESOURCES, ZERO), **self.weight}
         return {
             name: float(weighted_maximum(Broker.read(name, said), weight).percent)
@@ -182,8 +188,8 @@ class LeaderMemory:
         }
 
     def _heaviest(self, said: Json) -> float:
-        """Return the largest weighted usage in a report, as `weighted_usages` does, but inexactly
-        and fast.
+        """Return the weighted usage in a report as `weighted_usages` does, but faster and with
+        rounding errors.
         """
         known = ((said[one]["usage"], weight) for one, weight in self.weight.items() if one in said)
         return max((float(used) * float(weight) for used, weight in known), default=0.0)
@@ -191,7 +197,10 @@ class LeaderMemory:
     def placing_question(
         self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]
     ) -> Json:
-        """Return the `place.select` case for a bundle."""
+        """Return the `place.select` case for a bundle.
+
+        `assigned` are bundles that were placed since the reports, by their new broker.
+        """
         there = {name: brokers[name] for name in candidates}
         names = {bundle, *(one for said in brokers.values() for one in said["bundles"])}
         names.update(one for ahead in assigned.values() for one in ahead)
@@ -212,10 +221,10 @@ def _rates_by_name(rates: Rates) -> dict[str, float]:
 
 
 def _with_sample(data: Json, rates: Rates) -> Json:
-    """Return averages with one more sample; the same averages if it changes nothing.
+    """Return averages with one more sample.
 
-    A simulation spends most of its time here. Most bundles carry out what comes in, so that two of
-    the four averages are usually equal.
+    Return the same object if the sample changes nothing. Simulations spend most of their time here.
+    Most bundles send out what they receive, so two of the four averages are usually equal.
     """
     count, most = data["numSamples"], data["maxSamples"]
     weight = count + 1 if count < most else most
@@ -239,7 +248,7 @@ def _with_sample(data: Json, rates: Rates) -> Json:
 
 
 def _mixed(average: float, now: float, weight: int) -> float:
-    """Return an average with one more sample, whose weight is one divided by `weight`."""
+    """Return an average with one more sample, which has the weight 1 / `weight`."""
     if average == now:
         return average
     return round((average * (weight - 1) + now) / weight * FINE) / FINE

@@ -1,4 +1,4 @@
-"""The simulation loop, in which each decision of an implementation changes its next question."""
+"""The simulation loop, in which an implementation's decisions change the next question to it."""
 
 from __future__ import annotations
 
@@ -42,48 +42,48 @@ PLACING: Mapping[str, str] = {
     OTHERS: "the implementation chooses among the brokers other than the former owner",
     LEAST_USED: "the world chooses the least used broker, which may be the former owner",
 }
-"""Ways of choosing the broker for an unloaded bundle, each with its candidates."""
+"""Ways to choose the broker for an unloaded bundle, by the name that users give."""
 
 DECLINED = ("failed", "refused", "unsupported")
-"""Keys of replies that are not answers."""
+"""Keys of replies that contain no answer."""
 
 PLANNING = ("AvgShedder",)
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
-"""Strategies that also place the bundles that they shed, and those that count over cycles."""
+"""Strategies with a memory of earlier cycles; those in `PLANNING` also choose destinations."""
 
 DESTINATION, ASKED = "destination", "asked"
-"""The way and the alternative of leaders that place before they unload, and reserve no load."""
+"""Question and alternative of releases that place before they unload, and reserve no load."""
 
 KEEPS_AVERAGES = "released-2.4"
 """The only release whose leader keeps the averages of a bundle that no broker reports."""
 
 
 class Decider(Protocol):
-    """An implementation that answers questions: a connection to one, or the model itself."""
+    """An implementation that answers questions: a connection to it, or the model itself."""
 
     adapter: str
 
     def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
-        """Return one answer per case."""
+        """Return an answer for each case."""
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return a leader that decides one cycle after another, if there is one."""
+        """Return a leader that decides one cycle after another; None if there is none."""
 
 
 @dataclass(frozen=True)
 class Deciding:
-    """The way in which an implementation is asked.
+    """How an implementation is asked.
 
-    If `remembers` is true, the strategy has its own memory: the implementation's leader is asked
-    cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far. Such a
-    strategy also plans the destinations of its unloads, internally or by naming the next owner, and
-    may decline to place other bundles; these go to the least used broker.
+    If `remembers` is true, the strategy has a memory of its own. The implementation's leader is
+    then asked cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far.
+    Such a strategy also plans where its unloads go, internally or by naming the next owner. It may
+    decline to place other bundles, which then go to the least used broker.
 
-    If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
-    bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
-    If `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
-    bundle has no averages; if `without_heap`, heap memory is not load. `hidden` are the values of
-    undocumented settings that neither the world nor `settings` set.
+    If `reserves`, a shed bundle counts at its new broker when the next bundle of the cycle is
+    placed; otherwise the reports alone decide. If `returns`, a bundle is unloaded even if its
+    broker gets it back. If `forgets`, an unreported bundle has no averages. If `without_heap`, heap
+    memory is not load. `hidden` are values of undocumented settings that neither the world nor
+    `settings` set.
     """
 
     strategy: str | None
@@ -106,9 +106,9 @@ def deciding_by(
     released: str | None,
     operations: Collection[str],
 ) -> Deciding:
-    """Return the way to ask an implementation that offers these operations.
+    """Return how to ask an implementation that offers these operations.
 
-    `profile` supplies the documented defaults, `released` those of undocumented settings.
+    `profile` gives the documented defaults, `released` those of undocumented settings.
     """
     known = load().profile(released) if released else None
     asks = known is not None and known.ways.get(DESTINATION) == ASKED
@@ -128,7 +128,7 @@ def deciding_by(
 
 
 class Simulation:
-    """The state of a simulated world: owners, running brokers, leader."""
+    """The state of a simulated world: owners of bundles, running brokers, leader."""
 
     def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Decider) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
@@ -161,12 +161,12 @@ class Simulation:
         return self.course([self.cycle(number) for number in range(cycles)], variant)
 
     def course(self, cycles: Sequence[SimulatedCycle], variant: str) -> SimulatedCourse:
-        """Return simulated cycles with the strategy and the settings that applied."""
+        """Return the course of these cycles, with the strategy and the settings that applied."""
         used = (self.world, variant, self.deciding.strategy, self.settings, self.minutes)
         return SimulatedCourse(*used, tuple(cycles), self.leader.question)
 
     def cycle(self, cycle: int) -> SimulatedCycle:
-        """Simulate the next cycle; the first is 0. Errors: as in `run`."""
+        """Simulate the cycle with this number; the first is 0. Errors: those of `run`."""
         self._refused, self._kept = [], 0
         self._apply_events(cycle)
         rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
@@ -212,7 +212,7 @@ class Simulation:
                 self.up[event.broker] = event.up
 
     def _release_bundles_of_absent_brokers(self) -> list[str]:
-        """Remove the owner of each bundle whose broker is down or absent; return these bundles."""
+        """Remove the owner of each bundle whose broker is down or unknown; return these bundles."""
         found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
         for name in found:
             self.owner[name] = None
@@ -224,7 +224,7 @@ class Simulation:
         return self.bundles[name].topics + cycle * self.world.topics_each_cycle
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return each running broker's load report."""
+        """Return the load report of each running broker."""
         owned: dict[str, list[str]] = defaultdict(list)
         for name, owner in self.owner.items():
             owned[owner or ""].append(name)
@@ -243,7 +243,7 @@ class Simulation:
         return brokers
 
     def _shed(self, cycle: int, brokers: dict[str, Json]) -> list[BundleMove]:
-        """Apply a cycle's unloads."""
+        """Carry out the unloads of a cycle; return the moves of the bundles."""
         bundles, named = [], {}
         for one in self._unloads(cycle, brokers):
             broker, bundle = one["broker"], one["bundle"]
@@ -332,7 +332,7 @@ class Simulation:
         return min(among, key=lambda name: (self._expected_usage(name), name))
 
     def _expected_usage(self, name: str) -> float:
-        """Return a broker's usage, including bundles that were assigned to it since its report."""
+        """Return a broker's usage by the averages of all bundles that it owns now."""
         names = (bundle for bundle, owner in self.owner.items() if owner == name)
         known = (self.leader.data[one]["shortTermData"] for one in names if one in self.leader.data)
         return self.leader.usage(self._broker[name], sum(map(throughput_of, known)))
@@ -340,7 +340,7 @@ class Simulation:
     def _split(
         self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]
     ) -> dict[str, tuple[str, ...]]:
-        """Split the bundles chosen by the implementation into halves."""
+        """Split the bundles that the implementation chooses; return the halves of each."""
         stats = {name: self._stats(name, cycle, rates) for name in self.bundles}
         seen = {
             name: {**said, "lastStats": {one: stats[one] for one in said["bundles"]}}
@@ -382,9 +382,7 @@ class Simulation:
         return parts
 
     def _divide_rates(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
-        """Divide rates between two halves; those of a bundle with a single busy topic stay in the
-        first.
-        """
+        """Return the rates of two halves; those of a single busy topic stay in the first half."""
         if number == self.world.hot:
             return rates, (0.0, 0.0, 0.0, 0.0)
         messages_in, messages_out, bytes_in, bytes_out = rates
@@ -392,8 +390,6 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the initial number of topics with which a half has half of the bundle's topics
-        now.
-        """
+        """Return the topics in cycle 0 by which a half now has half of the bundle's topics."""
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

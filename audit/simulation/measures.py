@@ -22,10 +22,12 @@ PAUSE = 10
 
 USUAL_OVERLOAD = 85
 REPEATS = 3
-"""Number of consecutive repetitions after which a part of the course counts as its period."""
+"""Number of repetitions in a row from which on part of a course counts as its period."""
 
 QUIET = 4
-"""With a varying load, the course is at rest if there are no unloads in its last 1/`QUIET`."""
+"""Divisor for loads that vary: the last 1 / `QUIET` of all cycles must be without unloads for the
+course to be at rest.
+"""
 
 DIGITS = 2
 
@@ -39,29 +41,29 @@ class Measures:
     cycles: int
     minutes: float
     rest: int | None
-    """Number of cycles until the cluster is at rest; None if unloads continue, or ended too
-    recently to tell.
+    """Number of cycles until the cluster is at rest. None if unloads continue, or ended too late to
+    tell.
     """
     period: int | None
-    """Number of cycles after which an endless course repeats itself; None otherwise."""
+    """Number of cycles after which the owners of all bundles repeat; None if they do not."""
     unloads: int
     unloads_of_one: int
     """Number of unloads of the bundle that was unloaded most often."""
     to_and_fro: int
-    """Number of unloads that returned a bundle to the broker it had just left."""
+    """Number of unloads after which a bundle was back at the broker that it had left last."""
     kept: int
     """Number of unloads without effect, because placement chose the same broker."""
     failovers: int
     splits: int
     pause_seconds: int
-    """Seconds without service, summed over unloaded bundles."""
+    """Seconds for which topics were unavailable, added up over all unloaded bundles."""
     reconnects: int
     over_minutes: float
-    """Minutes for which brokers were above the overload threshold, summed over brokers."""
+    """Minutes above the overload threshold, added up over all brokers."""
     spread_first: float
     spread_mean: float
     spread_last: float
-    """Difference between the most and the least used broker at the end, in percentage points."""
+    """Percentage points between the usages of the most and the least used broker at the end."""
     deviation_last: float
 
     def as_json(self) -> dict[str, Any]:
@@ -70,7 +72,9 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end, or the way in which they continue."""
+        """The number of cycles until unloads end; otherwise, `ongoing` or `never` with the
+        period.
+        """
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
@@ -122,17 +126,21 @@ class _Measured:
 
 
 def overload_percentage(course: SimulatedCourse) -> float:
-    """Return the lowest percentage at which a broker counts as overloaded."""
+    """Return the percentage from which on a broker counts as overloaded."""
     return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
-    """Return the average of the usages that the strategy compared, in percent."""
+    """Return the average usage of the brokers in percent, of the usages that the strategy
+    compared.
+    """
     return round(fmean(cycle.compared.values()), 1) if cycle.usage else 0.0
 
 
 def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
-    """Return the usage above which a broker sheds; None if there is none."""
+    """Return the usage above which a broker sheds in a cycle; None if the strategy has no such
+    limit.
+    """
     if course.strategy == "OverloadShedder":
         return overload_percentage(course)
     above = course.settings.get(SHEDDER_THRESHOLD)
@@ -151,11 +159,11 @@ def _usage_range(cycle: SimulatedCycle) -> float:
 
 
 def rest_of(course: SimulatedCourse) -> int | None:
-    """Return the number of cycles until unloads end; None if they may not have ended.
+    """Return the number of cycles until unloads end; None if they may continue.
 
-    They have ended if the last cycles, more than a grace period and all of them after the last
-    event, have no unloads, and owners do not repeat. If the load varies, the last quarter of all
-    cycles must have none, too.
+    They have ended if the owners do not repeat and the last cycles have no unloads. These cycles
+    must last longer than a grace period, and all be after the last event. If the load varies, they
+    must also be more than a quarter of all cycles.
     """
     if period_of(course) is not None:
         return None
@@ -168,8 +176,8 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the number of cycles after which the owners repeat, up to the end; None if they do
-    not.
+    """Return the number of cycles after which the owners of all bundles repeat, up to the end of
+    the course; None if they do not.
     """
     if not course.world.is_constant:
         return None
@@ -180,7 +188,11 @@ def period_of(course: SimulatedCourse) -> int | None:
 
 
 def shortest_period(row: Sequence[int]) -> int | None:
-    """Return the shortest period with which a sequence ends; None if there is none."""
+    """Return the smallest number of elements after which the end of a sequence repeats; None if it
+    does not repeat.
+
+    The end must repeat `REPEATS` times and must not be constant.
+    """
     for period in range(1, len(row) // REPEATS + 1):
         end = row[-period * REPEATS :]
         if end[period:] == end[:-period] and len(set(end)) > 1:
@@ -193,7 +205,9 @@ def _returned_at_once(move: BundleMove) -> bool:
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
-    """Yield pairs of consecutive unloads of a bundle, the second of which returned it."""
+    """Yield two consecutive unloads of a bundle if the second returned it to the source of the
+    first.
+    """
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:
         by_bundle.setdefault(move.bundle, []).append(move)
@@ -205,12 +219,12 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How far a simulation matches the recorded cycles.
+    """How far the unloads of a simulation are those of the recorded cycles.
 
     Attributes:
         cycles: number of recorded cycles that were simulated.
         alike: number of cycles before the first with other unloads.
-        unloads: number of unloads recorded in all of them.
+        unloads: number of unloads recorded in all these cycles.
         recorded, simulated: unloads of the first cycle that differs.
     """
 
@@ -222,7 +236,7 @@ class Likeness:
 
 
 def likeness(course: SimulatedCourse) -> Likeness | None:
-    """Compare a simulation with the recorded unloads; None if no cycles were recorded."""
+    """Return how far a simulation's unloads are those recorded; None if no cycles were recorded."""
     length = min(len(course.cycles), len(course.world.clock))
     if not length:
         return None

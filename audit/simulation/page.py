@@ -1,4 +1,4 @@
-"""A page about simulations: brokers' usage over time, moves, comparison before and after."""
+"""A page about simulations: usage of the brokers over time, moves of bundles, and a comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 
 POINTS = 400
-"""Maximum number of points of a line, at equal distances."""
+"""Maximum number of points of a line. They are at equal distances."""
 
 MAX_MARKS = 1000
 BUNDLES = 50
@@ -60,7 +60,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
 
 
 def _about_lines(course: SimulatedCourse) -> str:
-    """Say what the lines of a chart are."""
+    """Return a text that says which usage the lines of a chart show."""
     if course.cycles[-1].decided:
         share = float(str(course.settings.get(HISTORY_SHARE) or 0))
         smoothed = f", smoothed with earlier usage ({HISTORY_SHARE} = {share:g})" if share else ""
@@ -81,8 +81,8 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return rows of seconds, kind, broker, description, and false, because they violate no
-    rule.
+    """Return a row per move and split: seconds, kind, broker, description, and False, since
+    neither violates a rule.
     """
     rows: list[list[Any]] = []
     for cycle in course.cycles:
@@ -95,8 +95,8 @@ def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
 
 
 def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
-    """Return bundles that came back to a broker that had had them: name, number of unloads, and
-    their brokers in order.
+    """Return the bundles that came back to a broker: name, number of unloads, and their brokers in
+    order.
     """
     ways: dict[str, list[str]] = {}
     for move in course.sheds:
@@ -110,7 +110,7 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
 
 
 def _comes_back(way: list[str]) -> bool:
-    """True if a broker occurs more than once on the way of a bundle."""
+    """True if a bundle was at the same broker more than once; `way` lists its brokers."""
     brokers = [name for name in way if name != NOWHERE]
     return len(brokers) > len(set(brokers))
 

@@ -34,22 +34,22 @@ from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
 ABSENT = 3
-"""Number of consecutive reports after which a missing bundle or broker is assumed to be gone:
-reports of the bundle's owner without the bundle, or another broker's reports since the broker's own
-last one. A bundle that was split is gone at once.
+"""Number of consecutive reports after which a missing bundle or broker is assumed to be gone. For a
+bundle, these are reports of its owner without the bundle. For a broker, these are reports of
+another broker since its own last one. A bundle that was split is gone at once.
 """
 
 NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
 SHEDDING, ELSE = "shedding", ("admin", "unknown")
 AT_ONCE = timedelta(seconds=10)
-"""Period after the start of a cycle in which an unload counts as shed, unless a split or a shutdown
-caused it; the leader may have counted it later.
+"""Time from the start of a cycle in which an unload of unclear cause counts as shed, because the
+leader may have counted it later.
 """
 
 
 @dataclass
 class _History:
-    """The records of one cluster, by kind, in the order of the history."""
+    """The records of one cluster by kind, each kind in the order of the history."""
 
     cluster: str | None = None
     reports: dict[str, list[tuple[datetime | None, Json]]] = field(
@@ -62,7 +62,7 @@ class _History:
     versions: set[str] = field(default_factory=set)
 
     def add(self, record: Json) -> None:
-        """Add a record, unless it belongs to another cluster."""
+        """Add a record, unless it belongs to another cluster than the first record."""
         self.cluster = self.cluster or record.get("cluster")
         if record.get("cluster") != self.cluster:
             return
@@ -86,11 +86,11 @@ class _History:
 
 
 def recorded_world(path: Path) -> SimulatedWorld:
-    """Return the world of a recorded history: its first owners, and its load cycle by cycle.
+    """Return a world with the first owners and the loads of a recorded history.
 
-    If the history has cycles, the simulation runs them at the same times, and brokers come and go
-    as recorded; otherwise there is one cycle for each report of a broker. Only the first cluster of
-    the history is simulated. Errors: `BadWorld`.
+    If the history has cycles, the simulation runs its cycles at the same times, and brokers come
+    and go as recorded. Otherwise there is one cycle for each report of a broker. Only the first
+    cluster of the history is simulated. Errors: `BadWorld`.
     """
     history = _History()
     for record in _records(path):
@@ -106,7 +106,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
 
 
 def _by_report(history: _History) -> SimulatedWorld:
-    """Return a world with a cycle for each report of a broker."""
+    """Return a world in which each report of a broker gives the loads of one cycle."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
     note = f"the loads of {history.cluster} are replayed: {length} reports of a broker, one a cycle"
@@ -114,7 +114,7 @@ def _by_report(history: _History) -> SimulatedWorld:
 
 
 def _by_cycle(history: _History) -> SimulatedWorld:
-    """Return a world with the recorded cycles."""
+    """Return a world with the cycles of the history."""
     cycles = sorted(history.cycles)
     reports = _reports_at(cycles, history)
     note = f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their times"
@@ -141,7 +141,7 @@ def _by_cycle(history: _History) -> SimulatedWorld:
 
 
 def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list[Json | None]]:
-    """Return each broker's last report before each cycle; None where the broker is down."""
+    """Return each broker's last report before each cycle; None if the broker was down."""
     dated = {
         broker: [(at, said) for at, said in history.reports[broker] if at is not None]
         for broker in sorted(history.reports)
@@ -161,7 +161,7 @@ def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list
 def _unloads(
     cycles: Sequence[datetime], acts: Sequence[tuple[datetime, Json]]
 ) -> Iterator[RecordedUnload]:
-    """Yield the unloads by which the leader shed in each cycle."""
+    """Yield the unloads by which the leader shed, each with the number of its cycle."""
     for place, (at, act) in enumerate(acts):
         cycle = bisect_right(cycles, at) - 1
         if act["kind"] == "unloaded" and cycle >= 0 and _is_shed(act, at - cycles[cycle]):
@@ -181,7 +181,7 @@ def _replayed(
     begin: datetime | None,
     note: str,
 ) -> SimulatedWorld:
-    """Return a world with these reports, one per broker and cycle."""
+    """Return a world with these reports: one for each broker and cycle."""
     first = {
         broker: max((said for _, said in each), key=_not_full_then_most)
         for broker, each in history.reports.items()
@@ -197,14 +197,17 @@ def _replayed(
 
 
 def _not_full_then_most(said: Json) -> tuple[bool, float]:
-    """Return a sort key that prefers brokers below 100 %, then those with the most traffic."""
+    """Return a sort key for reports.
+
+    The largest is the report with the most traffic, of those without a resource at 100 %.
+    """
     return all(percent_used(said, one) < 100 for one in SCALING), carried_by(said)
 
 
 def _recorded_loads(
     reports: Mapping[str, Sequence[Json | None]],
 ) -> tuple[dict[str, list[Rates]], dict[str, str]]:
-    """Return each bundle's rates by cycle, and the first broker that reported it."""
+    """Return each bundle's rates by cycle, and the broker that reported each bundle first."""
     seen: dict[str, dict[int, Rates]] = defaultdict(dict)
     owner: dict[str, str] = {}
     length = max(map(len, reports.values()))
@@ -218,7 +221,11 @@ def _recorded_loads(
 
 
 def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
-    """Fill gaps with the last known rates; there are none before the first and after the last."""
+    """Return rates for every cycle.
+
+    Short gaps have the last known rates. Before the first known rates, and long after the last, the
+    rates are 0.
+    """
     found: list[Rates] = []
     latest, place_of_latest = NOTHING, -ABSENT
     for place in range(length):

@@ -20,11 +20,13 @@ LEGEND = (
     "between the least and the most used broker, in the first cycle and in the last."
 )
 WIDEST = 24
-"""Maximum width of a variant's name; longer names are shortened, and listed below the table."""
+"""Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
+the table.
+"""
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
-    """Yield a table for each world, then the violated rules."""
+    """Yield a table for each world, each followed by the rules that are violated in it."""
     names = list(dict.fromkeys(course.variant for course in courses))
     short = short_names(names)
     for world in dict.fromkeys(course.world.name for course in courses):
@@ -48,8 +50,10 @@ def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each variant: without common words, reduced to values, or
-    numbered.
+    """Return a short name for each variant.
+
+    Words that all variants have are left out. If this is not enough, only values are left; if that
+    is not enough, variants are numbered.
     """
     words = [name.split() for name in names]
     common = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
@@ -67,12 +71,12 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _value_in_word(word: str) -> str:
-    """Return the value of a setting or strategy, or the version of a released Pulsar."""
+    """Return the value of a setting or strategy, or the version of a released Pulsar, in a word."""
     return word.rpartition("=")[2].removeprefix("pulsar:")
 
 
 def figures(one: Measures) -> tuple[str, ...]:
-    """Format the figures shown in a table, in the order of `HEADINGS`."""
+    """Return the figures of a simulation as texts, in the order of `HEADINGS`."""
     return (
         one.outcome,
         str(one.unloads),
@@ -84,7 +88,7 @@ def figures(one: Measures) -> tuple[str, ...]:
 
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines that say how far a simulation's unloads match the recorded ones."""
+    """Yield lines that say in how many cycles a simulation unloaded what was recorded."""
     found = likeness(course)
     if found is None:
         return
@@ -115,13 +119,15 @@ def _faults_of(course: SimulatedCourse, name: str) -> Iterator[str]:
 
 
 def fault_text(fault: LoopFault) -> str:
-    """Format a violated rule and its first violation as one sentence."""
+    """Return a sentence about a violated rule and its first violation."""
     more = f" ({fault.count} times)" if fault.count > 1 else ""
     return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
 
 
 def league_lines(measured: Sequence[Measures]) -> Iterator[str]:
-    """Yield a table of unloads and cycles until they end: a row per variant, a column per world."""
+    """Yield tables of unloads and cycles until they end, with a row per variant and a column per
+    world.
+    """
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
     cells = {(one.variant, one.world): league_cell(one) for one in measured}
@@ -139,7 +145,7 @@ GAP = 3
 
 
 def column_groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return groups of columns, each of which fits into `room` characters."""
+    """Return groups of columns; the columns of each group fit into `room` characters."""
     found: list[list[str]] = []
     left = 0
     for name, width in widths.items():
@@ -152,7 +158,7 @@ def column_groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
 
 
 def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
-    """Return a Markdown page that compares strategies, given the results of `course_as_json`."""
+    """Return a Markdown page that compares strategies, given results of `course_as_json`."""
     names = [field.name for field in fields(Measures)]
     measured = [Measures(**{name: one[name] for name in names}) for one in records]
     worlds = {one["world"]: one["title"] for one in records}
@@ -186,13 +192,13 @@ def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Format a Markdown table."""
+    """Return the lines of a Markdown table."""
     every = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(row)} |" for row in every]
 
 
 def league_cell(one: Measures) -> str:
-    """Format the unloads and the cycles until they end: `10 in 4`, `0`, `150 ongoing`."""
+    """Return the unloads and the cycles until they end as text: `10 in 4`, `0`, `150 ongoing`."""
     if not one.unloads:
         return "0"
     joint = " in " if one.rest is not None else " "
@@ -200,7 +206,7 @@ def league_cell(one: Measures) -> str:
 
 
 def moves_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
-    """Yield a table of all moves of bundles for each simulation, in the order of cycles."""
+    """Yield a table of the bundles' moves for each simulation, in the order of cycles."""
     for course in courses:
         moves = [move for cycle in course.cycles for move in cycle.moves]
         who = f"{course.world.name}, {course.variant}: " if len(courses) > 1 else ""
@@ -220,7 +226,7 @@ def moves_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
 
 
 def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[str, Any]:
-    """Return a simulation's figures and violated rules, and optionally its moves, as JSON."""
+    """Return a simulation's figures and violated rules as JSON. `with_moves` adds the moves."""
     rules = [
         {
             "rule": fault.rule.id,

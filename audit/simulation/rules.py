@@ -1,4 +1,4 @@
-"""Rules about the long run, which simulations are checked by."""
+"""Checks of the rules about the long run, by which simulations are judged."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from pulsar_conformance.audit.simulation.measures import (
 from pulsar_conformance.specs import Rule, load
 
 IN_BALANCE = 1
-"""Difference between brokers, in percentage points, up to which a cluster is balanced."""
+"""Percentage points between the most and the least used broker up to which a cluster is in
+balance.
+"""
 
 IDLE = 10
-"""Usage in percent up to which a broker is idle."""
+"""Usage in percent up to which a broker counts as idle."""
 
 EXACT = 0.5
-"""Tolerance of sums, in bytes per second."""
+"""Tolerance of sums of traffic, in bytes per second."""
 
 
 @dataclass(frozen=True)
 class LoopFault:
-    """A rule that a simulation violates: the first violation, and the number of violations."""
+    """A rule that a simulation violates: its first violation, and the number of its violations."""
 
     rule: Rule
     cycle: int
@@ -37,18 +39,18 @@ class LoopFault:
 
     @property
     def verdict(self) -> str:
-        """`fail` for a `must` rule, else `warn`."""
+        """`fail` for a `must` rule, `warn` for any other."""
         return "fail" if self.rule.level == "must" else "warn"
 
 
 @cache
 def loop_rules() -> Mapping[str, Rule]:
-    """Return the rules by which simulations are judged, by ID."""
+    """Return the rules that judge simulations, by ID."""
     return {rule.id: rule for rule in load().rules.values() if rule.judged_by}
 
 
 Faults = Iterator[tuple[int, str]]
-"""Numbers of cycles with a violation, each with its description."""
+"""Violations of a rule: the number of the cycle, and a description of each."""
 
 
 def _unloads_within_grace(course: SimulatedCourse) -> Faults:
@@ -62,7 +64,7 @@ def _unloads_within_grace(course: SimulatedCourse) -> Faults:
 
 
 def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
-    """Yield the moves to a broker that is used more, with weights as well as without."""
+    """Yield moves to a broker that is used more than the source, both with and without weights."""
     for cycle in course.cycles:
         for move in cycle.sheds:
             if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted)):
@@ -74,13 +76,13 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
 
 
 def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
-    """True if the target of a move is used more than its source, as far as both are known."""
+    """True if the target of a move is used more than its source; false if a usage is unknown."""
     source, target = (usage.get(one or "") for one in (move.source, move.target))
     return source is not None and target is not None and target > source
 
 
 def _exchanged(move: BundleMove, other: BundleMove) -> bool:
-    """True if a bundle goes the other way between the same two brokers."""
+    """True if the other bundle goes from the target of this move to its source."""
     return (move.source, move.target) == (other.target, other.source)
 
 

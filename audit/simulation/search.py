@@ -44,16 +44,16 @@ LEGEND = """\
   `pulsar-conformance rule ID` prints one.
 * OverloadShedder of a release sheds its margin from a broker exactly at the threshold, too.
 """.splitlines()
-"""Explanation of the columns and of what is shown below."""
+"""Explanation of the table's columns and of the texts below it."""
 
 MAX_BROKERS, MAX_BUNDLES = 4, 6
 PERCENTS = 60
-"""Maximum usage of a broker by one bundle, in percent; all usages are multiples of five."""
+"""Maximum usage that one bundle causes, in percent. All usages are multiples of five."""
 
 STEP = 5
 
 Loads = list[list[int]]
-"""Usage of each broker by each of its bundles, in percent."""
+"""The usages that the bundles of each broker cause, in percent."""
 
 
 def drawn_loads() -> st.SearchStrategy[Loads]:
@@ -64,7 +64,7 @@ def drawn_loads() -> st.SearchStrategy[Loads]:
 
 
 def cluster_of(drawn: Loads) -> SimulatedWorld:
-    """Return the world with these loads."""
+    """Return a world with these loads."""
     names = iter(bundle_names(sum(map(len, drawn))))
     capacity = CAPACITY * MEGABYTE
     brokers, bundles = [], []
@@ -80,11 +80,11 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
 
 @dataclass(frozen=True)
 class Restless:
-    """The smallest cluster found that never comes to rest, and what happens in it.
+    """The smallest cluster found that never comes to rest, and its course.
 
     Attributes:
-        loads: usages of each broker by its bundles at first, in percent.
-        course: its simulation.
+        loads: usages that the bundles of each broker cause at first, in percent.
+        course: the simulation of the cluster.
         questions: the `shed.select` case of each cycle.
     """
 
@@ -94,13 +94,13 @@ class Restless:
 
     @property
     def period(self) -> int:
-        """Number of cycles after which owners repeat."""
+        """Number of cycles after which the owners of all bundles repeat."""
         found = period_of(self.course)
         assert found is not None, "only a cluster whose owners repeat is restless"
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return the data that a test needs to simulate it again, and its results."""
+        """Return the data that a test needs to repeat the simulation, and the results of it."""
         return {
             "variant": self.course.variant,
             "strategy": self.course.strategy,
@@ -113,7 +113,7 @@ class Restless:
 
 
 class ShedQuestions:
-    """A connection that also keeps the cases of `shed.select`."""
+    """A connection that passes on all questions, and keeps the cases of `shed.select`."""
 
     def __init__(self, connection: Offering) -> None:
         self._connection = connection
@@ -121,13 +121,13 @@ class ShedQuestions:
         self.kept: list[Json] = []
 
     def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
-        """Return one answer per case."""
+        """Return an answer for each case."""
         if operation == SHED:
             self.kept += cases
         return self._connection.ask(operation, cases)
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return the connection's leader, whose cases are not kept."""
+        """Return the connection's leader. The cases that it is asked are not kept."""
         return self._connection.in_turn()
 
 
@@ -137,9 +137,9 @@ def smallest_restless(
     seed: int,
     examples: int,
 ) -> Restless | None:
-    """Return the smallest cluster found whose owners repeat for ever, or None.
+    """Return the smallest cluster found whose owners repeat for ever; None if none is found.
 
-    `simulate` asks `asked`.
+    `simulate` must ask its questions by `asked`.
     """
 
     def restless(drawn: Loads) -> bool:
@@ -162,13 +162,14 @@ def smallest_restless(
 
 
 STORY = 8
-"""Maximum number of cycles with unloads that are shown."""
+"""Maximum number of cycles with unloads that a text describes."""
 
 
 def story_lines(found: Restless, profile: str) -> Iterator[str]:
-    """Yield the cycles with unloads of a period: usage before, the arithmetic, and each move.
+    """Yield the cycles of a period in which bundles are unloaded: usage before it, arithmetic, and
+    moves.
 
-    The model of a profile derives the arithmetic, if it unloads the same bundles.
+    The model of this profile gives the arithmetic, if it unloads the same bundles.
     """
     model = Model(profile)
     first = found.course.cycles[: found.period + 1]
@@ -184,8 +185,9 @@ def story_lines(found: Restless, profile: str) -> Iterator[str]:
 
 
 def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
-    """Yield the arithmetic of the brokers that shed; nothing unless the model would unload the same
-    bundles.
+    """Yield the model's arithmetic for the brokers that shed.
+
+    Yield nothing if the model would unload other bundles.
     """
     derived = {one["bundle"] for one in derivation.answer.get("unload", ())}
     if derived != {move.bundle for move in cycle.sheds}:
@@ -199,7 +201,7 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
 def restless_page(
     found: Mapping[str, Restless | None], stories: Mapping[str, Sequence[str]], command: str
 ) -> str:
-    """Return a Markdown page about the smallest clusters, by variant."""
+    """Return a Markdown page about the smallest clusters, by the name of the variant."""
     rows = []
     for variant, one in found.items():
         if one is None:

@@ -1,6 +1,6 @@
-"""Load over time: a factor for each bundle's traffic in each cycle.
+"""Load over time: a factor by which each bundle's traffic is multiplied in each cycle.
 
-Randomness depends only on the seed, the bundle and the cycle, never on decisions.
+Random factors depend only on the seed, the bundle and the cycle, never on decisions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 Shape = Callable[[int, int], float]
-"""Returns the factor for a bundle, given its number and the number of the cycle."""
+"""A function that returns the factor, given the numbers of the bundle and of the cycle."""
 
 DAY = 1440
 """Minutes in a day."""
@@ -23,19 +23,24 @@ HOT_FROM = 10
 
 @cache
 def chance_of(seed: int, purpose: str, *numbers: int) -> float:
-    """Return a random number in [0, 1) that depends only on the purpose and the numbers."""
+    """Return a random number in [0, 1) that depends only on the seed, the purpose and the
+    numbers.
+    """
     return Random(f"{seed}/{purpose}/{numbers}").random()
 
 
 def _constant(_seed: int, _bundle: int, _cycle: int) -> float:
-    """Return 1."""
+    """Return the factor 1."""
     return 1.0
 
 
 def _daily(
     seed: int, bundle: int, cycle: int, swing: float = 0.5, zones: int = 4, minutes: float = 10
 ) -> float:
-    """Return a sine over the day, shifted by the bundle's time zone; a cycle lasts `minutes`."""
+    """Return a factor that follows a sine over the day, shifted by the bundle's time zone.
+
+    A cycle lasts `minutes`.
+    """
     zone = int(chance_of(seed, "zone", bundle) * zones) / zones
     return 1 + swing * math.sin(2 * math.pi * (cycle * minutes / DAY + zone))
 
@@ -43,7 +48,10 @@ def _daily(
 def _bursty(
     seed: int, bundle: int, cycle: int, share: float = 0.05, by: float = 4, cycles: int = 5
 ) -> float:
-    """Return `by` in a random share of the windows, which last a number of cycles; otherwise 1."""
+    """Return `by` during a burst, otherwise 1.
+
+    Each window of `cycles` cycles is a burst of the bundle with the probability `share`.
+    """
     return by if chance_of(seed, "burst", bundle, cycle // cycles) < share else 1.0
 
 
@@ -58,7 +66,7 @@ def _drifting(
 def _hot(
     _seed: int, bundle: int, cycle: int, number: int = 0, by: float = 6, begin: int = HOT_FROM
 ) -> float:
-    """Return `by` for one bundle from a cycle on; otherwise 1."""
+    """Return `by` for the bundle `number` from the cycle `begin` on; otherwise 1."""
     return by if bundle == number and cycle >= begin else 1.0
 
 
@@ -72,7 +80,7 @@ SHAPES: Mapping[str, Callable[..., float]] = {
 
 
 def load_shape(kind: str, seed: int, options: Mapping[str, Any]) -> Shape:
-    """Return the function of a kind, with its seed and options.
+    """Return the load function of a kind, with this seed and these options.
 
     Errors: `TypeError` for an unknown option.
     """

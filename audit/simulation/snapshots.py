@@ -22,12 +22,13 @@ ASSUMED = (
 )
 
 TRAFFIC_RATIO = 10
-"""Multiple of the other brokers' ratio of a resource's usage to traffic above which something other
-than traffic is assumed to use it; brokers of different sizes differ by less.
+"""Factor between a broker's ratio of usage to traffic and that of the other brokers. Above it,
+something other than traffic is assumed to use the resource; the ratios of brokers of different
+sizes differ by less.
 """
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources whose usage grows with traffic; that of memory is constant."""
+"""Resources whose usage grows with traffic. The usage of memory is constant."""
 
 
 def snapshot_world(
@@ -40,9 +41,9 @@ def snapshot_world(
 ) -> SimulatedWorld:
     """Return a world with the reported brokers and bundles.
 
-    CPU and network usage grow in proportion to the traffic in a broker's report. For a broker
-    without traffic, the average proportion of the others is used; usage of one with little
-    traffic and much usage grows as that of the others. Errors: `BadWorld`.
+    CPU and network usage grow with traffic, in the ratio of each broker's own report. A broker
+    without traffic has the average ratio of the others. A broker with little traffic and much usage
+    also has the ratio of the others. Errors: `BadWorld`.
     """
     bundles = []
     for broker, said in brokers.items():
@@ -80,30 +81,32 @@ def _mean_of(values: list[float]) -> float:
 
 
 def rates_in(said: Json) -> Rates:
-    """Return the rates in a report, or in bundle data."""
+    """Return the rates in a report or in bundle data; a missing rate is 0."""
     first, second, third, fourth = (float(said.get(field, 0)) for field in RATE_FIELDS)
     return first, second, third, fourth
 
 
 def carried_by(said: Json) -> float:
-    """Return the total bytes per second in a report."""
+    """Return the bytes per second in a report, in and out together."""
     return sum(rates_in(said)[2:])
 
 
 def percent_used(said: Json, resource: str) -> float:
-    """Return a resource's usage in percent; 0 without a limit."""
+    """Return the usage of a resource in percent; 0 if it has no limit."""
     used = said.get(resource) or {"usage": 0, "limit": 0}
     return 100 * used["usage"] / used["limit"] if used["limit"] else 0.0
 
 
 def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
-    """Return each resource's percentage for each byte per second; empty without traffic."""
+    """Return the percentage of each resource for each byte per second; empty without traffic."""
     return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
-    """Return the other brokers' percentage for each byte per second, of each resource of which a
-    broker with traffic has a large multiple of it.
+    """Return the other brokers' percentage for each byte per second, for some resources.
+
+    These are the resources of which a broker with traffic uses many times more for each byte than
+    the others.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(carried_by, others)), carried_by(brokers[broker])
@@ -115,7 +118,9 @@ def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]
 
 
 def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
-    """Return that something other than traffic is assumed to use resources of a broker."""
+    """Return a note that something other than traffic is assumed to use these resources of a
+    broker.
+    """
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
         f"{broker}: {used} with {throughput(exact(carried_by(said)))} is over {TRAFFIC_RATIO} "
@@ -129,8 +134,10 @@ def _resource_usage(
     mean: Mapping[str, float],
     others: Mapping[str, float],
 ) -> dict[str, tuple[float, float]]:
-    """Return each resource's fixed percentage, and its percentage for each byte per second, which
-    is that of `others` for some.
+    """Return two percentages for each resource: one that is constant, and one for each byte per
+    second.
+
+    Resources in `others` have the second percentage from there.
     """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}

@@ -1,4 +1,6 @@
-"""Starts of simulations: a named world, a file, load reports, or a recorded history."""
+"""Starts of simulations: a built-in world, a world in a file, load reports, or a recorded
+history.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ USUAL_STRATEGY = "ThresholdShedder"
 
 
 class Start(NamedTuple):
-    """Worlds to simulate, the strategy in their settings, and the profile that reports suggest, if
-    any.
+    """The worlds to simulate, the strategy in their settings, and the profile of the version that
+    reports name.
     """
 
     worlds: list[SimulatedWorld]
@@ -53,8 +55,9 @@ SOURCES = "--world NAME, --reports DIR, --metrics FILE, --from URL and --history
 
 
 def read_start(args: argparse.Namespace) -> Start:
-    """Return the start that the arguments give. Errors: `BadWorld`, and those of reading a
-    cluster.
+    """Return the start that the arguments describe.
+
+    Errors: `BadWorld`, and those of reading a cluster.
     """
     snapshot = args.reports or args.metrics or args.url
     given = (args.world, args.reports, args.metrics, args.url, args.history)
@@ -78,7 +81,7 @@ def read_start(args: argparse.Namespace) -> Start:
 
 
 def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
-    """Return a recorded world in which brokers decide as the version that their reports name."""
+    """Return a recorded world whose brokers decide like the version that their reports name."""
     judged, profile = judged_version(world.version), nearest_profile(world.version)
     told = filter(
         None, (f"Pulsar {world.version} is simulated by {profile}", caveat(world.version))
@@ -88,7 +91,10 @@ def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
 
 
 def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
-    """Return the strategy in the settings of all worlds. Errors: `BadWorld` if they differ."""
+    """Return the strategy that all worlds have in their settings.
+
+    Errors: `BadWorld` if they have different ones.
+    """
     named = {world.name: strategy_set(world.settings) or USUAL_STRATEGY for world in worlds}
     if len({*named.values()}) > 1:
         each = ", ".join(f"{name} has {strategy}" for name, strategy in named.items())
@@ -97,7 +103,9 @@ def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
 
 
 def _world(name: str, seed: int) -> SimulatedWorld:
-    """Return a named world, or the one in a file. Errors: `BadWorld`."""
+    """Return the built-in world of this name, or the world in the file of this name. Errors:
+    `BadWorld`.
+    """
     file = Path(name)
     if name not in world_titles() and not file.exists() and ("." in name or file.name != name):
         hint = similar_file(file) or "; give a YAML file with a world, or the name of a world"
@@ -112,9 +120,12 @@ def _world(name: str, seed: int) -> SimulatedWorld:
 
 
 def _with_checked_settings(name: str, data: Any) -> Any:
-    """Return a described world with its settings as `--setting` reads them. Errors: `BadWorld`."""
+    """Return the description of a world, with its settings checked like those of `--setting`.
+
+    Errors: `BadWorld`.
+    """
     if not isinstance(data, dict) or not isinstance(data.get("settings"), dict):
-        return data  # `world_of` says what is wrong with it.
+        return data  # `world_of` reports the mistake.
     texts = [
         f"{key}={'' if value is None else conf_text(value)}"
         for key, value in data["settings"].items()
@@ -127,14 +138,14 @@ def _with_checked_settings(name: str, data: Any) -> Any:
 
 
 OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
-"""Arguments with the same meaning as for `case`, which has more."""
+"""Arguments with the same meaning as for the command `case`, which has further ones."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
-    """Return the world of a real cluster under constant load, and its release's profile.
+    """Return the world of a real cluster under constant load, and the profile of its version.
 
-    CPU and network usage grow in proportion to the traffic in a broker's report (`snapshot_world`).
-    Errors: those of `making.made`.
+    CPU and network usage grow with traffic, in the ratio of each broker's report (see
+    `snapshot_world`). Errors: those of `making.made`.
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
@@ -156,14 +167,14 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
-    """Yield a note if a cluster has another strategy than the chosen one."""
+    """Yield a note if the chosen strategy is not that of the cluster."""
     own = strategy_set(settings)
     if chosen and own and own != chosen:
         yield f"--strategy {chosen} replaces {own}, the strategy by {place}"
 
 
 def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) -> None:
-    """Check that the data about a cluster do not contradict themselves. Errors: `BadWorld`."""
+    """Check that the data about a cluster do not contradict each other. Errors: `BadWorld`."""
     defaults = load().defaults(profile or DEFAULT_PROFILE)
     problem = bad_trial(trial, defaults)
     if problem is None or missing_setting(trial, defaults):  # The simulation has its own defaults.

@@ -1,5 +1,6 @@
-"""Variants to compare: implementations, strategies, settings, and the values of a sweep; and the
-reasons why their brokers stay overloaded.
+"""Variants to compare: implementations, strategies, settings and the values of a sweep.
+
+Also the reasons why brokers of a variant stay overloaded.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 """Prefixes of words that are not settings."""
 
 PULSAR = "pulsar:"
-"""Prefix of the names of adapters of released Pulsar."""
+"""Prefix of the names of adapters for released Pulsar."""
 
 OVERLOADED = 3
-"""Maximum number of brokers of which it is said why they stay overloaded."""
+"""Maximum number of overloaded brokers for which a reason is given."""
 
 REFERENCE = "reference"
 
@@ -70,7 +71,7 @@ SETTING = re.compile(r"[A-Za-z]\w*=")
 
 @dataclass(frozen=True)
 class Variant:
-    """An implementation with its strategy and settings."""
+    """An implementation with a profile, a strategy and settings."""
 
     adapter: str
     profile: str
@@ -80,19 +81,19 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """The words that select the variant in `--compare`."""
+        """The words by which `--compare` selects the variant."""
         given = [f"{name}={value}" for name, value in self.settings.items()]
         own = [f"{PROFILE}={self.profile}"] if self.profile != DEFAULT_PROFILE else []
         return " ".join((self.adapter, *own, f"{STRATEGY}={self.strategy}", *given))
 
     @property
     def decides(self) -> tuple[object, ...]:
-        """All that the variant's decisions depend on."""
+        """All values that determine the variant's decisions."""
         return self.adapter, self.profile, self.strategy, *sorted(self.settings.items())
 
     @property
     def lacking(self) -> Mapping[str, str]:
-        """The settings that the variant's release does not have, each with the reason."""
+        """The settings of the variant that its release does not have, each with the reason."""
         released = version_of_released(self.released) if self.released else ""
         version = _version_of_adapter(self.adapter) or released
         known = {name: why_unknown(name, version) for name in self.settings if version}
@@ -100,7 +101,9 @@ class Variant:
 
     @property
     def released(self) -> str | None:
-        """The released profile with the defaults of undocumented settings, or None."""
+        """The released profile that gives the defaults of undocumented settings; None if the
+        variant has none.
+        """
         if self.adapter.startswith(PULSAR):
             return profile_of_adapter(self.adapter)
         known = specs.load().profile(self.profile)
@@ -114,16 +117,17 @@ def _version_of_adapter(adapter: str) -> str:
 
 
 def profile_of_adapter(adapter: str) -> str | None:
-    """Return the profile of the version of Pulsar that an adapter names, or None."""
+    """Return the profile of the version of Pulsar that an adapter names; None if it names none."""
     version = _version_of_adapter(adapter)
     return nearest_profile(version) if version else None
 
 
 def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator[str]:
-    """Yield a note on each setting that the variant's strategy or other settings disable.
+    """Yield a note on each setting that has no effect, because the strategy or other settings
+    disable it.
 
-    Only the variant's settings count, and those of a world that is described in a file. A setting
-    that the release lacks is named as such.
+    Also yield a note on settings that the release lacks, and on odd values. Settings of a world
+    count only if a file describes the world.
     """
     usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
     given = {name for name, value in world.settings.items() if value != usual.get(name)}
@@ -142,8 +146,10 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
 def _idle_settings(
     variant: Variant, world: SimulatedWorld, *, defaults: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a variant that its release lacks, and those in its world and its own
-    that others disable, each with the reason; `defaults` as in `without_effect`.
+    """Yield the settings without effect, each with the reason.
+
+    These are the settings that the variant's release lacks, and those of the world and the variant
+    that others disable; `defaults` as in `without_effect`.
     """
     yield from variant.lacking.items()
     values = _settings_that_run(variant, world)
@@ -158,7 +164,7 @@ def _version(variant: Variant) -> str:
 
 
 def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, Any]:
-    """Return the settings of a world and a variant, with the full names of classes."""
+    """Return the settings of a world and a variant together, with the full names of classes."""
     values = {**world.settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
     if variant.strategy == TRANSFER:
         values[MANAGER] = EXTENSIBLE_CLASS
@@ -166,16 +172,18 @@ def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, 
 
 
 def strategy_set(settings: Mapping[str, Any]) -> str:
-    """Return the class name of the strategy in settings, without its package; empty if none."""
+    """Return the class name of the strategy in settings, without its package; empty if they set
+    none.
+    """
     return str(settings.get(STRATEGY_SETTING) or "").rpartition(".")[2]
 
 
 def split_strategy(
     place: str, named: str | None, settings: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, Any]]:
-    """Return the strategy that is named or set, if any, and the other settings.
+    """Return the strategy that is named or set (None if there is neither), and the other settings.
 
-    Errors: `BadWorld` if a strategy is named and another one is set.
+    Errors: `BadWorld` if the settings set another strategy than the named one.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
     given = strategy_set(settings)
@@ -186,9 +194,10 @@ def split_strategy(
 
 
 def words_as_variant(text: str, usual: Variant) -> Variant:
-    """Parse a variant: `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order.
+    """Return the variant that these words describe.
 
-    Errors: `BadWorld`, `BadSetting`, `UnknownName`, `AdapterError`.
+    The words are `ADAPTER`, `strategy=`, `profile=` and `SETTING=VALUE`, in any order. Errors:
+    `BadWorld`, `BadSetting`, `UnknownName`, `AdapterError`.
     """
     try:
         words = shlex.split(text)
@@ -232,8 +241,9 @@ class Offering(Decider, Protocol):
 def sweep(
     text: str, variants: Iterable[Variant], worlds: Sequence[SimulatedWorld]
 ) -> tuple[list[Variant], list[str]]:
-    """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes on variants that
-    are returned as they are, since no value matters to them. Errors: `BadWorld`.
+    """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes.
+
+    A variant to which no value matters is returned unchanged, with a note. Errors: `BadWorld`.
     """
     try:
         swept, values = swept_values(text)
@@ -257,8 +267,8 @@ def sweep(
 
 
 def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]) -> str:
-    """Return why the setting that a swept variant adds has no effect in any world; empty if it has
-    one.
+    """Return why the swept setting has no effect in any world; empty if it has an effect in
+    some.
     """
     added = swept.settings.keys() - variant.settings.keys()
     idle = [dict(_idle_settings(swept, world, defaults=True)) for world in worlds]
@@ -269,8 +279,10 @@ def _why_idle(swept: Variant, variant: Variant, worlds: Sequence[SimulatedWorld]
 def simulate_worlds(
     variant: Variant, worlds: Sequence[SimulatedWorld], cycles: int, readings: Mapping[str, str]
 ) -> Iterator[SimulatedCourse]:
-    """Yield the simulation of each world with a variant. Errors: `BadWorld`, `AdapterError`,
-    `specs.UnknownName` for a reading that the profile does not permit.
+    """Yield the simulation of each world with a variant.
+
+    Errors: `BadWorld`, `AdapterError`, `specs.UnknownName` for a reading that the profile does not
+    permit.
     """
     specs.load().check_open(variant.profile, readings)
     with connect(variant.adapter, variant.profile, readings) as connection:
@@ -280,7 +292,9 @@ def simulate_worlds(
 def make_simulator(
     variant: Variant, connection: Offering, cycles: int
 ) -> Callable[[SimulatedWorld], SimulatedCourse]:
-    """Return a function that simulates a world with a variant. Errors: as in `simulate_worlds`."""
+    """Return a function that simulates a world with a variant. Errors: those of
+    `simulate_worlds`.
+    """
     deciding = deciding_by(
         variant.strategy,
         {one: value for one, value in variant.settings.items() if one not in variant.lacking},
@@ -311,7 +325,9 @@ def _check_offers(variant: Variant, connection: Offering, world: SimulatedWorld)
 
 
 def _with_profile(variant: Variant) -> str:
-    """Return the profiles under which the reference has a strategy, as a hint; empty if none."""
+    """Return a hint with the profiles under which the reference offers the strategy; empty if none
+    does.
+    """
     bundled = specs.load()
     offering = [
         name
@@ -326,7 +342,7 @@ def _with_profile(variant: Variant) -> str:
 def overload_lines(
     course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a line for each broker that ends over the overload threshold and sheds nothing more."""
+    """Yield a line for each broker that ends above the overload threshold and sheds nothing."""
     last, threshold = course.cycles[-1], overload_percentage(course)
     shedding = {move.source for move in last.sheds}
     over = {
@@ -348,8 +364,9 @@ def overload_lines(
 def _last_derivation(
     course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
 ) -> Derivation | None:
-    """Return the model's derivation in the last cycle; None if another implementation decided, or
-    if the decision depends on earlier cycles.
+    """Return the model's derivation of the last cycle.
+
+    None if another implementation decided, or if the decision depends on earlier cycles.
     """
     if variant.adapter != REFERENCE or course.strategy in REMEMBERING or not course.question:
         return None
@@ -371,10 +388,10 @@ def _no_derivation(variant: Variant) -> str:
 
 
 def _reason(derived: Derivation, broker: str) -> str:
-    """Return the strategy's reason for keeping what a broker has."""
+    """Return the strategy's reason why a broker keeps its bundles."""
     try:
         steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
+    except (OverflowError, ValueError):  # A fraction cannot be infinite.
         return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
     for label in ("decision", "stays"):
         found = [step.text for step in steps if step.label.strip() == label]

@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import counted
 
 Json = dict[str, Any]
 Rates = tuple[float, float, float, float]
-"""Messages per second in and out, and bytes per second in and out."""
+"""Messages per second in and out, then bytes per second in and out."""
 
 MEGABYTE = 1_000_000
 CAPACITY = 1000
@@ -29,12 +29,14 @@ BYTES_OF_MESSAGE = 10_000
 
 
 class BadWorld(UserError):
-    """A world that cannot be simulated; the message is one sentence."""
+    """An error: the world cannot be simulated. The message is one sentence."""
 
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker; each resource has a fixed usage, and a usage for each byte per second."""
+    """A broker. Each resource has a constant usage, and a usage for each byte per second of
+    traffic.
+    """
 
     name: str
     uses: Mapping[str, tuple[float, float]]
@@ -52,8 +54,8 @@ class SimulatedBroker:
 class SimulatedBundle:
     """A bundle with its first owner, its traffic before any factor, and its topics.
 
-    `recorded` are rates by cycle, which replace the world's load function; after the last one, they
-    do not change.
+    `recorded` are rates by cycle, which replace the world's load function. After the last of them,
+    the rates stay the same.
     """
 
     name: str
@@ -73,7 +75,7 @@ class BrokerEvent:
 
 
 class RecordedUnload(NamedTuple):
-    """A bundle that a real leader shed in a cycle, and the broker that had it afterwards."""
+    """A bundle that a real leader shed in a cycle, and the broker to which it was assigned next."""
 
     cycle: int
     bundle: str
@@ -83,7 +85,7 @@ class RecordedUnload(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedWorld:
-    """A cluster, and everything that happens to it independently of decisions."""
+    """A cluster, and everything that happens to it whatever the implementation decides."""
 
     name: str
     title: str
@@ -91,33 +93,39 @@ class SimulatedWorld:
     bundles: tuple[SimulatedBundle, ...]
     settings: Mapping[str, Any]
     shape: Shape | None = None
-    """Returns the factor for each bundle in each cycle; None if all factors are 1."""
+    """A function that returns the factor of a bundle in a cycle; None if all factors are 1."""
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
-    """Number of topics that each bundle gains in a cycle; bundles are split only if it is not 0."""
+    """Number of topics that each bundle gains in each cycle. If it is 0, no bundle is split."""
     hot: int | None = None
-    """Number of the bundle with a single busy topic, whose traffic no split divides."""
+    """Number of the bundle that has a single busy topic, so that a split does not divide its
+    traffic.
+    """
     hot_from: int | None = None
-    """Cycle in which the hot bundle's traffic grows; None if there is no hot bundle."""
+    """Cycle from which on the hot bundle has more traffic; None if there is no hot bundle."""
     notes: tuple[str, ...] = field(default=())
     clock: tuple[float, ...] = ()
-    """Minutes at which recorded cycles began, counted from the first."""
+    """Minutes from the first recorded cycle to each recorded cycle."""
     unloads: tuple[RecordedUnload, ...] = ()
-    """Unloads of the recorded cycles."""
+    """The unloads that were recorded in these cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    """The broker to which a bundle was assigned last before a recorded cycle, by both."""
+    """The broker to which a bundle was last assigned before a recorded cycle, by cycle and
+    bundle.
+    """
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Ways in which the version of a real cluster differs from its profile."""
+    """Alternatives in which the version of a real cluster differs from its profile."""
     version: str = ""
-    """The version that the reports of a history name, if all name the same."""
+    """The version that the reports of a history name; empty if they name several or none."""
 
     @property
     def is_constant(self) -> bool:
-        """True if no bundle's traffic ever changes."""
+        """True if no bundle's traffic changes over time."""
         return self.shape is None and not any(one.recorded for one in self.bundles)
 
     def events_after(self, cycles: int) -> str | None:
-        """Return a note about what happens only after this number of cycles, or None."""
+        """Return a note about events that happen only after this number of cycles; None if there
+        are none.
+        """
         changes = [event.cycle for event in self.events]
         changes += [] if self.hot_from is None else [self.hot_from]
         late = sorted(one for one in changes if one >= cycles)
@@ -128,7 +136,9 @@ class SimulatedWorld:
         return f"{self.name}: {ends}; give --cycles {late[-1] + 1} to include everything"
 
     def minutes_of_cycle(self, settings: Mapping[str, Any]) -> float:
-        """Return the minutes between two cycles under these settings. Errors: `BadWorld`."""
+        """Return the minutes from one cycle to the next under these settings. Errors:
+        `BadWorld`.
+        """
         given = settings.get(SHEDDING_INTERVAL)
         minutes = 1.0 if given is None else float(given)
         if minutes <= 0:
@@ -137,7 +147,10 @@ class SimulatedWorld:
         return minutes
 
     def minutes_at(self, cycle: int, interval: float) -> float:
-        """Return the minutes from the first cycle to another, with `interval` after the clock."""
+        """Return the minutes from the first cycle to this one.
+
+        After the recorded cycles, a cycle lasts `interval`.
+        """
         if cycle < len(self.clock):
             return self.clock[cycle]
         last = len(self.clock) - 1
@@ -152,17 +165,17 @@ def _read_worlds() -> Json:
 
 
 def world_titles() -> dict[str, str]:
-    """Return the title of each built-in world, by name."""
+    """Return the titles of the built-in worlds, by name."""
     return {name: data["title"] for name, data in _read_worlds()["worlds"].items()}
 
 
 def usual_settings() -> Json:
-    """Return the default settings of a world."""
+    """Return the settings that a world has by default."""
     return dict(_read_worlds()["settings"])
 
 
 def named_world(name: str, seed: int = 0) -> SimulatedWorld:
-    """Return a built-in world. Errors: `BadWorld`."""
+    """Return the built-in world of this name. Errors: `BadWorld`."""
     worlds = _read_worlds()["worlds"]
     if name not in worlds:
         raise BadWorld(f"--world {name}: there is no such world; {suggest_names(name, worlds)}")
@@ -170,7 +183,9 @@ def named_world(name: str, seed: int = 0) -> SimulatedWorld:
 
 
 def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
-    """Return the world that data in the format of `worlds.yaml` describe. Errors: `BadWorld`."""
+    """Return the world that `data` describes, in the format of `worlds.yaml`. Errors:
+    `BadWorld`.
+    """
     if wrong := wrong_in_world(data):
         raise BadWorld(f"{name}: {wrong}")
     try:
@@ -229,13 +244,13 @@ def _parse_cluster(
 
 
 def rates_carrying(throughput: float) -> Rates:
-    """Return a bundle's rates, with equal traffic in and out."""
+    """Return the rates of a bundle with this traffic, half of it in and half out."""
     each_way = float(round(throughput / 2))
     return each_way / BYTES_OF_MESSAGE, each_way / BYTES_OF_MESSAGE, each_way, each_way
 
 
 def scaled_rates(rates: Rates, factor: float) -> Rates:
-    """Return rates times a factor, rounded so that their sums are exact."""
+    """Return rates multiplied by a factor, and rounded so that their sums are exact."""
     messages_in, messages_out, bytes_in, bytes_out = rates
     messages, carried = round(messages_in * factor * 8) / 8, float(round(bytes_in * factor))
     if messages_in == messages_out and bytes_in == bytes_out:
@@ -244,7 +259,10 @@ def scaled_rates(rates: Rates, factor: float) -> Rates:
 
 
 def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> Iterator[float]:
-    """Yield each bundle's share of a broker's traffic; with `skew`, by a power law."""
+    """Yield the share of a broker's traffic that each bundle has.
+
+    With `skew`, the shares follow a power law; otherwise they are equal.
+    """
     heavy = [
         1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
         for one in range(count)
@@ -253,6 +271,6 @@ def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> It
 
 
 def bundle_names(count: int) -> Iterator[str]:
-    """Yield names of bundles that divide a namespace equally."""
+    """Yield the names of bundles that divide a namespace into equal parts."""
     for low, high in pairwise(boundaries(count) if count else ()):
         yield f"shop/events/{low}_{high}"
