@@ -1,1 +1,1 @@
-"""Gold tables: what was known, decided and unloaded in each shedding cycle."""
+"""Gold tables: what the leader knew, decided and unloaded in each shedding cycle."""

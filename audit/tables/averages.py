@@ -16,20 +16,20 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 """Number of samples in each time frame. [DATA-03]"""
 
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
-"""Order of rows with equal times.
+"""Order of rows that have equal times.
 
-A row of kind `LOOK` includes the samples and the leader's records of that time, but not the
-unloads; a record replaces the samples of that time.
+A row of kind `LOOK` asks for averages at a moment. It counts the samples and the leader's records
+of that time, but not the unloads. A record replaces the samples of that time.
 """
 
 
 def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: averages over the samples since the leader's start, or those that the
-    leader recorded.
+    """Return the table: averages over the samples since the leader's start, or as the leader
+    recorded them.
 
-    A recorded average replaces all earlier samples, and later samples continue from it. Once there
-    are as many samples since the leader's start as the record would count for, only the samples
-    count. The column `documented` has the averages by a release's documents, if these differ.
+    A recorded average replaces all earlier samples, and later samples continue from it. The record
+    no longer counts once the leader has taken as many samples since its start as the record counts
+    for. The column `documented` has the averages by a release's documents, if these differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -69,17 +69,18 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _most_samples(silver: Silver) -> int:
-    """Return the largest number of samples of any bundle, which a small job counts."""
+    """Return the largest number of samples that any bundle has. A small job counts them."""
     each = silver.bundle_samples.groupBy("cluster", "bundle").agg(F.count(F.lit(1)).alias("many"))
     (row,) = each.agg(F.max("many").alias("many")).collect()
     return row["many"] or 0
 
 
 def _since_unload(side: str) -> tuple[Column, Column]:
-    """Return the columns `moved` and `surely_moved`.
+    """Return the columns `moved` and `surely_moved`, in minutes before the cycle.
 
-    They are the fewest minutes since the last unload that may start the grace period, and the most
-    since the last that certainly starts it. The cycle's own unloads come after its decision.
+    `moved` is the least possible time since the last unload that may have started a grace period.
+    `surely_moved` is the longest possible time since the last unload that certainly started one.
+    The cycle's own unloads do not count, since they come after its decision.
     """
     times = {"moved": ("went", F.least), "surely_moved": ("surely", F.greatest)}
     moved, surely = (
@@ -90,13 +91,15 @@ def _since_unload(side: str) -> tuple[Column, Column]:
 
 
 def _before_cycle(name: str) -> Column:
-    """Return the time of the last unload before the cycle."""
+    """Return the time of the last unload before the cycle's own unloads."""
     known = F.col(name)
     return F.when(known["last"] >= F.col("cycle"), known["before"]).otherwise(known["last"])
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return unloads in which each time is a struct of itself and of the one before it."""
+    """Return the unloads; each time becomes a struct of itself and the bundle's previous
+    such time.
+    """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)
     pairs = {
@@ -111,7 +114,7 @@ def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _is_contested(keys: Sequence[str]) -> Column:
-    """True in `LOOK` rows of a bundle that the last reports of several brokers list."""
+    """True in a row of kind `LOOK` if the last reports of several brokers list the bundle."""
     together = Window.partitionBy(*keys).orderBy("at", "turn")
     together = together.rangeBetween(Window.currentRow, Window.currentRow)
     several = F.min("broker").over(together) != F.max("broker").over(together)
@@ -127,23 +130,25 @@ OTHERWISE = (
 
 
 def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
-    """Return the reading `window` of the documents, if the audit judges by them as well and they
-    differ in it.
+    """Return the documents' reading `window` under the prefix `DOCUMENTED`.
+
+    Empty if the audit does not judge by the documents as well, or if they have the same reading.
     """
     window = plan.documents.readings["window"] if plan.documents else plan.readings["window"]
     return {} if window == plan.readings["window"] else {DOCUMENTED: window}
 
 
 def as_documented(rows: DataFrame) -> DataFrame:
-    """Return the table's rows with the averages by the documents."""
+    """Return the rows of the table with the averages that the documents give."""
     own = F.col("documented")
     names = (*FRAMES, "moved", "surely_moved")
     return rows.withColumns({name: F.when(own.isNotNull(), own[name]) for name in names})
 
 
 def _average_column(name: str, window: int, prefix: str = "") -> Column:
-    """Return the average in a time frame, combined from the latest record and the samples after
-    it.
+    """Return the average over a time frame of `window` samples.
+
+    It combines the latest record with the samples after it.
     """
     own, said = F.col(f"{prefix}{name}"), F.col(f"said.data.{name}")
     counted = shapes.or_nothing(said["numSamples"])
@@ -168,8 +173,9 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads and looks (the moments at which averages are
-    needed) as rows with the same columns.
+    """Return samples, the leader's records, unloads and looks as rows with the same columns.
+
+    A look is a moment at which averages are needed.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
@@ -215,7 +221,10 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _recorded_clusters(made: Made) -> DataFrame:
-    """Return `cluster` and `recorded`, true if the cluster's cycles are recorded, not assumed."""
+    """Return `cluster` and `recorded`.
+
+    `recorded` is true if the cluster's cycles are recorded, and false if they are assumed.
+    """
     itself = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
     rows = made["cycles"].groupBy("cluster").agg(F.bool_and(itself).alias("recorded"))
     return F.broadcast(rows)
@@ -224,8 +233,8 @@ def _recorded_clusters(made: Made) -> DataFrame:
 def _earliest_decision() -> Column:
     """Return the earliest time at which an unload may have started a grace period.
 
-    For a bundle that was shed, this is the recorded cycle, which the leader timed with the same
-    clock as its later cycles. Otherwise another clock may have timed the unload.
+    For a bundle that was shed, this is the time of the recorded cycle, since the leader timed that
+    and its later cycles with the same clock. Otherwise another clock may have timed the unload.
     """
     cycle, at = F.coalesce("cycle", "at"), F.col("at")
     known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)
@@ -234,11 +243,11 @@ def _earliest_decision() -> Column:
 
 
 def _causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
-    """Return the causes of unloads that may start the grace period, and of those that certainly
-    start it.
+    """Return the causes of unloads that may start a grace period, and the causes that certainly
+    start one.
 
-    An administrator's unload does not start it in a release, may start it under documents, and
-    certainly starts it under the reading `grace-starts: unload`. [SHED-04, SHED-14]
+    In a release, an administrator's unload starts none. Under documents, it may start one; under
+    the reading `grace-starts: unload`, it certainly does. [SHED-04, SHED-14]
     """
     hand = [ADMIN, UNKNOWN]
     if plan.readings["grace-starts"] == "unload":
@@ -247,7 +256,7 @@ def _causes_starting_grace(plan: AuditPlan) -> tuple[list[str], list[str]]:
 
 
 def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
-    """Return the unloads of bundles, repeated for each part into which a bundle was split."""
+    """Return the unloads, repeated for each part into which the unloaded bundle was split."""
     space = ranges.namespace_of(F.col("bundle")).alias("space")
     within = silver.actions.where("kind = 'split'").select(
         "cluster", space, F.explode("into").alias("part")
@@ -263,6 +272,6 @@ WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Functions that return the unloads that count for a bundle, under the reading `grace-of`.
+"""Functions that return the unloads that start a bundle's grace period, by the reading `grace-of`.
 [SHED-04]
 """

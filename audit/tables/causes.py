@@ -18,19 +18,19 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLOSE = 10.0
-"""Maximum seconds from a cycle to its first unload without a recorded cause, and between these."""
+"""Maximum seconds from a cycle to its first unload of unknown cause, and between two of these."""
 
 NEAR = 60.0
-"""Seconds that the unloads of a cycle may take; Pulsar waits at most this long for each bundle."""
+"""Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
 SAME = 1.0
-"""Seconds by which the record of an unload may be earlier than the record of its cycle."""
+"""Seconds by which an unload may be recorded before the cycle that caused it."""
 
 SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
 TOGETHER = 60
-"""Seconds within which all bundles of a stopping broker, or of a namespace, are unloaded."""
+"""Seconds within which a stopping broker, or a whole namespace, is unloaded."""
 
 GONE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
@@ -43,7 +43,7 @@ UNREPORTED = "the broker that it names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 FEW = 2_000
-"""Maximum number of rows that are broadcast, within `spark_tuning.SUMMARIES`."""
+"""Maximum number of rows that Spark broadcasts, within `spark_tuning.SUMMARIES`."""
 
 
 COLUMNS = (
@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 def bounded_count(rows: DataFrame) -> int:
-    """Return the number of rows, or `FEW` + 1 if there are more than `FEW`."""
+    """Return the number of rows; `FEW` + 1 if there are more than `FEW`."""
     return int(rows.limit(FEW + 1).count())
 
 
@@ -83,7 +83,7 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Attribute unloads by brokers that send no reports to the bundles' owners, and set `unnamed`.
+    """Give unloads by brokers without reports to the bundles' owners, and set `unnamed`.
 
     The name of such a broker is probably another address of the owner, unless no broker of the
     cluster reports.
@@ -100,7 +100,7 @@ def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def shed_unloads(made: Made) -> DataFrame:
-    """Return the unloads that were, or may have been, caused by shedding."""
+    """Return the unloads that shedding caused or may have caused."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
 
@@ -152,7 +152,7 @@ def _unix_seconds(time: str) -> Column:
 def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     """Add `reported` and `owned` (time and bundles of the broker's last report), and `ended`.
 
-    `ended` is true if the broker unloaded all its bundles or never reported again.
+    `ended` is true if the broker unloaded all its bundles, or was silent for long afterwards.
     """
     report = F.struct("at", "bundles").alias("report")
     samples = silver.broker_samples.select(
@@ -216,7 +216,7 @@ def _as_interval(seconds: float) -> Column:
 
 
 def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
-    """Add `emptied`, true if all bundles of the namespace were unloaded at about the same time."""
+    """Add `emptied`: true if all bundles of the namespace were unloaded together."""
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
@@ -276,7 +276,7 @@ def _owner_claims(rows: DataFrame, owner: Column) -> DataFrame:
 
 
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads with each cycle that may have caused them."""
+    """Return the unloads, repeated for each cycle that may have caused them."""
     recorded = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
     cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
@@ -324,7 +324,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _is_uncertain() -> Column:
-    """True if it is uncertain whether there was an unload, or which broker did it."""
+    """True if it is uncertain whether there was an unload, or which broker unloaded."""
     return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
 

@@ -39,11 +39,11 @@ LOST_UNLOAD = "an unload that is recorded then is quarantined; the original woul
 LOST_BEFORE = "an unload before is quarantined; the original would decide"
 
 SKEW = 5.0
-"""Maximum difference between two brokers' clocks, or delay of a report, in seconds."""
+"""Maximum seconds between two brokers' clocks, and by which a report may be late."""
 
 
 OLDEST = 15.0
-"""Number of minutes for which a report counts, by default."""
+"""Number of minutes for which a report counts, unless a setting says otherwise."""
 
 SHORTEST, LONGEST = 1 / 60, 1 << 20
 """Bounds of a valid interval between cycles, in minutes."""
@@ -52,13 +52,13 @@ MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 
 def minutes_as_interval(count: Column) -> Column:
-    """Convert a number of minutes to an interval; null if out of bounds."""
+    """Return a number of minutes as an interval; null if it is out of bounds."""
     seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
 
 def _shortest_interval() -> Column:
-    """Return the shortest interval."""
+    """Return the shortest interval of time that Spark can represent."""
     return F.expr("interval 1 microsecond")
 
 
@@ -90,7 +90,7 @@ def _leader_starts(silver: Silver) -> DataFrame:
 
 
 def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `led`, true if a leader is recorded to have started by the time of `cycle`."""
+    """Add `led`, true if the start of a leader is recorded at or before `cycle`."""
     first = _leader_starts(silver).groupBy("cluster").agg(F.min("at").alias("led"))
     rows = rows.join(F.broadcast(first), "cluster", "left")
     return rows.withColumn("led", F.coalesce(F.col("cycle") >= F.col("led"), F.lit(False)))
@@ -99,7 +99,7 @@ def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
 def recorded_days(silver: Silver) -> DataFrame:
     """Return each day `of` a cluster with records: `first`, `last`, `reported` and `ran`.
 
-    `reported` is true if a broker reported, `ran` if a cycle ran. The rows are few.
+    `reported` is true if a broker reported, `ran` if a cycle ran. There are few such rows.
     """
     no = F.lit(False)
     kinds = (
@@ -176,7 +176,7 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def _doubt_column() -> Column:
-    """Return the reason why a cycle cannot be judged, of which quarantined records may be one."""
+    """Return why a cycle cannot be judged, such as a quarantined record; null if it can be."""
     age = minutes_as_interval(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
     grace = minutes_as_interval(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
     since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
@@ -192,7 +192,7 @@ def _doubt_column() -> Column:
 
 
 GRACE = 30.0
-"""Length of the grace period in minutes, by default."""
+"""Length of the grace period in minutes, unless a setting says otherwise."""
 
 CYCLE_SETTINGS = (
     INTERVAL,
@@ -201,19 +201,19 @@ CYCLE_SETTINGS = (
     shedding.STRATEGY,
     threshold.HISTORY_SHARE,
 )
-"""Settings whose defaults the table depends on."""
+"""Settings with defaults that the table depends on."""
 
 SAMPLES = 10
-"""Number of samples of a bundle that count when load is shed. [DATA-03]"""
+"""Number of samples of a bundle on which shedding is based. [DATA-03]"""
 
 TRACE = 1e-8
-"""Share of the compared usage that is negligible."""
+"""Share of the compared usage below which earlier usage is negligible."""
 
 
 def _is_forgotten() -> Column:
-    """True once the leader's data from before the history can no longer matter.
+    """True if nothing that the leader knew before the history can matter any more.
 
-    Then the grace period is over, samples are complete, and earlier usage has no weight.
+    The grace period is then over, samples are complete, and earlier usage has no weight.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
@@ -228,7 +228,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row for each `moment` of each cycle, in which settings have types."""
+    """Return a row for each `moment` of each cycle, with settings in their types."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     typed = {"given": F.col("settings"), "settings": settings_column(plan)}
     each = each.withColumns(typed)
@@ -238,7 +238,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
 def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies of the plan's cycles, which a small job finds.
 
-    Without TransferShedder, which decides by load data instead of load reports.
+    TransferShedder is omitted, since it decides by load data instead of load reports.
     """
     ran, documented = (
         in_period_of(made["cycles"], plan),
@@ -286,7 +286,7 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
 
 
 TWICE = 0.5
-"""Seconds within which two records of a cycle are taken for one cycle in two logs."""
+"""Seconds within which two records of a cycle count as one cycle in two logs."""
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:
@@ -361,7 +361,7 @@ def _assumed_cycles(
 
 
 def _known_on(days: DataFrame) -> DataFrame:
-    """Return `cluster` and `of`: the days with a broker's report, and the day after each."""
+    """Return `cluster` and `of`: each day on which a broker reported, and the day after it."""
     both = F.explode(F.array("of", F.date_add("of", 1))).alias("of")
     return days.where("reported").select("cluster", both).distinct()
 
@@ -395,5 +395,5 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
-    """Return the cycles that may have run at a time or later, or that later records affect."""
+    """Return the cycles that may have run at a time or later, or that records since then affect."""
     return own.where(F.array_max("moments") >= F.lit(since - HINDSIGHT)).select("cluster", "cycle")

@@ -46,18 +46,19 @@ DECIDED: Mapping[str, str] = {
     "held": "boolean",
     "moved": "double",
 }
-"""Columns about a bundle, with their types."""
+"""Columns about a bundle in a cycle, with their types."""
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period, by the record of the unload, in which it may be over.
+"""Seconds before the end of a grace period in which it may already be over, by the record of the
+unload.
 
-It also may be over if the unload may have been decided long enough before its record, by the column
-`surely_moved`.
+If the unload may have been decided long enough before its record, `surely_moved` shows that the
+grace period may be over, too.
 """
 
 RECORDED = "recorded"
-"""Basis of an unload with a recorded cause."""
+"""Value of `basis` for an unload with a recorded cause."""
 
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
@@ -71,11 +72,11 @@ def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
 
 
 def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row for each bundle of a broker, and for each unload of a bundle that the broker did
+    """Return a row for each bundle of a broker, and for each unload of a bundle that its broker did
     not report.
 
-    The column `cycle` is a struct of `KEY`; it is followed by `broker` and the columns of
-    `DECIDED`.
+    The column `cycle` is a struct of `KEY`. The other columns are `broker` and those of `DECIDED`,
+    except `held`.
     """
     ran = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -95,7 +96,7 @@ def _other_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
 def _broker_rows(
     ran: DataFrame, made: Made, strategies: Sequence[str], readings: shedding.Readings
 ) -> DataFrame:
-    """Return the brokers in the columns that `shedding.decision_rows` expects."""
+    """Return the brokers of each cycle, in the columns that `shedding.decision_rows` expects."""
     shedders = shedding.strategies_that_shed(strategies, readings)
     deciding = (F.col(f"settings.{name}") for name in shedding.deciding_settings(shedders))
     counted = [name for name in ("streak",) if name in ran.columns]
@@ -115,7 +116,7 @@ def _broker_rows(
 
 
 def _bundle_rows(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the bundles in the columns that `shedding.decision_rows` expects."""
+    """Return the bundles of each cycle, in the columns that `shedding.decision_rows` expects."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"])
     load = load.withField("measured", shapes.measured(average)).alias("load")
@@ -125,7 +126,7 @@ def _bundle_rows(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return the rows of `shedding.decision_rows` with the columns of `DECIDED`, except those about
+    """Return the rows of `shedding.decision_rows`, with the columns of `DECIDED` that are not about
     unloads.
     """
     by = [name for name in shedding.STRATEGIES if name.lower() in rows.columns]
@@ -154,8 +155,10 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
-    """True if only an unload prevents the bundle from moving that may not have been shedding, or
-    that may have been decided, or timed by another clock, before its record.
+    """True if an earlier unload keeps the bundle from moving, but perhaps should not.
+
+    The unload may not have been shedding, or it may have been earlier than its record, because
+    another clock timed it or because it was decided before.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -163,7 +166,9 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
-    """True if a bundle was unloaded about one grace period ago, so that clocks could decide."""
+    """True if a grace period since a bundle's unload ends at about this time, so that clocks decide
+    if it is over.
+    """
     if "surely_moved" not in columns:
         return F.lit(False)
     over = (F.col("moved") - F.col(f"settings.{shedding.GRACE}")) * 60
@@ -171,12 +176,13 @@ def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
 
 
 def _is_contested(columns: Sequence[str]) -> Column:
-    """True if the last reports of two brokers list a bundle, so that it may have moved."""
+    """True if the last reports of two brokers list a bundle. It may have moved between them."""
     return F.coalesce("contested", F.lit(False)) if "contested" in columns else F.lit(False)
 
 
 def _narrows_differences() -> Column:
-    """True if moving a bundle from the most to the least loaded broker narrows their differences.
+    """True if the differences shrink when the bundle moves from the most to the least loaded
+    broker.
 
     Both differences count: in messages and in bytes. Null for strategies other than
     `UniformLoadShedder`.
@@ -192,7 +198,10 @@ LOADS = ("messages", "bytes")
 
 
 def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows; `went` has the rows of `unload_times`."""
+    """Add the unloads to decided rows, and fill in columns of unloads without a decided row.
+
+    `went` has the rows of `unload_times`.
+    """
     both = with_unloads(rows, went)
     owned = F.coalesce("owned", F.lit(False))
     strange = F.when(~owned & F.col("unloaded"), F.lit(NOT_ITS_OWN))
@@ -208,7 +217,7 @@ def add_unloads(rows: DataFrame, went: DataFrame) -> DataFrame:
 
 
 def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
-    """Return the unloads of cycles, repeated for each moment of their cycle."""
+    """Return the unloads of cycles, repeated for each moment of the cycle."""
     moments = ran.select("cluster", "cycle", F.explode("moments").alias("moment"))
     return shed.drop("day").join(moments.hint("shuffle_hash"), ["cluster", "cycle"])
 
@@ -216,9 +225,9 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 def unload_times(shed: DataFrame) -> DataFrame:
     """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` are all times in order, `doubtful` those of unloads that may not have been shed,
+    `done` are all times in order, `doubtful` the times of unloads that may not have been shed, and
     `guessed` those of unloads without a recorded cause. `claimed` is true if the broker owned the
-    bundle, false if another broker did, null if the owner is unknown.
+    bundle, false if another broker did, and null if the owner is unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")
@@ -229,7 +238,9 @@ def unload_times(shed: DataFrame) -> DataFrame:
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
-    """Add the unloads to decided rows; an unload of any other bundle gets a row of its own."""
+    """Add the unloads to decided rows. The unload of a bundle without such a row gets a row of its
+    own.
+    """
     both = rows.join(done.hint("shuffle_hash"), list(ACTED), "full_outer")
     none = F.array().cast("array<timestamp>")
     return both.withColumns(
@@ -241,9 +252,9 @@ def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
 
 
 def _with_unchosen(rows: DataFrame) -> DataFrame:
-    """Add to `doubtful` the unloads that have no recorded cause and that the rules do not choose.
+    """Add to `doubtful` the unloads without a recorded cause that the strategy does not choose.
 
-    Bundles can be unloaded by hand at any time, and no strategy would have chosen these.
+    An administrator may have requested them, since a bundle can be unloaded by hand at any time.
     """
     both = F.array_sort(F.array_union("doubtful", F.coalesce("guessed", F.array())))
     doubtful = F.when(F.col("chosen"), F.col("doubtful")).otherwise(both)

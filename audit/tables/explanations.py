@@ -1,4 +1,4 @@
-"""Reasons why a bundle is unloaded or kept, as columns of decided rows."""
+"""The reason why each bundle is unloaded or kept, as a column of decided rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 Written = Callable[[Column], Column]
-"""Formats traffic with its unit."""
+"""A function that formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
-"""Quantities that strategies compare; null for a strategy that does not use them."""
+"""Quantities that strategies compare. They are null if the strategy of a row does not
+compare them.
+"""
 
 
 def compared_numbers(strategies: Sequence[str]) -> Column:
@@ -67,8 +69,9 @@ LEVELS: Mapping[str, Callable[[], Column]] = {
 
 
 def reason_column(strategies: Sequence[str], written: Written) -> Column:
-    """Return a column with the first reason that applies; null in the row of a broker without
-    bundles.
+    """Return a column with the first reason that applies.
+
+    It is null in the row of a broker without bundles.
     """
     settings, strategy = F.col("settings"), F.col("strategy")
     known = strategy.isin(*strategies)
@@ -94,8 +97,10 @@ def _first_reason(reasons: Sequence[tuple[Column, Column]]) -> Column:
 
 
 def _excess_reason(own: Column, points: Column, written: Written) -> Column:
-    """Return the reason why a bundle of a broker is unloaded or kept, given its excess in
-    percentage points.
+    """Return the reason why a bundle of a broker is unloaded or kept.
+
+    `own` are the columns of the broker's strategy, and `points` the percentage points of usage by
+    which the broker exceeds its target.
     """
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(

@@ -1,4 +1,4 @@
-"""Formatting numbers as columns of text."""
+"""Columns of text that format numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 UNITS: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3}
-"""Units by their bytes per second, the largest first."""
+"""Units of throughput, the largest first, each with its bytes per second."""
 
 
 def plain(number: Column, places: int = 2) -> Column:
-    """Format a number with up to two decimal places, or up to `places`: 72.73, 80, 0.5."""
+    """Return a number as text with at most `places` decimal places, such as 72.73, 80 or 0.5."""
     rounded = F.round(number, places).try_cast(f"decimal(38, {places})").cast("string")
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
 
 
 def plain_apart(number: Column, bound: Column) -> Column:
-    """Format a number as `plain` does, but with more places if it would otherwise look equal to a
+    """Return a number as `plain` does, but with more places if it would look equal to a different
     bound.
     """
     same = (plain(number) == plain(bound)) & (number != bound)
@@ -28,11 +28,11 @@ def plain_apart(number: Column, bound: Column) -> Column:
 
 
 LONG = 6
-"""Number of decimal places that show the difference between most numbers."""
+"""Number of decimal places that make most differences visible."""
 
 
 def throughput(amount: Column) -> Column:
-    """Format bytes per second in a suitable unit, such as 30 MB/s."""
+    """Return bytes per second as text in a suitable unit, such as 30 MB/s."""
     text = F.concat(plain(amount), F.lit(" B/s"))
     for unit, size in reversed(tuple(UNITS.items())):
         text = F.when(amount >= size, sentence(plain(amount / size), unit)).otherwise(text)
@@ -40,7 +40,7 @@ def throughput(amount: Column) -> Column:
 
 
 def messages(amount: Column) -> Column:
-    """Format messages per second."""
+    """Return messages per second as text."""
     return sentence(plain(amount), "msg/s")
 
 
@@ -48,16 +48,16 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     "throughput": throughput,
     "message-rate": messages,
 }
-"""Functions that format traffic with its unit, under the reading `shed-measure`."""
+"""Functions that format traffic with its unit, by the reading `shed-measure`."""
 
 
 def sentence(*parts: Column | str) -> Column:
-    """Join words and columns of text with spaces."""
+    """Return a text of words and columns, with spaces between them."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))
 
 
 def abridged(text: Column, most: int) -> Column:
-    """Return a text; only its beginning and end, with ` … ` between them, if it is too long.
+    """Return a text; if it is too long, only its beginning and end, with ` … ` between them.
 
     The result has about `most` characters, and is cut between words.
     """
@@ -68,10 +68,10 @@ def abridged(text: Column, most: int) -> Column:
 
 
 WORD = 60
-"""Maximum length of a word that an abridged text leaves out as a whole."""
+"""Maximum length of a word that is left out as a whole where a text is abridged."""
 
 
 def precise_utc(time: Column | str) -> Column:
-    """Format a time as ISO 8601 in UTC, with microseconds if it has any."""
+    """Return a time as ISO 8601 in UTC, with microseconds only if it has any."""
     text = F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
     return F.regexp_replace(text, r"\.?0*Z$", "Z")

@@ -8,18 +8,18 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
-"""Pattern of the names of brokers' heartbeat bundles, in both formats."""
+"""Pattern of the names of brokers' heartbeat bundles, in the old and the new format."""
 
 CHECKS_DESTINATION = "released-3.0"
-"""First release in which a bundle stays if placement would choose its owner again."""
+"""First release that keeps a bundle if placement would choose its owner again."""
 
 
 def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
-    """Add the column `held`, true if a bundle may have to stay.
+    """Add the column `held`, true if the bundle may have to stay on its broker.
 
-    Its namespace may be in an anti-affinity group. In a release, it may also be a heartbeat bundle,
-    or its owner may have as few bundles of the namespace as any other broker, so that placement
-    would choose the owner again.
+    The bundle's namespace may be in an anti-affinity group. In a release, it may also be a
+    heartbeat bundle. Placement may also choose its owner again, if no other broker has fewer
+    bundles of the namespace.
     """
     rows = rows.withColumn("space", ranges.namespace_of(F.col("bundle")))
     groups = silver.contexts.where("kind = 'group'").select(
@@ -39,8 +39,8 @@ def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
 
 
 def _with_fewest(rows: DataFrame) -> tuple[DataFrame, Column]:
-    """Return rows, and a column that is true if no broker has fewer bundles of the namespace than
-    the owner.
+    """Return the rows, and a column that is true if no broker has fewer bundles of the namespace
+    than the owner.
     """
     of_broker = Window.partitionBy("cycle", "space", "broker")
     of_space, cycle = Window.partitionBy("cycle", "space"), Window.partitionBy("cycle")

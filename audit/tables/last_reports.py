@@ -1,4 +1,4 @@
-"""Each broker's last report at a moment, and how certain it is that the leader counts it."""
+"""Each broker's last report at a moment, and whether the leader certainly counts it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 PERHAPS, LATE, UNKNOWN, LOST = "perhaps", "late", "unknown", "lost"
-"""Values of the column `standing`: the broker may have gone; it may have gone because its report is
-late; its newest report has unknown content; its only report has unknown content. Null for all other
-brokers.
+"""Values of the column `standing`, which is null if the broker's last report certainly counts.
+
+PERHAPS: the broker may have gone. LATE: it may have gone, because its report is late. UNKNOWN: the
+content of its newest report is unknown. LOST: the content of its only report is unknown.
 """
 
 MISSED = "its last report is older than the longest interval"
@@ -25,15 +26,15 @@ QUARANTINED = "a report of it is quarantined"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
-"""Columns that are taken from the report."""
+"""Columns that are taken from the broker's report."""
 
 
 def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: the last report of every broker that may count at each moment of a cycle.
+    """Return the table: the last report of each broker that may count at a moment of a cycle.
 
-    `reported` is the time of the report, `standing` is null if the report certainly counts, and
-    `note` is the reason why it may not. A broker has certainly gone if there is a sign that it went
-    and its report is overdue. The table includes cycles before the plan's period.
+    `reported` is the time of the report. `standing` is null if the report certainly counts;
+    otherwise `note` says why it may not. A broker is left out if it has certainly gone: there is a
+    sign of that, and its report is overdue. The table includes cycles before the plan's period.
     """
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
     moments = cycles.cycle_moments(made, plan)
@@ -116,17 +117,15 @@ def _standing_columns() -> dict[str, Column]:
 
 
 RHYTHM = 4
-"""Number of intervals between reports from which a broker's reporting frequency is estimated."""
+"""Number of intervals between reports by which a broker's usual interval is estimated."""
 
 FAR = 5
-"""Multiple of the longest of these intervals after which a silent broker may have gone, unless the
-settings allow so long an interval.
-"""
+"""Multiple of the longest of these intervals after which a silent broker may have gone."""
 
 
 def _report_gaps() -> Column:
-    """Return the column `gaps`: the seconds between a report and each of the `RHYTHM` reports
-    before it.
+    """Return the column `gaps`: the seconds between consecutive reports of a broker, the last
+    `RHYTHM` of them.
     """
     course = Window.partitionBy("cluster", "broker").orderBy("at")
     gap = _unix_seconds("at") - F.lag(_unix_seconds("at")).over(course)
@@ -144,7 +143,9 @@ def _oldest_counting() -> Column:
 
 
 def _broker_moments(silver: Silver, moments: DataFrame) -> DataFrame:
-    """Return a row for each moment and each broker that reported on that day or the day before."""
+    """Return a row for each moment and each broker that reported on the moment's day or the day
+    before.
+    """
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))
     days = F.array("of", F.date_add("of", 1))

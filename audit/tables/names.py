@@ -1,4 +1,4 @@
-"""One name for each broker: that in its load reports, however other records spell it."""
+"""A single name for each broker: the name in its load reports, however other records spell it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pyspark.sql import functions as F
 SCHEME = r"^[a-zA-Z][a-zA-Z+.-]*://|/+$"
 HOST = r"^(\[[^\]]+\]|[^:/]+)"
 DOMAIN = r"^[^.\[]*[a-z][^.]*\."
-"""Pattern of a host name with a domain that is not an address."""
+"""Pattern of the start of a host name with a domain; an IP address does not match."""
 
 STANDARD = r":(6650|6651|8080|8443|80|443)$"
-"""Ports of a broker's own services; a name with one of these identifies a broker by its host
-alone.
+"""Pattern of the ports of a broker's services. A name with such a port identifies the broker by its
+host alone.
 """
 
 
 def with_reported_names(silver: Silver) -> Silver:
-    """Return the tables with brokers named as in load reports.
+    """Return the tables with the names of brokers as in load reports.
 
-    A record may name a broker by a URL, by another of its ports, or with or without its domain. A
-    small job finds out whether any record does.
+    Other records may name a broker by a URL, by another of its ports, or with or without its
+    domain. A small job finds out if any record does.
     """
     spelt = silver.actions.select("cluster", "broker")
     spelt = spelt.union(silver.contexts.select("cluster", "broker")).where("broker is not null")
@@ -43,7 +43,7 @@ def _rename_brokers(rows: DataFrame, names: DataFrame) -> DataFrame:
 
 
 def _reported_names(spelt: DataFrame, samples: DataFrame) -> DataFrame:
-    """Return `cluster`, `broker` (a spelling) and `named` (the name in load reports)."""
+    """Return `cluster`, `broker` (the name in a record) and `named` (the name in load reports)."""
     plain = F.regexp_replace("broker", SCHEME, "")
     reported = samples.select("cluster", "broker").distinct().withColumn("host", _host_name(plain))
     whole, short = F.lit(False).alias("part"), F.lit(True).alias("part")

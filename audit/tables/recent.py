@@ -1,7 +1,7 @@
 """Selection of the records that can matter to the last cycles of a history.
 
-Other records do not count: expired reports, samples that former leaders took, and samples that are
-too old for every time frame.
+Records that cannot matter are expired reports, samples that former leaders took, and samples that
+are too old for every time frame.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
-"""Period so short that using its expired samples takes less time than dropping them."""
+"""Period for which it takes less time to use expired samples than to drop them."""
 
 FRESH = timedelta(days=2)
-"""Age of a leader up to which summing all its samples is faster than counting them."""
+"""Time since a leader's start up to which it is faster to sum all its samples than to count
+them.
+"""
 
 DATA = "bundle_data"
 
 
 def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: int) -> Silver:
-    """Return the records on which averages over `most` samples at these moments can depend."""
+    """Return the records that can influence averages over `most` samples at these moments."""
     if plan.since is None:
         return silver
     day, silver = _utc_day(plan.since), without_expired(silver, moments, plan)
@@ -44,7 +46,7 @@ def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: in
 
 
 def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
-    """Drop samples that were too old for a time frame of `most` samples before a day."""
+    """Drop samples that no average over `most` samples contains any more on a day."""
     from_day = _first_counting_days(silver, day, most)
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
@@ -56,12 +58,12 @@ def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
 
 
 def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
-    """Return the rows of the days on which the leaders of these moments led."""
+    """Return the rows from the day on which the first leader of these moments started."""
     return rows.where(F.col("day") >= _utc_day(earliest_time(moments, "since")))
 
 
 def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
-    """Drop reports that had expired by these moments."""
+    """Drop reports that can no longer count at these moments."""
     if plan.since is None:
         return silver
     oldest = _reported_since(moments, _utc_day(plan.since))
@@ -69,7 +71,7 @@ def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silv
 
 
 def day_before(silver: Silver, plan: AuditPlan) -> Silver:
-    """Drop reports that are older than the day before the plan's first cycle."""
+    """Drop reports from before the day that precedes the plan's first cycle."""
     if plan.since is None:
         return silver
     recent = F.col("day") >= _days_before(_utc_day(plan.since), 1)
@@ -97,8 +99,10 @@ def _reported_since(moments: DataFrame, day: date) -> date:
 
 
 def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
-    """Return, as the column `from`, the day of each bundle's first sample that counts on a later
-    day.
+    """Return the first day whose samples of a bundle can still count on `day`, as the column
+    `from`.
+
+    The last `most` samples of a bundle before `day` count.
     """
     owned = silver.broker_samples.select("cluster", F.explode("bundles").alias("bundle"))
     before = silver.bundle_samples.where(F.col("day") < F.lit(day))
@@ -112,7 +116,9 @@ def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last_data(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and each bundle's last `bundle_data` before that day."""
+    """Return the contexts from a day on, and the last `bundle_data` of each bundle before
+    that day.
+    """
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

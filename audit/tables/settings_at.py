@@ -1,4 +1,4 @@
-"""The settings in force at a time, and the strategy that a leader follows."""
+"""The settings in force at a time, and the strategy by which a leader sheds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SHORTEST = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
     dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, SHORTEST))
 )
-"""Settings that influence the knowledge, the shedding and the splits of a cycle."""
+"""Settings that influence what a leader knows, sheds and splits."""
 
 SETTLED = 10.0
-"""Seconds after which a changed setting certainly counts, and so does the knowledge of a new
-leader.
+"""Seconds after which a changed setting certainly applies. It is also the time after which a new
+leader certainly knows all reports.
 """
 
 
@@ -69,10 +69,10 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
 
 
 def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add `strategy`, the one that was set when the leader started, and `other_strategy`.
+    """Add `strategy`, which was set when the leader started, and `other_strategy`.
 
-    A changed strategy needs a restart of brokers. A leader follows the strategy that was set at its
-    start or, if nothing shows that it was restarted in between, the strategy before.
+    A changed strategy takes effect when a broker is restarted. Unless something shows that the
+    leader was restarted, it may still follow `other_strategy`, the strategy before the change.
     """
     own = followed_strategy(F.col("force")).alias("strategy")
     start = rows.select("cluster", "since", "led").distinct()
@@ -105,12 +105,12 @@ def followed_strategy(force: Column) -> Column:
 
 
 def in_force(given: Column, plan: AuditPlan) -> Column:
-    """Return settings with documented defaults, and with the types that the rules need."""
+    """Return the given settings with documented defaults, in the types that the rules need."""
     return settings.in_force(given, SETTINGS, plan.defaults)
 
 
 def settings_column(plan: AuditPlan) -> Column:
-    """Return the column `settings` with defaults and types, as `in_force` does."""
+    """Return the column `settings` with defaults and types, as `in_force` gives them."""
     name = "settings of Spark Connect" if is_remote() else "settings"
     if name not in plan.columns:
         plan.columns[name] = in_force(F.col("settings"), plan)

@@ -1,9 +1,10 @@
 """Lost reports, and signs that a broker has gone although its last report is recent.
 
-A broker that stops leaves its last report behind. It may have gone once its shutdown is recorded,
-once another broker leads in its place, or once its bundles are on another broker without having
-been unloaded; the last two signs are visible only some time later. A lost report is one in
-quarantine: the leader knew its content, which is no longer known.
+A broker that stops leaves its last report behind. There are three signs that it may have gone: its
+shutdown is recorded, another broker leads in its place, or one of its bundles is on another broker
+without having been unloaded. The last two become visible only some time later.
+
+A lost report is one in quarantine. The leader knew its content, which the history no longer shows.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from pyspark.sql import functions as F
 
 OF_BUNDLE = ("cluster", "bundle")
 FORGOTTEN = 3
-"""Number of longest intervals without a report after which a broker has certainly gone."""
+"""Multiple of the longest report interval after which a silent broker has certainly gone."""
 
 HINDSIGHT = timedelta(hours=1)
-"""Maximum delay of a record that shows a broker's departure or presence."""
+"""Maximum time after which a record shows that a broker had gone or was still there."""
 
 ELECTION = timedelta(minutes=1)
 """Maximum time from the departure of a leader to the record of its successor."""
@@ -32,7 +33,7 @@ ELSEWHERE = "one of its bundles is at another broker without having been unloade
 
 
 def shutdowns(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, the recorded time of each broker's shutdown."""
+    """Return `cluster`, `broker` and `at`, the recorded time of a broker's shutdown."""
     stopped = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHUTDOWN))
     first = stopped.groupBy("cluster", "broker", F.date_trunc("minute", "at")).agg(
         F.min("at").alias("at")
@@ -41,18 +42,16 @@ def shutdowns(silver: Silver) -> DataFrame:
 
 
 def lost_reports(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at` of quarantined reports that name a known broker."""
+    """Return `cluster`, `broker` and `at` of quarantined reports that name their broker."""
     lost = silver.contexts.where((F.col("kind") == LOST) & F.col("broker").isNotNull())
-    # A usable report with the same time is the original of a damaged copy, but not of a
-    # contradicting report.
+    # A damaged copy of a usable report has the same time and does not matter. A contradicting
+    # report matters, so it is dated later.
     at = F.when(F.col("name") == "conflicting", F.col("at") + F.expr("interval 1 microsecond"))
     return lost.select("cluster", "broker", at.otherwise(F.col("at")).alias("at"))
 
 
 def replaced_leaders(silver: Silver) -> DataFrame:
-    """Return `cluster`, `broker` and `at`, the time at which another broker replaced it as
-    leader.
-    """
+    """Return `cluster`, `broker` and `at` of each leader that another broker replaced."""
     course = Window.partitionBy("cluster").orderBy("at")
     led = silver.contexts.where("kind = 'leader'").select("cluster", "at", "broker")
     led = led.withColumn("former", F.lag("broker").over(course)).where("broker != former")
@@ -60,12 +59,12 @@ def replaced_leaders(silver: Silver) -> DataFrame:
 
 
 def moved_without_unload(silver: Silver) -> DataFrame:
-    """Return the owners of bundles that moved without an unload: `cluster`, `broker`, `since`,
-    `reported`.
+    """Return a row for each broker that lost a bundle without an unload: `cluster`, `broker`,
+    `since`, `reported`.
 
-    `reported` is the time of the former owner's report that lists the bundle: a newer report shows
-    that the broker is up. It may have gone at any time after `since`, which is at most `HINDSIGHT`
-    before the bundle is seen on another broker.
+    `reported` is the time of the broker's report that lists the bundle. A newer report shows that
+    the broker is up. The broker may have gone at any time after `since`, which is at most
+    `HINDSIGHT` before the bundle is on another broker.
     """
     owners = silver.contexts.where("kind = 'owners'")
     owners = owners.select("cluster", "at", F.explode("owners").alias("broker", "bundles"))
@@ -103,7 +102,7 @@ def moved_without_unload(silver: Silver) -> DataFrame:
 
 
 def _owner_claims(samples: DataFrame, assigned: DataFrame) -> DataFrame:
-    """Return the owners, by reports and by records, of bundles that have had several owners.
+    """Return the owners of bundles that have had several owners, by reports and by records.
 
     Most lists of bundles repeat the broker's earlier list, so each distinct list is read once.
     """

@@ -1,8 +1,7 @@
-"""AvgShedder's streaks: the number of consecutive cycles in which a pair of brokers exceeded a
-threshold.
+"""AvgShedder's streaks: how many cycles in a row a pair of brokers exceeded a threshold.
 
-There are two counts: the certain one, from the last unload on, and the possible one, with any pair
-of brokers. Documents do not say whether an unload ends a streak.
+There are two counts. The certain count starts after the last unload. The possible count includes
+any pair of brokers. The documents do not say whether an unload ends a streak.
 """
 
 from __future__ import annotations
@@ -22,21 +21,23 @@ POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
 LONG = 1 << 20
-"""Length that is assumed for a streak that may have begun before the known cycles."""
+"""Length that is assumed for a streak that may have started before the first known cycle."""
 
 LOOKBACK = timedelta(days=1)
-"""Time before a rebuilt part of a table in which its streaks may have begun."""
+"""Time before the rebuilt part of a table in which its streaks may have started."""
 
 BEGUN = 3
-"""Number of intervals after its election within which a leader certainly ran its first cycle."""
+"""Number of intervals after its election within which a leader has certainly run its first
+cycle.
+"""
 
 
 def with_streaks(
     rows: DataFrame, made: Made, plan: AuditPlan, strategies: Collection[str]
 ) -> DataFrame:
-    """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is among the strategies.
+    """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is one of the strategies.
 
-    `streak` is the struct that `adapters.spark.average` reads; `perhaps_streak` has only the two
+    `streak` is the struct that `adapters.spark.average` reads. `perhaps_streak` has only its two
     counts.
     """
     if average.NAME not in strategies:
@@ -79,11 +80,11 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
 def _count_consecutive(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and a column with the number of consecutive rows so far in which `holds` is
+    """Return rows, and a column with the number of consecutive rows up to each in which `holds` is
     true.
 
-    `breaks` is true where a new count begins. `begun` is added to a count that began with the first
-    row.
+    The count starts anew where `breaks` is true. `begun` is added to a count that started at the
+    first row.
     """
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
     first = F.lag(holds).over(term).isNull()
@@ -98,12 +99,12 @@ def _count_consecutive(
 
 
 def with_all_days(made: Made) -> Made:
-    """Return the tables with all their days, even if only a part is being rebuilt."""
+    """Return the tables with the rows of all days, even if only some days are being rebuilt."""
     return {name: made.get(f"{WHOLE}{name}", table) for name, table in made.items()}
 
 
 def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
-    """Return a row per cycle, with its pair of brokers and whether they exceeded each threshold."""
+    """Return a row per cycle: its pair of brokers, and whether the pair exceeded each threshold."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)
@@ -153,5 +154,5 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _nth_highest(place: int) -> Column:
-    """Return the n-th highest usage."""
+    """Return the usage that has this place among the brokers' usages, the highest first."""
     return F.get("usages", F.size("usages") - place)

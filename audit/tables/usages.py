@@ -1,8 +1,8 @@
 """`broker_usage`: each broker's usage in each cycle, and the leader's memory of earlier usage.
 
-Usage smoothed over its history is a recurrence over cycles. It is computed in two steps, at linear
-cost: over blocks of cycles, each of which is an affine map of the usage before it, and then within
-each block.
+Smoothed usage depends on that of the cycle before. To compute it at linear cost, cycles are grouped
+into blocks. Each block is an affine map of the usage before it. The maps give the usage at the
+start of each block, from which the cycles within it follow.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from pyspark.sql import functions as F
 NAME = "broker_usage"
 MOMENT = ("cluster", "cycle", "moment")
 TERM = ("cluster", "broker", "since")
-"""Key of a leader's memory of a broker: the leader is identified by the start of its term."""
+"""Key of a leader's memory of a broker. The start of its term identifies the leader."""
 
 BLOCK = 128
 """Number of cycles in a block."""
 
 AFFINE = "struct<scale double, shift double, fresh double>"
-"""Spark type of a block's affine map: the usage after the block is `scale` times the usage before
-it plus `shift`, or `fresh` if there is no usage before it.
+"""Spark type of the affine map of a block. The usage after the block is `scale` times the usage
+before it plus `shift`, or `fresh` if there is no usage before it.
 """
 
 UNKNOWN = float("nan")
-"""Usage after a cycle at which the share of the history is unknown."""
+"""Usage after a cycle in which the setting for the share of earlier usage is unknown."""
 
 
 def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table, in which the usage in earlier cycles counts from the leader's start on.
+    """Return the table; usage in earlier cycles counts from the leader's start on.
 
-    If the weight of earlier usage is 0, there is no history; if the weight is unknown, so are
-    `before` and `used`. A leader remembers only the first moment of each cycle. If `made` has
-    earlier rows of the table, their history is continued.
+    If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
+    `before` and `used` are unknown, too. A leader remembers only the first moment of each cycle. If
+    `made` has earlier rows of the table, the memory in them is continued.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
@@ -68,7 +68,7 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _counted_usage(plan: AuditPlan) -> Column:
-    """Return the usage by resource, with 0 for resources that a release does not count."""
+    """Return the usage by resource, with 0 for resources that the release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
     if plan.release_way("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
@@ -80,9 +80,7 @@ def _counted_usage(plan: AuditPlan) -> Column:
 
 
 def _remembered_cycles(earlier: DataFrame) -> DataFrame:
-    """Return the memory at the end of each term as the row of a cycle, which precedes all new
-    cycles.
-    """
+    """Return the memory at the end of each term as the row of a cycle before all new cycles."""
     last = F.max_by(F.struct("cycle", "moment", "memory"), F.struct("cycle", "moment"))
     rows = earlier.groupBy(*TERM).agg(last.alias("last")).select(*TERM, "last.*")
     return rows.select(
@@ -98,15 +96,16 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
 
 
 WHOLE = 100.0
-"""Width, in percentage points, of the range of possible usages in a cycle whose report is unknown
-or late.
+"""Width, in percentage points, of the range of possible usages in a cycle for which a report is
+unknown or late.
 """
 
 
 def _with_widths(rows: DataFrame) -> DataFrame:
     """Add the column `after width`, the uncertainty of the smoothed usage after each cycle.
 
-    It is smoothed like the usage itself, from the range of the usage over the moments of a cycle.
+    The uncertainty is smoothed like the usage itself. In a single cycle, it is the range of the
+    usage over the cycle's moments.
     """
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
@@ -123,9 +122,10 @@ def _with_widths(rows: DataFrame) -> DataFrame:
 
 
 def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
-    """Add to each row the history of earlier cycles, and the usage smoothed with that history.
+    """Add the usage in earlier cycles to each row, and the usage smoothed with it.
 
-    `exact` adds the bounds of the smoothed usage, which result from the moments of each cycle.
+    If `exact`, also add bounds of the smoothed usage, since it differs between the moments of a
+    cycle.
     """
     rows = _with_widths(rows) if exact else rows
     counts = (F.col("moment") == F.col("cycle")) & F.col("present").isNotNull()
@@ -179,7 +179,10 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
 
 
 def usage_after_cycles(rows: DataFrame) -> DataFrame:
-    """Return the column `after`, the smoothed usage, for each cycle of each term; see `UNKNOWN`."""
+    """Return the smoothed usage after each cycle of each term, in the column `after`.
+
+    It is `UNKNOWN` if the share of earlier usage is.
+    """
     nth = F.row_number().over(Window.partitionBy(*TERM).orderBy("cycle")) - 1
     rows = rows.withColumn("block", F.floor(nth / BLOCK).cast("int"))
     items = F.array_sort(F.collect_list(F.struct("cycle", "present", "kept"))).alias("items")
@@ -200,7 +203,7 @@ def usage_after_cycles(rows: DataFrame) -> DataFrame:
 
 
 def _block_map(items: Column) -> Column:
-    """Return the affine map of all cycles in a block."""
+    """Return the affine map of a block of cycles."""
     start = F.struct(
         F.lit(1.0).alias("scale"),
         F.lit(0.0).alias("shift"),
@@ -225,7 +228,9 @@ def _history_share(item: Column) -> Column:
 
 
 def _next_usage(before: Column, item: Column) -> Column:
-    """Return the usage after the next cycle; after the first cycle, it is the current usage."""
+    """Return the smoothed usage after a cycle; after the first cycle, it is the cycle's own
+    usage.
+    """
     kept, present = _history_share(item), item["present"]
     mixed = before * kept + present * (F.lit(1.0) - kept)
     return F.when(before.isNull() | (kept == 0), present).otherwise(mixed)
@@ -247,6 +252,6 @@ def _advance_block(course: Column, block: Column) -> Column:
 
 
 def _advance_cycle(course: Column, item: Column) -> Column:
-    """Append the usage after the next cycle to the course."""
+    """Append the usage after a cycle to the course, and advance the course by the cycle."""
     after = _next_usage(course["now"], item)
     return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

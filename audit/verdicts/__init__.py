@@ -1,1 +1,1 @@
-"""Verdicts on each cycle's unloads and splits, by the rules."""
+"""Verdicts by the rules on the unloads of each cycle and on splits."""

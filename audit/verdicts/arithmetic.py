@@ -1,4 +1,4 @@
-"""The arithmetic of a cycle's case, also where two brokers report the same bundle."""
+"""The arithmetic of a cycle's case, even if several brokers report the same bundle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
 Json = dict[str, Any]
 Claims = Mapping[str, Sequence[str]]
-"""The brokers that report a bundle, by the bundle's name."""
+"""The brokers that report a bundle, by the name of the bundle."""
 
 Owner = Callable[[Sequence[str]], str]
 """A function that returns the owner of a bundle, given the brokers that report it."""
@@ -26,16 +26,16 @@ TEXT_WIDTH = WIDTH - 4
 """Width of text that is printed with an indentation."""
 
 NAMED = 3
-"""Maximum number of bundles with several owners that are named."""
+"""Maximum number of bundles that a text names; it counts the others."""
 
 
 def arithmetic_lines(
     saved: Mapping[str, Any], focus: Focus, others: Sequence[Mapping[str, Any]] = ()
 ) -> list[str]:
-    """Return the derivation of a saved case, restricted to a bundle or broker.
+    """Return the derivation of a saved case, as far as it concerns a bundle or broker.
 
-    `others` are the cases of the same moment by other profiles, whose decisions are compared. If
-    several brokers report a bundle, the text says so, and there is a derivation for each possible
+    `others` are cases of the same moment by other profiles. The text compares their decisions. If
+    several brokers report a bundle, the text says so and gives a derivation for each possible
     owner. Errors: `AuditError`.
     """
     claims = bundles_of_several(saved["case"])
@@ -51,7 +51,9 @@ def arithmetic_lines(
 
 
 def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
-    """Return the derivation of the first case; the others are those of other profiles."""
+    """Return the derivation of the first case, compared with the cases of other profiles, which
+    follow it.
+    """
     saved, *others = cases
     trial = trial_of(saved)
     if trial is None:
@@ -71,11 +73,10 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
 def unlike_recorded(
     saved: Mapping[str, Any], recorded: Mapping[tuple[str, str], str], focus: Focus
 ) -> str:
-    """Return how a case's answer differs from the recorded unloads of its cycle; empty if it does
-    not, or if the answer is open.
+    """Return how a case's answer differs from the unloads recorded in its cycle.
 
-    `recorded` has the cause of each unload by its broker and bundle; only those by shedding can
-    differ.
+    Empty if it does not differ, or if a missing setting leaves it open. `recorded` has the cause of
+    each unload, by broker and bundle. Only unloads by shedding can differ.
     """
     chosen = chosen_unloads(saved, focus)
     if chosen is None:
@@ -90,8 +91,9 @@ def unlike_recorded(
 
 
 def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str]] | None:
-    """Return the broker and bundle of each unload that a case's profile chooses; None if it is
-    open.
+    """Return the broker and bundle of each unload that the case's profile chooses.
+
+    None if no single answer follows, for example because a setting is missing.
     """
     trial = trial_of(saved)
     if trial is None or trial.operation != SHED.id or bundles_of_several(saved["case"]):
@@ -113,7 +115,9 @@ def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
 
 
 def bundles_of_several(case: Mapping[str, Any]) -> Claims:
-    """Return the bundles that several brokers report in a cycle of a case, with these brokers."""
+    """Return the bundles that several brokers report in one cycle of the case, and these
+    brokers.
+    """
     found: dict[str, list[str]] = {}
     for cycle in case.get("cycles", [case]):
         claimed: dict[str, list[str]] = {}
@@ -125,7 +129,7 @@ def bundles_of_several(case: Mapping[str, Any]) -> Claims:
 
 
 def _claims_text(claims: Claims, focus: Focus) -> str:
-    """Describe the open point: which brokers report which bundles, and what would decide."""
+    """Return a text that says which brokers report which bundles, and which record would decide."""
 
     def apart(bundle: str) -> tuple[bool, bool]:
         return bundle != focus.bundle, focus.broker not in claims[bundle]
@@ -140,7 +144,9 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
 
 
 def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]]:
-    """Yield the possible owners, each with a title."""
+    """Yield functions that choose an owner among brokers that report a bundle, each with a
+    title.
+    """
     if focus.bundle is not None and focus.bundle in claims:
         for broker in claims[focus.bundle]:
             yield f"if {broker} owned it", _preferring(broker)
@@ -161,7 +167,7 @@ def _avoiding(broker: str) -> Owner:
 
 
 def _with_owners(case: Mapping[str, Any], claims: Claims, owner: Owner) -> Json:
-    """Return a case in which each of these bundles has one owner."""
+    """Return a case in which each of these bundles has the owner that the function chooses."""
     owners = {bundle: owner(brokers) for bundle, brokers in claims.items()}
 
     def left(cycle: Mapping[str, Any]) -> Json:

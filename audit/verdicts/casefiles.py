@@ -1,4 +1,4 @@
-"""Case files of faults, in the format that `explain`, `ask` and every adapter read."""
+"""Case files of faults, in the format of `explain`, `ask` and adapters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ CYCLE = ["cluster", "cycle"]
 
 
 def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
-    """Write the cases of each rule's first faults to `output`, as cases/RULE-cluster-time.json.
+    """Write the cases of each rule's first faults to files cases/RULE-cluster-time.json in
+    `output`.
 
-    Further faults with the same name get a number. Spark writes each case to a folder of its own,
-    so that none needs to fit into the driver; local folders are then replaced by files.
+    `each` is the maximum number of faults per rule. Further faults with the same name get a number.
+    Spark writes each case to a folder of its own, so that no case needs to fit into the driver.
+    Local folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)
@@ -41,8 +43,9 @@ def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: in
 
 
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
-    """Add the `case` of the moment at which each rule is violated, which may come from another
-    rule's row.
+    """Add the `case` of the moment at which the rule is violated.
+
+    If other rules are violated at the same moment, only one of their rows has the case.
     """
     moments = findings.where("moment is not null").select(*CYCLE, "rule", "moment")
     stored = verdicts.where("case is not null").join(

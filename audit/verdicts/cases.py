@@ -1,7 +1,7 @@
-"""Cycles as cases of `shed.select`, which `explain` and every adapter accept.
+"""Cycles as cases of `shed.select`, in the format of `explain` and adapters.
 
-Cycles of AvgShedder, which counts hits over several cycles, become cases of `shed.cycles`: the
-cycle itself, and those since the last unload that can count.
+AvgShedder counts hits over several cycles, so its cycles become cases of `shed.cycles`. Such a case
+has the cycle itself, and the cycles since the last unload that can count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pyspark.sql import functions as F
 
 KEY = ["cluster", "cycle", "moment"]
 REMEMBERED = 30
-"""Number of earlier usages that a case lists; those before them are combined into one."""
+"""Maximum number of earlier usages that a case lists. Usages before them are combined into one
+number.
+"""
 
 AVERAGE = f"struct<{', '.join(f'{name} double' for name in RATE_FIELDS)}, numSamples bigint>"
 BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>"
@@ -31,8 +33,8 @@ def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
     """Return a row for each key: the columns of `KEY`, and `case`, an input line for
     `pulsar-conformance ask`.
 
-    A broker's traffic in both directions is summed, and reported as incoming. Resources are those
-    of the reports, even if the plan's release ignores some of them.
+    The traffic of a broker in both directions is added up and given as incoming. Resources are
+    those of the reports, even if the plan's release ignores some of them.
     """
     rows = _cycle_rows(keys, moments, made)
     lines = rows.select(*KEY, F.to_json(_single_line(plan)).alias("case"))
@@ -43,8 +45,8 @@ def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
 
 
 def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return a row for each key: the columns of `KEY`, `strategy`, `given`, and the maps of a
-    case.
+    """Return a row for each key: the columns of `KEY`, `strategy`, `given` (settings), and the maps
+    of a case.
     """
     days = F.broadcast(keys.select("cluster", F.to_date("cycle").alias("day")).distinct())
     owned = _rows_of_days(made["bundle_averages"], days).join(keys, KEY, "left_semi")
@@ -63,7 +65,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
 def _with_consecutive_cycles(
     lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
 ) -> DataFrame:
-    """Return the cases, in which those of AvgShedder contain all the cycles that can count."""
+    """Return the cases; each case of AvgShedder becomes one with all cycles that can count."""
     whole = streaks.with_all_days(made)
     moments = cycles.cycle_moments(whole, plan).where(F.col("strategy") == average.NAME)
     parts = _counting_cycles(keys, moments, whole)
@@ -93,7 +95,7 @@ def _compare_times(one: Column, other: Column) -> Column:
 
 
 def _counting_cycles(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
-    """Return the cycles that count in each case of AvgShedder, as a struct `part`."""
+    """Return the cycles that count in each case of AvgShedder, each as a struct `part`."""
     went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
     ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
@@ -136,7 +138,7 @@ def _consecutive_line(plan: AuditPlan) -> Column:
 
 
 def _rows_of_days(table: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the rows of these days, reading only the partitions of these days."""
+    """Return the rows of these days. Only the partitions of these days are read."""
     dated = table if "day" in table.columns else table.withColumn("day", F.to_date("cycle"))
     return dated.join(days, ["cluster", "day"]).drop("day")
 
@@ -152,7 +154,7 @@ def _single_line(plan: AuditPlan) -> Column:
 
 
 def _map_columns() -> tuple[Column, Column]:
-    """Return the columns `bundles` and `recentlyUnloaded` of a case, which are empty rather than
+    """Return the columns `bundles` and `recentlyUnloaded` of a case. They are empty instead of
     null.
     """
     return (
@@ -172,9 +174,10 @@ def _question(operation: str, case: Column, plan: AuditPlan) -> Column:
 
 
 def _typed_settings(given: Column) -> Column:
-    """Return the given settings with types; other settings are null, which the JSON omits.
+    """Return the given settings in their types; settings that are not given are null, which JSON
+    omits.
 
-    They include those that no document describes and a release follows, such as the least traffic
+    They include settings that a release uses but no document describes, such as the minimum traffic
     of an unload.
     """
     known = specs.load()
@@ -185,9 +188,9 @@ def _typed_settings(given: Column) -> Column:
 
 
 def _usage_histories(table: DataFrame) -> DataFrame:
-    """Return `cluster`, `cycle`, `broker` and `usages`: the usage before each cycle, oldest first.
+    """Return `cluster`, `cycle`, `broker` and `usages`, the usage before each cycle, oldest first.
 
-    Usage of the same day is listed; earlier usage is combined into one number.
+    Usages of the same day are listed. Earlier usages are combined into one number.
     """
     earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
     few = earlier.rowsBetween(-REMEMBERED, -1)

@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 HORIZON = 600.0
-"""Seconds after an event within which records are signs of the bundle's owner."""
+"""Seconds after an event within which other records can show who owns the bundle."""
 
 CLEANED = 300.0
 """Seconds after which a leader certainly has reassigned what a broker owned: by default, its
@@ -32,9 +32,7 @@ HOUR = 3600
 MICROS = 1_000_000
 LAST_HASH = 0xFFFFFFFF
 LATE = 60
-"""Seconds by which a broker's load data may be late, because the broker checks the clock at
-intervals.
-"""
+"""Seconds by which load data may be late, because the broker checks the time at intervals."""
 
 OF_BUNDLE = ["cluster", "bundle"]
 
@@ -67,7 +65,9 @@ def findings_about_owners(
 
 
 def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle`: the times whose verdicts records from a time on may affect."""
+    """Return `cluster` and `cycle`: the times with verdicts that records since a time may
+    affect.
+    """
     later = own.where(F.col("cycle") >= F.lit(since - timedelta(seconds=HOUR)))
     near = F.lit(since - timedelta(seconds=HORIZON))
     runs = silver.contexts.where("kind = 'settings'")
@@ -82,7 +82,7 @@ def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
 
 
 def _one_row_each(rows: DataFrame) -> DataFrame:
-    """Return one row for each time and rule: the worst verdict, with its first evidence."""
+    """Return one row for each time and rule: the worst verdict, with the first evidence of it."""
     first = F.min(F.struct(-F.col("rank"), "evidence"))["evidence"]
     verdict = F.when(F.max("rank") == WRONG, "violated").when(F.max("rank") == OPEN, "undecided")
     found = rows.groupBy("cluster", "cycle", "rule")
@@ -96,7 +96,7 @@ FINE, OPEN, WRONG = range(3)
 def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> tuple[Column, ...]:
     """Return the columns `rule`, `rank` and `evidence`, given the evidence for each verdict.
 
-    The first evidence that is not null decides.
+    The first evidence that is not null decides the rank.
     """
     rank = F.when(wrong.isNotNull(), WRONG).when(open_.isNotNull(), OPEN).otherwise(FINE)
     evidence = F.coalesce(wrong, open_, fine)
@@ -104,20 +104,18 @@ def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> t
 
 
 def _open_evidence(why: Column | str) -> Column:
-    """Return the evidence of a verdict on a bundle that is left open."""
+    """Return the evidence of an open verdict on a bundle."""
     return F.concat(F.col("bundle"), F.lit(": "), F.lit(why) if isinstance(why, str) else why)
 
 
 def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFrame:
-    """Add the column `force`, and keep the rows at whose time the extensible manager runs."""
+    """Add the column `force`, and keep only rows at whose time the extensible manager runs."""
     rows = settings_at.join_settings(silver, plan, rows, "cycle")
     return rows.where(transfer.runs_extensible(F.col("force")))
 
 
 def _broker_spelling(name: str) -> Column:
-    """Return one spelling of a broker's name: without a scheme, and without a standard port of its
-    own.
-    """
+    """Return a name of a broker without a scheme and without a port of its standard services."""
     plain = F.regexp_replace(name, names.SCHEME, "")
     host = F.lower(F.nullif(F.regexp_extract(plain, names.HOST, 1), F.lit("")))
     return F.when(plain.rlike(names.STANDARD), host).otherwise(plain)
@@ -286,7 +284,7 @@ def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFra
 
 
 def _limit_verdict() -> tuple[Column, ...]:
-    """Return an open verdict unless load data show that the bundle exceeded a limit. [SPLIT-05]"""
+    """Return an open verdict unless load data show that a bundle exceeded a limit. [SPLIT-05]"""
     over = F.lit(False)
     for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
@@ -388,7 +386,7 @@ JUDGES: Mapping[Callable[[Silver, AuditPlan], DataFrame], tuple[str, ...]] = {
     _judge_load_data: ("REPORT-15", "REPORT-16", "REPORT-18"),
 }
 JUDGED = tuple(rule for rules in JUDGES.values() for rule in rules)
-"""The rules by which these records are judged."""
+"""The rules that judge the records of the extensible manager's brokers."""
 
 JUDGED_BY_BUNDLE = frozenset(JUDGED).difference(JUDGES[_judge_load_data])
-"""The rules by which each bundle is judged alone."""
+"""The rules that judge each bundle by itself."""

@@ -22,7 +22,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation follows from violations of other rules by the same broker and cycle."""
+"""Rules whose violation follows from that of other rules by the same broker in the same cycle."""
 
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
@@ -32,7 +32,7 @@ SAID = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
     "aside boolean, excused boolean>>"
 )
-"""Spark type of the results of rules for a broker in a cycle."""
+"""Spark type of the results of all rules for a broker in a cycle."""
 
 
 def judged(
@@ -41,13 +41,15 @@ def judged(
     readings: Readings,
     bounded_checks: Mapping[str, RuleCheck] = MappingProxyType({}),
 ) -> DataFrame:
-    """Return a row for each cycle and rule that applied or was violated, given `facts.facts`.
+    """Return a row for each cycle and each rule that applied or was violated.
 
-    `bounded_checks` are further checks of the same rules; in any cycle, only one of a rule's two
-    checks applies. The columns are `cycle`, `rule`, `reached`, `broken`, `surely` (true if one
-    broker violates the rule in every view), `lacking` (true if a required action is missing),
-    `evidence` (null unless broken), `follows` (the rule whose violation explains this one) and
-    `brokers` (number of brokers to which the rule applied).
+    `facts` are the rows of `facts.facts`. `bounded_checks` are second checks of some rules; in any
+    cycle, only one of a rule's two checks applies.
+
+    Columns: `cycle`, `rule`, `reached` (the rule applied), `broken`, `surely` (one broker violates
+    the rule in every view), `lacking` (a required action is missing), `evidence` (null unless
+    broken), `excused` (a bundle that must stay may be the reason), `follows` (the rule whose
+    violation explains this one) and `brokers` (number of brokers to which the rule applied).
     """
     checks = {rule: _combined_check(rule, readings, bounded_checks) for rule in rules}
     decided = facts.withColumns(
@@ -82,9 +84,10 @@ def judged(
 
 
 def _in_every_view(lacking: bool) -> Column:
-    """True if a broker violates rules in every view, whichever strategy applied.
+    """True if a broker violates some rule in every view, although the strategy differs between
+    views.
 
-    With `lacking`, violations are omitted actions, otherwise forbidden actions.
+    With `lacking`, such violations are omitted actions; otherwise, they are forbidden actions.
     """
     broker = Window.partitionBy("cycle", "broker")
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))
@@ -103,7 +106,9 @@ def _combined_check(
 
 
 def _root_rule() -> Column:
-    """Return the rule whose violation by the same broker in the same cycle explains this one."""
+    """Return the rule whose violation by the same broker in the same cycle explains this
+    violation.
+    """
     same = Window.partitionBy("cycle", "broker")
     broken = F.collect_set(F.when(F.col("surely"), F.col("rule"))).over(same)
     roots = F.lit(None).cast("array<string>")
@@ -113,7 +118,7 @@ def _root_rule() -> Column:
 
 
 def _combine_brokers(rows: DataFrame) -> DataFrame:
-    """Combine the results of all brokers in a cycle."""
+    """Return a row for each cycle and rule, which combines the results of all brokers."""
     culprit = F.struct(
         (~F.col("surely")).alias("unsure"),
         "proof.aside",

@@ -1,6 +1,4 @@
-"""Rules that cannot be judged because a setting is neither recorded nor documented with a
-default.
-"""
+"""Rules that cannot be judged, because a setting is not recorded and has no documented default."""
 
 from __future__ import annotations
 
@@ -23,12 +21,14 @@ STRATEGY_OF: Mapping[str, str] = {
     "UNIFORM": "UniformLoadShedder",
     "AVERAGE": "AvgShedder",
 }
-"""Strategy that the rules of each area are about."""
+"""The strategy that the rules of each area are about."""
 
 NAMED = "array<struct<rule string, names array<string>>>"
 
 BY_HISTORY, BOUNDS = "THRESHOLD", "THRESHOLD-07"
-"""The area whose rules depend on the share of history, and its only rule that does not."""
+"""The area of rules that depend on the share of earlier usage, and the only rule of that area that
+does not.
+"""
 
 
 def strategy_of(rule: str) -> str | None:
@@ -37,9 +37,9 @@ def strategy_of(rule: str) -> str | None:
 
 
 def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple[str, ...]]:
-    """Return the settings without a documented default on which each rule depends.
+    """Return the settings that each rule depends on and that have no documented default.
 
-    Switches are excluded, because an absent switch is off.
+    Switches are left out, because a switch that is not set is off.
     """
     known, defaults = specs.load(), plan.defaults
     settings = {
@@ -54,13 +54,14 @@ def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple
 
 
 def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
-    """True if a rule may depend on a setting that is not recorded and has no default."""
+    """True if a rule may depend on a setting that is not recorded and has no documented default."""
     return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
 
 
 def lent_defaults(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
-    """Return the defaults that a release lends to the documents' rules about the strategies in
-    use, by the settings that are not recorded.
+    """Return the defaults that a release lends to documents, of settings that are not recorded.
+
+    Only settings that rules about the strategies in use depend on are included.
     """
     about: dict[str, set[str]] = {}
     for rule in specs.load().rules_of(plan.profile):
@@ -79,7 +80,9 @@ def lent_defaults(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
 def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
-    """Return the cycles and rules that cannot be judged, with the missing settings."""
+    """Return the cycles and rules that cannot be judged, and the missing settings as the text
+    `lack`.
+    """
     seen = usage.groupBy("cluster", "cycle").agg(
         F.bool_or("observed").alias("seen"), F.countDistinct("broker").alias("brokers")
     )
@@ -114,7 +117,7 @@ def _is_absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Make findings other than faults undecided if a setting is missing."""
+    """Return findings that are undecided instead of allowed where a setting is missing."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

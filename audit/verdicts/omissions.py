@@ -1,8 +1,9 @@
-"""Cycles in which a release would have unloaded bundles, nothing is recorded, and no rule judges
-that.
+"""Cycles in which a release would have unloaded bundles, but no unload is recorded and no rule is
+broken.
 
-Some rules of the documents do not hold for a release, such as THRESHOLD-01, because it keeps what
-the documents let go. The release's own arithmetic still says what it would have unloaded.
+Some rules of the documents do not hold for a release. THRESHOLD-01 is one, because the release
+keeps bundles that the documents unload. The release's own arithmetic still says what it would have
+unloaded.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ Tables = Mapping[str, DataFrame]
 
 CYCLE = ["cluster", "cycle"]
 WORKED = 50
-"""Maximum number of cycles whose arithmetic is computed; if there are more, the count is a least
-number.
+"""Maximum number of cycles whose arithmetic is computed. If there are more such cycles, the report
+gives a minimum instead of their number.
 """
 
 
 def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
     """Return the number of cycles in which the release would have unloaded bundles of a broker that
-    unloaded none, and the first of them; None if there is none.
+    unloaded none, and the first such cycle.
 
-    Only cycles without a doubt, and without a fault or an undecided rule, count.
+    None if there is none. A cycle counts only if nothing about it is in doubt, and if no rule is
+    broken or undecided in it.
     """
     if not specs.load().profile(plan.profile).released:
         return None
@@ -52,8 +54,10 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
 
 
 def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
-    """Return the brokers of which bundles were chosen at each moment of a cycle and none was
-    unloaded: `cluster`, `cycle`, `moment` (the first), `broker`.
+    """Return the brokers that unloaded nothing, although bundles of them were chosen at each moment
+    of a cycle.
+
+    Columns: `cluster`, `cycle`, `moment` (the first one) and `broker`.
     """
     judged = tables["verdicts"].where(~F.col("rule").isin(*AT_OTHER_TIMES))
     doubtful = judged.where(F.col("verdict") != ALLOWED).select(*CYCLE)
@@ -80,7 +84,9 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
 
 
 def _may_be_worthwhile(plan: AuditPlan) -> Column:
-    """False if ThresholdShedder of a release keeps everything because too little would go."""
+    """False if a release's ThresholdShedder certainly keeps everything, because it would unload too
+    little traffic.
+    """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)
     if hidden is None:
         return F.lit(True)
@@ -92,7 +98,9 @@ def _may_be_worthwhile(plan: AuditPlan) -> Column:
 
 
 def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[str, Any]]:
-    """Return each cycle with the broker and the bundles that the release would have unloaded."""
+    """Return each cycle with the broker and the bundles that the release would have
+    unloaded there.
+    """
     if first.isEmpty():
         return []
     moments = cycles.in_period_of(cycles.cycle_moments(tables, plan), plan)
@@ -107,7 +115,9 @@ def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[
 
 
 def _omitted(case: str, brokers: list[str]) -> dict[str, Any]:
-    """Return the first of the brokers of which a case's profile chooses bundles, and those."""
+    """Return the first of these brokers of which the case's profile chooses bundles, and these
+    bundles.
+    """
     chosen = chosen_unloads(json.loads(case), Focus()) or set()
     broker = min((one for one, _ in chosen if one in brokers), default=None)
     return {"broker": broker, "bundles": sorted(name for one, name in chosen if one == broker)}

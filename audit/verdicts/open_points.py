@@ -1,4 +1,6 @@
-"""Why the first undecided cycle of each rule is undecided, and the options that explain it."""
+"""Why the first undecided cycle of each rule is undecided, and the options of `audit` that explain
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,16 @@ from pyspark.sql import functions as F
 Json = dict[str, Any]
 
 LONGEST = 4 * WIDTH
-"""Maximum length of an open point in the report."""
+"""Maximum length of the open point that the report shows."""
 
 OPEN_POINTS = (
     *(verdicts.OTHERWISE, verdicts.DOUBTFUL, verdicts.IN_ANOTHER_VIEW, verdicts.HELD),
     *(cycles.NO_LEADER, cycles.CUT_SHORT, cycles.FIRST, cycles.LAST, cycles.ELECTED),
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
 )
-"""Beginnings of the open points at the end of evidence. Other evidence is as a whole the point."""
+"""Texts with which the open point within evidence begins. If evidence contains none of them, all of
+it is the open point.
+"""
 
 AT = " --at "
 
@@ -37,8 +41,8 @@ BUNDLE = re.compile(r"[^\s,;:]+/0x[0-9a-f]+_0x[0-9a-f]+")
 def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
     """Return the first undecided cycle of each rule: rule, cluster, cycle, open point and options.
 
-    Rules that are undecided only because settings are not recorded are omitted, since the report
-    names these settings.
+    A rule that is undecided only because settings are not recorded is left out, since the report
+    names these settings elsewhere.
     """
     open_ones = tables["verdicts"].where(F.col("verdict") == UNDECIDED)
     open_ones = open_ones.where(~F.col("evidence").endswith(NOT_RECORDED))
@@ -56,9 +60,9 @@ def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
 
 
 def _last_unloads(unloads: DataFrame) -> DataFrame:
-    """Return the time of each cycle's last unload, `until`, and a bundle that was unloaded.
+    """Return the time of each cycle's last unload as `until`, and a bundle that was unloaded.
 
-    An unload without a cycle has its own time as cycle, as transfers have.
+    If an unload has no cycle, its own time counts as its cycle; so it is with transfers.
     """
     shed = unloads.where((F.col("cause") == SHEDDING) | F.col("open"))
     rows = shed.withColumn("cycle", F.coalesce("cycle", "at"))
@@ -75,13 +79,15 @@ def _described(row: Json) -> Json:
 
 
 def open_point(evidence: str) -> str:
-    """Return the part of the evidence of an undecided verdict that says what is open."""
+    """Return the part of an undecided verdict's evidence that says what is not known."""
     places = [place for one in OPEN_POINTS if (place := evidence.find(one)) >= 0]
     return evidence[min(places, default=0) :]
 
 
 def _options(row: Json) -> Sequence[str]:
-    """Return the options with which an audit explains an undecided verdict; none if it cannot."""
+    """Return the options with which `audit` explains an undecided verdict; empty if it cannot
+    explain it.
+    """
     rule, evidence = row["rule"], row["evidence"]
     if rule in extensible.JUDGED_BY_BUNDLE and (named := BUNDLE.match(evidence)):
         return ("--why", named[0], "--at", row["until"])
@@ -93,7 +99,9 @@ def _options(row: Json) -> Sequence[str]:
 
 
 def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
-    """Yield the first undecided cycle of each rule; rules that share it have one entry."""
+    """Yield lines about the first undecided cycle of each rule. Rules with the same cycle and open
+    point share one entry.
+    """
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in sorted(found, key=itemgetter("cycle", "cluster", "rule")):
         key = itemgetter("cluster", "cycle", "open_point", "explained_by")(one)

@@ -1,7 +1,8 @@
-"""Judgment of the destinations of bundles that AvgShedder sheds and places. [PLANNED-02]
+"""Judgment of the destinations of bundles that AvgShedder both sheds and places. [PLANNED-02]
 
-A plan counts while the attempt to unload the bundle runs, which no record shows. So a bundle on the
-least used broker is taken to be where it was planned, and any other destination is left undecided.
+AvgShedder's plan counts while the attempt to unload the bundle lasts. No record shows how long that
+is. If the bundle is on the least used broker, it is where the plan puts it. Any other destination
+is undecided.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
 
 
 def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence` for each cycle that unloads."""
+    """Return a row for each cycle that unloads: `cluster`, `cycle`, `rule`, `verdict` and
+    `evidence`.
+    """
     went = streaks.with_all_days(made)["unloads"].where(
         (F.col("cause") == SHEDDING) & ~F.col("open")
     )
@@ -53,13 +56,13 @@ def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFra
 
 
 def names_avg_shedder(given: Column, plan: AuditPlan) -> Column:
-    """True if the settings name AvgShedder as the shedding strategy, by default or explicitly."""
+    """True if the strategy for shedding is AvgShedder, by the settings or by default."""
     named = F.coalesce(given[shedding.STRATEGY], _default_column(plan, shedding.STRATEGY))
     return named.endswith(average.NAME)
 
 
 def _sheds_and_places(plan: AuditPlan) -> Column:
-    """True if AvgShedder both sheds and places, under the modular manager."""
+    """True if AvgShedder both sheds and places bundles under the modular manager."""
     settings = F.col("settings")
     places = F.coalesce(settings[PLACEMENT_STRATEGY], _default_column(plan, PLACEMENT_STRATEGY))
     sheds = names_avg_shedder(settings, plan) & ~transfer.runs_extensible(F.col("force"))
@@ -71,7 +74,9 @@ def _default_column(plan: AuditPlan, name: str) -> Column:
 
 
 def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `least`, the broker that is certainly used least by the last reports before a cycle."""
+    """Add `least`: the broker that certainly has the least usage by the last reports before a
+    cycle.
+    """
     seen = silver.broker_samples.select("cluster", "broker", F.col("at").alias("seen"), "percent")
     cycles = F.broadcast(rows.select(*KEY, "force").dropDuplicates(KEY))
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")

@@ -1,7 +1,8 @@
-"""Judgment of splits that are recorded as the leader's own.
+"""Judgment of splits that are recorded as made by the leader.
 
 Any bundle may be split by hand at any time, and no document sets a deadline for automatic splits.
-So splits without the recorded cause `automatic`, and bundles that are not split, are not judged.
+Therefore splits without the recorded cause `automatic`, and bundles that are not split, are not
+judged.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte under the smaller definition; limits are higher under the larger one."""
+"""Bytes in a megabyte by the smaller definition. By the larger definition, limits in megabytes are
+higher.
+"""
 
 LATE_DATA = timedelta(days=1)
-"""Maximum time by which the record of a leader's data about a bundle may be later than the bundle's
-split.
+"""Maximum time after a bundle's split at which data that the leader had about the bundle may be
+recorded.
 """
 
 ROUND = 60
-"""Seconds within which all splits of one round are made."""
+"""Seconds within which a leader makes all splits of one round."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
 """The quantities to which the limits in `growth.LIMITS` apply, in the same order."""
 
 
 def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Return the splits in a plan's period that the leader made itself, with their time as
-    `cycle`.
-    """
+    """Return the splits that the leader made in a plan's period, with their time as `cycle`."""
     done = silver.actions.where(F.col("kind") == "split").where(F.col("cause") == AUTOMATIC)
     return cycles.in_period_of(
         done.select("cluster", F.col("at").alias("cycle"), "bundle", "into"), plan
@@ -45,18 +46,14 @@ def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def recently_split(silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of the leader's own splits that records from a time on may
-    affect.
-    """
+    """Return `cluster` and `cycle` of the leader's splits that records since a time may affect."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
     later = F.col("at") >= F.lit(since - LATE_DATA)
     return silver.actions.where(own & later).select("cluster", F.col("at").alias("cycle"))
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records from a time on may affect, and later splits that are
-    judged.
-    """
+    """Return the splits that records since a time may affect, and all judged splits since then."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
@@ -74,9 +71,9 @@ def _split_rules(plan: AuditPlan) -> set[str]:
 def findings_about_splits(
     silver: Silver, made: DataFrame, plan: AuditPlan, count: int
 ) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`, a row per time and rule.
+    """Return a row per time and rule: `cluster`, `cycle`, `rule`, `verdict` and `evidence`.
 
-    `made` are the splits of `leader_splits`, `count` their number by `causes.bounded_count`.
+    `made` are the splits from `leader_splits`; `count` is their number by `causes.bounded_count`.
     """
     rules = _split_rules(plan)
     rows = with_short_plan(settings_at.join_settings(silver, plan, made, "cycle"))
@@ -100,9 +97,9 @@ def findings_about_splits(
 
 
 def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add samples as `_with_samples` does, reading as few reports as possible.
+    """Add samples as `_with_samples` does, but read as few reports as possible.
 
-    All reports are read only if recent ones do not show that each bundle exceeded a limit.
+    All reports are read only if recent reports leave open whether a split bundle exceeded a limit.
     """
     if near is silver:
         return _with_samples(silver, rows, count)
@@ -114,8 +111,8 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
 
-    It is null without a report, and if the leader recorded data of its own about the bundle, before
-    the split or up to `LATE_DATA` after it.
+    It is null if there is no report. It is also null if the leader recorded its own data about the
+    bundle at any time up to `LATE_DATA` after the split.
     """
     sought = causes.broadcast_few(rows.select(*KEY), count)
     ahead = F.unix_seconds("at") - F.unix_seconds("cycle")
@@ -137,11 +134,11 @@ def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 
 
 def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add `names`, the bundles that the namespace certainly had by the last reports before the
+    """Add `names`: the bundles that the namespace certainly had by the last reports before the
     split.
 
-    Listed bundles that contain others had already been split. `names` is null if the bundle itself
-    is not listed.
+    A listed bundle that contains other listed bundles had already been split, and is left out.
+    `names` is null if no report lists the bundle that was split.
     """
     turn = _period_number("cycle")
     sought = rows.select(*KEY, F.explode(F.array(turn, turn - 1)).alias("turn"))
@@ -179,8 +176,8 @@ def _added_parts() -> Column:
 def _period_number(time: str) -> Column:
     """Return the number of the period that contains a time.
 
-    A period is as long as a report counts, so that it and the period before contain all reports
-    that count.
+    A period is as long as a report counts. Therefore all reports that count at a time are in its
+    period or the one before.
     """
     return F.floor(F.unix_seconds(time) / causes.GONE)
 
@@ -194,9 +191,9 @@ def _rule_struct(rule: str, broken: Column, evidence: Column) -> Column:
 
 
 def exceeds_no_limit() -> Column:
-    """True if no report exceeded any limit, under any reading. [SPLIT-05]
+    """Return a violation if no report exceeded any limit, under any reading. [SPLIT-05]
 
-    A leader from before the history may know more about a bundle than the reports show.
+    The records do not decide if the leader may know the bundle from before the history.
     """
     within = F.when(F.col("led"), F.lit(True))
     for name, what in zip(growth.LIMITS, MEASURED, strict=True):
@@ -214,7 +211,7 @@ def exceeds_no_limit() -> Column:
 
 
 def has_no_room() -> Column:
-    """True if the namespace already had its maximum number of bundles. [SPLIT-06]"""
+    """Return a violation if the namespace already had its maximum number of bundles. [SPLIT-06]"""
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _setting_column(growth.MAX_BUNDLES))
     told = formatting.sentence(
@@ -229,7 +226,7 @@ def has_no_room() -> Column:
 
 
 def is_splitting_off() -> Column:
-    """True if automatic splits are disabled. [SPLIT-07]"""
+    """Return a violation if automatic splits were disabled. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
     return _rule_struct("SPLIT-07", ~_setting_column(growth.AUTO_SPLIT) & settled, told)
@@ -240,4 +237,6 @@ JUDGED: Mapping[str, Callable[[], Column]] = {
     "SPLIT-06": has_no_room,
     "SPLIT-07": is_splitting_off,
 }
-"""Checks by rule; their column `broken` is null if the records do not decide."""
+"""Functions that judge a split, by rule. Each returns a struct of the rule, `broken` (null if the
+records do not decide) and the evidence.
+"""

@@ -1,8 +1,10 @@
-"""Judging unloads by TransferShedder of the extensible manager, as far as records allow.
+"""Judgment of unloads by TransferShedder of the extensible manager, as far as records allow.
 
-Its brokers write no load reports. Unloads, assignments, groups and settings decide some rules; load
-data, if they are recorded, decide more. All else is undecided, with the reason. Unloads that may
-belong to one cycle are judged together, at the time of the first.
+The manager's brokers write no load reports. Unloads, assignments, groups and settings decide some
+rules; load data, if they are recorded, decide more. Everything else is undecided, with the reason.
+
+Unloads that may belong to one cycle are a turn. They are judged together, at the time of the first
+of them.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from pyspark.sql import functions as F
 
 POINTS = float(check.POINTS)
 EDGE = 1e-3
-"""Share by which limits are changed to find out whether a condition holds clearly."""
+"""Share by which limits are varied to find out if a condition clearly holds."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
-"""Time within which later records may concern a turn: its other unloads, and the next owners."""
+"""Time after a turn within which records may concern it: its other unloads, and the next owners."""
 
 UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
@@ -42,7 +44,7 @@ NO_READING = "when the leader read each broker's load data is not recorded"
 
 
 def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row per turn and rule."""
+    """Return a row per turn and rule: `cluster`, `cycle`, `rule`, `verdict` and `evidence`."""
     known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     rules = [rule for rule in JUDGED if rule in known]
     texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
@@ -65,7 +67,7 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
 def _named_in_settings(silver: Silver, plan: AuditPlan) -> tuple[bool, bool]:
     """Return whether any settings name the extensible manager, and whether any name AvgShedder.
 
-    A small job finds out.
+    A small job reads the settings.
     """
     told = F.col("settings")
     runs, sheds = transfer.runs_extensible(told), planned.names_avg_shedder(told, plan)
@@ -83,7 +85,9 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of unloads that later records may affect, and of later turns."""
+    """Return `cluster` and `cycle` of unloads that records since a time may affect, and of turns
+    since then.
+    """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     known = silver.actions.where((F.col("kind") == "unloaded") & (F.col("cause") == SHEDDING))
     near = known.where(F.col("at") >= F.lit(since - KNOWN_LATER))
@@ -92,7 +96,9 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
 
 
 def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the unloads by TransferShedder, with `cycle`, their turn's time, and data about it."""
+    """Return the unloads by TransferShedder with the time of their turn as `cycle`, and with data
+    about the turn.
+    """
     went = streaks.with_all_days(made)["unloads"]
     went = went.where((F.col("cause") == SHEDDING) & ~F.col("open")).select(*UNLOAD).distinct()
     rows = settings_at.join_settings(silver, plan, went, "at")
@@ -102,8 +108,8 @@ def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def _in_turns(rows: DataFrame) -> DataFrame:
-    """Add `cycle`, the first time of the turn, `last`, and `ended`, the last time of the
-    previous turn.
+    """Add `cycle` and `last`, the first and the last time of the turn, and `ended`, the last time
+    of the turn before it.
     """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
@@ -118,7 +124,7 @@ def _in_turns(rows: DataFrame) -> DataFrame:
 
 
 def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `to`, the bundle's next recorded owner."""
+    """Add `to`: the broker to which the bundle is recorded to have been assigned next."""
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select(
         "cluster", "bundle", F.col("at").alias("taken"), F.col("broker").alias("to")
@@ -146,8 +152,8 @@ def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
 def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `loads`: each broker's lowest and highest load while the cycle may have run.
 
-    A struct of `broker`, `low` and `high` in percent, `traffic`, and `top`, the names of its top
-    bundles; null without any load data.
+    Each is a struct of `of` (the broker), `low` and `high` in percent, `traffic`, and `top`, the
+    names of its top bundles. Null without any load data.
     """
     told = silver.contexts.where("kind = 'load_data'")
     seen = F.struct(
@@ -182,14 +188,15 @@ def _seconds(count: float) -> Column:
 
 
 def _in_force(name: str) -> Column:
-    """Return a setting in force."""
+    """Return the value of a setting in force."""
     return F.col(f"force.{name}")
 
 
 def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
-    """Return the verdict on a turn: violated, undecided or allowed, with the first evidence.
+    """Return the verdict on a turn (violated, undecided or allowed), with the first evidence.
 
-    `open_` is why an unload cannot be judged; null if it can be.
+    `broken` is true for an unload that violates the rule. `open_` is why an unload cannot be
+    judged; null if it can be.
     """
     fault = F.min(F.when(broken, evidence))
     lack = F.min(open_)
@@ -217,7 +224,7 @@ def _load_of(broker: Column) -> Column:
 
 
 def _uneven_load() -> Column:
-    """Return a violation if no condition for unloading held. [TRANSFER-02]"""
+    """Return a violation if no condition for unloading was met. [TRANSFER-02]"""
     brokers = F.transform(
         "loads", lambda one: F.struct(one["high"].alias("load"), one["traffic"].alias("traffic"))
     )
@@ -251,7 +258,7 @@ def _uneven_load() -> Column:
 
 
 def _few_brokers() -> Column:
-    """Return a violation if more brokers unload than may in a cycle. [TRANSFER-08]"""
+    """Return a violation if more brokers unload than are allowed in a cycle. [TRANSFER-08]"""
     brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
     many, apart = brokers > most, span > causes.NEAR * 1_000_000
@@ -284,7 +291,7 @@ def _to_less_loaded() -> Column:
 
 
 def _after_the_delay() -> Column:
-    """Return a violation if a cycle certainly came too soon after an unload. [TRANSFER-11]"""
+    """Return a violation if a cycle certainly ran too soon after an unload. [TRANSFER-11]"""
     passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
     delay = _in_force(transfer.DELAY)
     soon = F.coalesce(passed + causes.NEAR < delay, F.lit(False))
@@ -300,14 +307,16 @@ def _after_the_delay() -> Column:
 
 
 def _policies_heeded() -> Column:
-    """Return a violation if a group's bundle is unloaded though it must stay. [TRANSFER-14]"""
+    """Return a violation if a bundle is unloaded that must stay because of its group.
+    [TRANSFER-14]
+    """
     stays = ~F.coalesce(_in_force(transfer.WITH_POLICIES), F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is in a group")
     return _verdict(F.col("grouped") & stays, F.when(stays, F.lit(NO_POLICIES)), told)
 
 
 def _excluded_stay() -> Column:
-    """Return a violation if an excluded namespace's bundle is unloaded. [TRANSFER-16]"""
+    """Return a violation if a bundle of an excluded namespace is unloaded. [TRANSFER-16]"""
     names = F.split(F.coalesce(_in_force(transfer.EXCLUDED), F.lit("")), ",")
     told = formatting.sentence(F.col("bundle"), "was unloaded; its namespace is excluded")
     listed = F.array_contains(names, ranges.namespace_of(F.col("bundle")))
@@ -315,7 +324,9 @@ def _excluded_stay() -> Column:
 
 
 def _top_bundles() -> Column:
-    """Return a violation if a bundle is unloaded that its broker does not report. [TRANSFER-17]"""
+    """Return a violation if a broker unloads a bundle that it does not report as a top bundle.
+    [TRANSFER-17]
+    """
     top = _load_of(F.col("broker"))["top"]
     known = F.coalesce(F.size(top) > 0, F.lit(False))
     told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")
@@ -337,4 +348,4 @@ JUDGED: Mapping[str, Callable[[], Column]] = {
     "TRANSFER-17": _top_bundles,
     "TRANSFER-19": _undecided(NO_READING),
 }
-"""The verdict on a turn by each rule that an unload can break."""
+"""Functions that judge a turn, by the rule that an unload can break."""

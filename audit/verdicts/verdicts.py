@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
 DROPPED = ("cluster", "moment", "day", "decisions")
-"""Columns that `facts` does not use."""
+"""Columns of `broker_decisions` that `facts` does not use."""
 
 ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
@@ -39,19 +39,21 @@ RESTARTED = "the strategy changed, and nothing shows that its leader was restart
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
-    """Return the applicable rules that have a check; empty for documents without such rules."""
+    """Return the rules that apply and that have a check; empty if no rule of the profile
+    has one.
+    """
     rules = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
     return tuple(rule for rule in CHECKS if rule in rules)
 
 
 def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[str, ...]:
-    """Return the rules about all strategies, or about one of those given."""
+    """Return the rules that are about all strategies, or about one of these strategies."""
     about = (None, *strategies)
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
 def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `broker_decisions`: a row per broker and moment."""
+    """Return the table `broker_decisions`: a row per broker and moment."""
     rows = summarize_brokers(
         with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker")
     )
@@ -64,7 +66,9 @@ SPLITS = "cluster string, cycle timestamp, rule string, verdict string, evidence
 
 
 def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `split_findings`: a row per rule and time of a leader's splits."""
+    """Return the table `split_findings`: a row per rule and time at which a leader splits
+    bundles.
+    """
     made = with_short_plan(splits.leader_splits(silver, plan))
     count = causes.bounded_count(made)
     if not count:
@@ -73,11 +77,12 @@ def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return `findings`: a row for each cycle and each rule that applies to it.
+    """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
-    An assumed cycle is judged at each of its possible moments; if they disagree, or if it is in
-    `doubt` what the leader knew, a violation is undecided. `moment` is the first moment when the
-    rule is violated. Findings about splits have the time of the split as `cycle`.
+    An assumed cycle is judged at each of its possible moments. A violation is undecided if these
+    disagree, or if the column `doubt` says that the leader's knowledge is uncertain. `moment` is
+    the first moment at which the rule is violated. Findings about splits have the time of the split
+    as `cycle`.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     strategies = cycles.strategies_followed(made, plan)
@@ -111,10 +116,10 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
 
 
 def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table: the findings, with the case of each violation.
+    """Return the table `verdicts`: the findings, with the case of each violation.
 
-    The case is in the row of the first rule violated at a moment; the other rules violated then
-    have the same case.
+    The case is in the row of the first rule that is violated at a moment. It is also the case of
+    all other rules violated at that moment.
     """
     found = made["findings"].drop("day")
     broken = found.where("moment is not null").groupBy(*KEY).agg(F.min("rule").alias("rule"))
@@ -157,7 +162,7 @@ def _facts(moments: DataFrame, made: Made, plan: AuditPlan, strategies: Sequence
 
 
 def _other_settings(plan: AuditPlan) -> Column:
-    """Return the settings and strategies that may apply instead of the recorded ones."""
+    """Return the settings and strategies that may apply to a cycle instead of the recorded ones."""
     named, strategy = F.map_keys("given"), F.col("strategy")
     former = in_force(F.col("former"), plan)
     own, other = F.col("settings"), F.col("other_strategy")
@@ -178,7 +183,11 @@ def _other_settings(plan: AuditPlan) -> Column:
 
 
 def _at_all_moments(said: DataFrame) -> DataFrame:
-    """Combine the findings at a cycle's moments; `moment` is that of the first violation."""
+    """Return a row for each cycle and rule, which combines the findings at all moments of the
+    cycle.
+
+    `moment` is that of the first violation.
+    """
     unsure = (~F.col("surely")).alias("unsure")
     proof = F.struct(unsure, "moment", "evidence", "lacking", "follows", "excused")
     return (
@@ -194,7 +203,7 @@ def _at_all_moments(said: DataFrame) -> DataFrame:
 
 
 def _doubted() -> Column:
-    """True if the doubt about a cycle affects the rule."""
+    """True if the rule's verdict depends on what is in doubt about the cycle."""
     doubt, lacking, by_order = F.col("doubt"), F.col("lacking"), F.col("rule").isin(*BY_ORDER)
     amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
     return (
@@ -210,7 +219,7 @@ SHEDS_SOME = (
     *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01"),
     *("AVERAGE-01", "AVERAGE-02"),
 )
-"""Rules that a broker satisfies by shedding any bundle, even if another has to stay."""
+"""Rules that a broker keeps if it sheds any bundle, even if another bundle must stay."""
 
 
 def _verdict() -> Column:
@@ -221,7 +230,7 @@ def _verdict() -> Column:
 
 
 def _views() -> Column:
-    """Return how another view of the cycle differs."""
+    """Return a text that says how another view of the cycle differs."""
     parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
     return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(DOUBTFUL))

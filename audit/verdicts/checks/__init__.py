@@ -1,4 +1,6 @@
-"""The suite's checks of a single shedding cycle, as columns, to judge a fleet's history."""
+"""The suite's checks of a single shedding cycle as Spark columns, which can judge a fleet's
+history.
+"""
 
 from __future__ import annotations
 

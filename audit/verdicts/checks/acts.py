@@ -1,7 +1,7 @@
 """`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
-If an unload may not have been shed, there are two `views` of the broker: in one, all unloads were
-shed; in the other, only those that certainly were.
+If it is uncertain whether some unloads were shed, there are two `views` of the broker. One counts
+all unloads as shed, the other only those that certainly were.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ OUT = (
     "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
     "messages double, bytes double>>"
 )
-"""Bundles that the broker unloaded, by time and then by descending traffic."""
+"""Spark type of the bundles that a broker unloaded, by time and then by descending traffic."""
 
 VIEW = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
     f"unweighed bigint, out {OUT}, "
     "alien array<string>, gone array<string>"
 )
-"""Spark type of a view.
-
-`perhaps` is the number of unloads that the view leaves out, `unweighed` the number of unloads of
-bundles that the broker owned without having reported their traffic; `alien` are the unloaded
-bundles that it did not own, `gone` all unloaded bundles.
+"""Spark type of a view. `perhaps` is the number of unloads that the view leaves out. `unweighed` is
+the number of unloads of bundles that the broker owned without having reported their traffic.
+`alien` are unloaded bundles that it did not own. `gone` are all unloaded bundles.
 """
 
 COLUMNS = (
@@ -37,20 +35,18 @@ COLUMNS = (
     "all_messages double, all_bytes double, "
     f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW}>>"
 )
-"""Columns about a broker in a cycle, with their types.
-
-`stuck` are the bundles that must stay, with the minutes since their unload, `least_traffic` is the
-lowest traffic of a movable bundle, and `fewest_messages` the lowest message rate above 0 of a
-movable bundle. `all_messages` and `all_bytes` are the traffic of all its bundles, null if that of
-one is unknown.
+"""Columns about a broker in a cycle, with their types. `stuck` are the bundles that must stay, with
+the minutes since their unload. `least_traffic` is the lowest traffic of a movable bundle.
+`fewest_messages` is the lowest message rate above 0 of a movable bundle. `all_messages` and
+`all_bytes` are the traffic of all its bundles; null if the traffic of one is unknown.
 """
 
 
 def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a row for each broker in a cycle, which `key` identifies, given the decided rows of
-    its bundles.
+    """Return a row for each broker in a cycle, which the columns `key` identify.
 
-    The column `decisions` keeps the rows of the bundles that were chosen or unloaded.
+    `decided` has the rows of the broker's bundles. The column `decisions` keeps the rows of the
+    bundles that were chosen or unloaded.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
@@ -73,7 +69,7 @@ COUNTS = (
 
 
 def _bundle_counts() -> list[Column]:
-    """Return counts and sums over a broker's bundles."""
+    """Return numbers and sums over the bundles of a broker."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
@@ -108,7 +104,9 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return a broker's unloads, all and only the certain ones, and the bundles that must stay."""
+    """Return columns with the unloads of a broker, all of them and only the certain ones, and the
+    bundles that must stay.
+    """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))
     claimed = F.coalesce("claimed", F.lit(False))
@@ -159,7 +157,7 @@ def _view(sure: bool) -> Column:
 
 
 def no_unloads() -> Column:
-    """Return the views of a broker that unloaded nothing and has no known bundles."""
+    """Return the views of a broker without unloads and without known bundles."""
     empty = {
         "sure": F.lit(False),
         "most_kept": F.lit(None).cast("double"),
@@ -172,6 +170,6 @@ def no_unloads() -> Column:
 
 
 def both_views_certain(views: Column) -> Column:
-    """Return two views with the same content, given the only view of a broker."""
+    """Return two views with the same content, given a broker's only view."""
     one = views[0]
     return F.array(one.withField("sure", F.lit(False)), one.withField("sure", F.lit(True)))

@@ -38,7 +38,7 @@ def _for_avg_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:
 
 
 def _is_pair_unique() -> Column:
-    """True if exactly one broker is used most, and exactly one is used least."""
+    """True if exactly one broker has the highest usage and exactly one has the lowest."""
     used = F.when(F.col("first"), _pair_column("usage"))
     ends = (F.min(used).over(window_of_cycle()), F.max(used).over(window_of_cycle()))
     near = (F.count_if(F.abs(used - end) <= POINTS).over(window_of_cycle()) == 1 for end in ends)
@@ -72,7 +72,9 @@ def _hits_text(threshold: str, hits: Column) -> Column:
 
 
 def _share_of_difference(measure: str) -> Column:
-    """Return the configured share of the difference between the most and the least used broker."""
+    """Return the configured share of the difference in traffic between the most and the least used
+    broker.
+    """
     carried = F.when(F.col("first"), F.col(f"carries.{measure}"))
     ends = (
         F.max(F.when(F.col("broker") == _pair_column(end), carried)).over(window_of_cycle())
@@ -82,7 +84,9 @@ def _share_of_difference(measure: str) -> Column:
 
 
 def _is_worthwhile() -> Column:
-    """True if that share, in messages, exceeds the minimum unload."""
+    """True if the configured share of the difference in messages exceeds the minimum of an
+    unload.
+    """
     return _share_of_difference("messages") > setting_in_force(LEAST["messages"]) * (1 + TOLERANCE)
 
 
@@ -112,7 +116,7 @@ def enough_hits_over_the_high_threshold_unload(_readings: Readings) -> RuleColum
 
 
 def _most_hits(threshold: str) -> Column:
-    """Return the highest number of hits that is possible, with any pair of brokers."""
+    """Return the highest number of hits that is possible for any pair of brokers."""
     over, _ = HITS[threshold]
     none = _pair_column("apart") < setting_in_force(over) - POINTS
     before = F.coalesce(F.col(f"perhaps_streak.{threshold}"), F.lit(0))

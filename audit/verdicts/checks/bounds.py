@@ -1,8 +1,9 @@
-"""Checks of ThresholdShedder after a leader's first cycle, for any weight of earlier usage.
+"""Checks of ThresholdShedder after a leader's first cycle, which hold for any weight of earlier
+usage.
 
-The documents state that earlier observations count, but not how much. The compared usage lies
-between a broker's lowest and highest observed usage, from which bounds for everything else follow.
-A decision that is wrong at both bounds is wrong.
+The documents say that earlier observations count, but not how much. The compared usage lies between
+the lowest and the highest usage observed of a broker. Bounds of everything else follow from this. A
+decision is wrong if it is wrong at both bounds.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from pyspark.sql import functions as F
 
 
 class Excess(NamedTuple):
-    """The lowest and the highest number of percentage points by which a broker's usage exceeds a
-    value.
+    """The lowest and the highest possible number of percentage points by which a broker's usage
+    exceeds some value.
     """
 
     least: Column
@@ -41,9 +42,10 @@ class Excess(NamedTuple):
 
 
 def excess_over_average(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
-    """Return the percentage points by which a broker exceeds `share` times the average.
+    """Return by how many percentage points a broker exceeds `share` times the average usage.
 
-    `least` and `most` are the columns with each broker's lowest and highest usage.
+    `least` and `most` are the columns with the lowest and the highest possible usage of each
+    broker.
     """
     return _excess_over_share(share, F.col(least), F.col(most))
 
@@ -58,7 +60,7 @@ def _excess_over_share(share: float, least: Column, most: Column) -> Excess:
 
 
 def _excess_over_target(readings: Readings) -> Excess:
-    """Return the percentage points by which a broker exceeds its target."""
+    """Return by how many percentage points a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
         return excess_over_average(1 - BELOW_AVERAGE / 100)
     plain = excess_over_average()
@@ -69,13 +71,13 @@ RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
-"""Functions that convert an excess in percentage points to a share of a broker's traffic, by
+"""Functions that convert percentage points over the target to a share of a broker's traffic, by
 reading.
 """
 
 
 def _traffic_bounds(readings: Readings) -> Excess:
-    """Return the least and the most traffic that a broker above the limit must unload."""
+    """Return the least and the most traffic that a broker above the limit may have to unload."""
     excess, released = _excess_over_target(readings), RELEASED[readings["threshold-released"]]
     return Excess(
         released(excess.least, F.col("least")) * F.col("weight"),
@@ -84,7 +86,9 @@ def _traffic_bounds(readings: Readings) -> Excess:
 
 
 def with_history(judged: RuleColumns, *more: Column) -> RuleColumns:
-    """Restrict a check to cycles of ThresholdShedder and to brokers with earlier observations."""
+    """Return the check, restricted to cycles of ThresholdShedder and brokers with earlier
+    observations.
+    """
     named = F.col("strategy") == "ThresholdShedder"
     idle = certainly(setting_in_force(LOWER_BOUNDARY))
     return judged.restricted_to(
@@ -103,7 +107,7 @@ def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
 
 @register_bounded_check("THRESHOLD-04")
 def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
-    """A broker stops shedding once it has shed the upper bound of the traffic to shed."""
+    """A broker sheds no further bundle once it has shed the upper bound of the traffic to shed."""
     need, threshold = _traffic_bounds(readings).most, F.col("thresholdshedder.threshold")
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)

@@ -1,4 +1,4 @@
-"""Evidence as text: the broker, what it unloaded, and what it should have unloaded."""
+"""Evidence as text: the broker, what it unloaded, and what it had to unload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ MANY = 5
 
 
 def shed_text(names: str = "gone") -> Column:
-    """Format a broker's unloads, as in `b1:8080 shed t/ns/0x…`, or `b1:8080 kept all`."""
+    """Return a text with a broker's unloads, such as `b1:8080 shed t/ns/0x…` or `b1:8080
+    kept all`.
+    """
     some = F.array_join(F.slice(names, 1, MANY), ", ")
     more = F.when(
         F.size(names) > MANY, F.concat(F.lit(" and "), _count_of_rest(names), F.lit(" more"))
@@ -28,8 +30,8 @@ def _count_of_rest(names: str) -> Column:
 
 
 def usage_text(usage: Column, what: str, limit: Column) -> Column:
-    """Format a broker's unloads and usage, as in `b1:8080 kept all; it is at 91 %, threshold 85
-    %`.
+    """Return a text with a broker's unloads and usage, such as `b1:8080 kept all; it is at 91 %,
+    threshold 85 %`.
     """
     return F.concat(
         shed_text(),
@@ -42,7 +44,9 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
 
 
 def amounts_text(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """Format a broker's unloads and two amounts, as in `b1:8080 shed …; WHAT 3 MB/s of 4 MB/s`."""
+    """Return a text with a broker's unloads and two amounts, such as `b1:8080 shed …; WHAT 3 MB/s
+    of 4 MB/s`.
+    """
     written = MEASURED[readings["shed-measure"]]
     return F.concat(
         shed_text(), F.lit(f"; {what} "), written(amount), F.lit(" of "), written(bound)

@@ -1,6 +1,6 @@
-"""The rows that checks read, one per broker of a cycle: bundles, unloads, usage, limits.
+"""The rows that checks read, one per broker of a cycle: bundles, unloads, usage and limits.
 
-As in the suite's own checks, comparisons that rounding could decide are null.
+A comparison that rounding could decide is null, as in the suite's own checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Readings = Mapping[str, str]
 
 POINTS, SHARE = float(check.POINTS), float(check.SHARE)
 EXACT = (0.0, 25.0, 50.0, 75.0, 100.0)
-"""Percentages that floating-point numbers of any size represent exactly."""
+"""Percentages that floating-point numbers of any precision represent exactly."""
 
 EXACT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEY = ["cycle", "broker"]
@@ -41,11 +41,12 @@ def facts(
     extremes of a cycle are added only if UniformLoadShedder is among the strategies.
 
     `acts` has the rows of `acts.summarize_brokers`. `brokers` has the columns `percent`,
-    `smoothed`, `observed` (before), `least`, `most`, `carries` and `turn` (the broker's place in a
-    case). `cycles` has `settings` (typed), `named` (names of the given settings) and `strategy`.
-    All have `cycle`, the key of a cycle. If brokers have `standing`, cycles have `others`, as in
-    `knowledge.with_views`. If any cycle follows AvgShedder, cycles have the columns of
-    `streaks.with_streaks`.
+    `smoothed`, `observed` (whether there are earlier observations), `least`, `most`, `carries` and
+    `turn` (the broker's place in a case). `cycles` has `settings` in their types, `named` (names of
+    the given settings) and `strategy`. All three have `cycle`, the key of a cycle.
+
+    If `brokers` has `standing`, `cycles` has `others`, as in `knowledge.with_views`. If any cycle
+    follows AvgShedder, `cycles` has the columns of `streaks.with_streaks`.
     """
     every = "standing" in brokers.columns
     rows = acts.join(brokers.hint("shuffle_hash"), KEY, "full_outer" if every else "left")
@@ -74,8 +75,9 @@ def facts(
 
 
 def _repeat_for_views(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker; all brokers of a cycle have two views if any of them
-    has two.
+    """Return a row for each view of a broker.
+
+    If one broker of a cycle has two views, all brokers of the cycle have two.
     """
     most = F.max(F.size("views")).over(Window.partitionBy("cycle"))
     every = F.when(
@@ -87,27 +89,27 @@ def _repeat_for_views(rows: DataFrame) -> DataFrame:
 
 
 def window_of_cycle() -> Window:
-    """Return the window over all brokers of a cycle, in one view."""
+    """Return a Spark window over all brokers of a cycle in one view."""
     return Window.partitionBy("cycle", "view", "sure")
 
 
 def any_broker(holds: Column) -> Column:
-    """True if the condition holds for at least one broker of the cycle."""
+    """True if the condition is true for at least one broker of the cycle."""
     return F.max(certainly(holds)).over(window_of_cycle())
 
 
 def none_of(holds: Column) -> Column:
-    """True if the condition holds for no broker of the cycle."""
+    """True if the condition is true for no broker of the cycle."""
     return ~any_broker(holds)
 
 
 def sum_over_brokers(amount: Column) -> Column:
-    """Return the sum of an amount over the brokers of the cycle."""
+    """Return the sum of an amount over all brokers of the cycle."""
     return F.sum(amount).over(window_of_cycle())
 
 
 def setting_in_force(name: str) -> Column:
-    """Return the value of a setting that is in force."""
+    """Return the value of the setting that is in force."""
     return F.col(f"settings.{name}")
 
 
@@ -155,10 +157,10 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
 
 
 def worthwhile(needed: Column) -> Column:
-    """True if both the bytes to shed and the movable bytes exceed the minimum throughput.
+    """True if both the bytes to shed and the movable bytes exceed the minimum of an unload.
 
-    Always true without a minimum. Null if it depends on the choice of bundles, or on the size of a
-    megabyte. [THRESHOLD-20]
+    Always true without a minimum. Null if the result depends on which bundles go, or on the size of
+    a megabyte. [THRESHOLD-20]
     """
     least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_nothing(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
@@ -175,12 +177,12 @@ def _is_laden() -> Column:
 
 
 def total_traffic(bundles: Column) -> Column:
-    """Return the sum of the traffic of bundles."""
+    """Return the sum of the bundles' traffic."""
     return F.aggregate(bundles, F.lit(0.0), lambda sum_, one: sum_ + one["traffic"])
 
 
 def is_too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are so close that floating point may not distinguish them."""
+    """True if two percentages are so close that floating point may not tell them apart."""
     return F.abs(amount - bound) <= POINTS
 
 
@@ -196,7 +198,7 @@ def _are_all_exact() -> Column:
 
 
 def _is_exact() -> Column:
-    """True if a broker's usage is exact in any floating-point format."""
+    """True if a broker's usage is exact as a floating-point number of any precision."""
     weights = reduce(
         and_, (setting_in_force(name).isin(*EXACT_WEIGHTS) for name in usage.WEIGHTS.values())
     )

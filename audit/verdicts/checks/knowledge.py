@@ -1,8 +1,9 @@
-"""Views of a cycle for which knowledge is incomplete; a verdict stands if all views agree.
+"""Views of a cycle about which something is not known. A verdict stands if it is the same in all
+views.
 
-A broker that may have gone is counted in one view and not in another, unless it shed. A broker
-whose newest report has unknown content is counted with its report before, with no usage, and with
-full usage. Each possible combination of settings and strategy has its own view.
+A broker that may have gone is counted in one view and left out in another, unless it shed bundles.
+A broker whose newest report has unknown content is counted by its report before, with no usage, and
+with full usage. Each possible combination of settings and strategy has a view of its own.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 RECORDED, ABSENT, PRESENT, IDLE, FULL = range(5)
-"""Views of brokers: as recorded; without those that may have gone; including those with late
-reports; with no usage for those whose report is unknown; with full usage for those.
+"""Views of brokers.
+
+RECORDED: as recorded. ABSENT: without brokers that may have gone. PRESENT: with brokers whose
+reports are late. IDLE and FULL: brokers whose report is unknown have no usage, or full usage.
 """
 
 ENORMOUS = 1e12
-"""Traffic above that of any real broker."""
+"""Traffic that is greater than that of any real broker."""
 
 ABOUT = ("settings", "named", "strategy")
 
 
 def with_views(rows: DataFrame) -> DataFrame:
-    """Return a row for each view of a broker in a cycle, with the columns `view` and `views` (their
-    number).
+    """Return a row for each view of a broker in a cycle, with `knowledge_views`, the number of
+    views.
 
-    `cycle` becomes a struct of `cycle` and `view`. `standing` is that of `last_reports`; `others`
-    are structs of the settings, names and strategy that may apply instead.
+    `cycle` becomes a struct of `cycle` and `view`. `standing` is the column of `last_reports`.
+    `others` are structs of the settings, names and strategy that may apply instead of the recorded
+    ones.
     """
     known, other = F.struct(*ABOUT), F.col("others")
     choices = F.concat(F.array(known), other)
@@ -57,7 +61,7 @@ def with_views(rows: DataFrame) -> DataFrame:
 
 
 def _broker_views() -> Column:
-    """Return the views of brokers that a cycle requires."""
+    """Return the views of brokers that are needed in a cycle."""
     cycle, standing = Window.partitionBy("cycle"), F.col("standing")
 
     def some(*standings: str) -> Column:
@@ -76,12 +80,12 @@ def _broker_views() -> Column:
 
 
 def _has_surely_shed() -> Column:
-    """True if the broker certainly shed something in the cycle, so that it was up."""
+    """True if the broker certainly shed a bundle in the cycle; it was then up."""
     return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
 
 
 def _viewed_columns(presence: Column) -> dict[str, Column]:
-    """Return the columns of a broker in a view; null if the broker is absent from the view."""
+    """Return the columns of a broker in a view. They are null if the view leaves the broker out."""
     standing = F.col("standing")
     extreme = F.when(
         standing.isin(UNKNOWN, LOST), F.when(presence == IDLE, 0.0).when(presence == FULL, 100.0)

@@ -58,8 +58,8 @@ def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
 
 
 def traffic_of_subset() -> Column:
-    """Return the traffic that an overloaded broker must shed; less if that would be all its
-    bundles.
+    """Return the traffic that an overloaded broker must shed. It is less if the broker would lose
+    all its bundles.
     """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
@@ -67,7 +67,7 @@ def traffic_of_subset() -> Column:
 
 
 def sheds_enough(readings: Readings, over: Column, to_shed: Column) -> RuleColumns:
-    """Return a check that a broker sheds the traffic `to_shed`, or all movable bundles if they
+    """Return a check that a broker sheds the traffic `to_shed`, or all its movable bundles if they
     carry less.
     """
     bound = F.least(to_shed, F.col("movable_traffic"))
@@ -88,7 +88,7 @@ def sheds_no_more_than_it_takes(readings: Readings) -> RuleColumns:
 def sheds_too_much(
     readings: Readings, over: Column, to_shed: Column, short: Column | None = None
 ) -> RuleColumns:
-    """Return a check that the bundles before the last one did not already carry enough."""
+    """Return a check that a broker sheds no further bundle once it has shed enough."""
     short = F.col("short") if short is None else short
     was_enough = ~((short < to_shed * (1 + SHARE)) | (to_shed == 0))
     told = amounts_text(readings, "before the last one it had shed", short, to_shed)
@@ -133,7 +133,7 @@ def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
 
 
 def _shed_a_doubtful_one() -> Column:
-    """True if the broker shed a bundle that may have had to stay."""
+    """True if the broker shed a bundle that may have been one of those that must stay."""
     stuck = F.transform("stuck", lambda one: one["bundle"])
     return F.exists("out", lambda one: ~one["movable"] & ~F.array_contains(stuck, one["bundle"]))
 

@@ -1,4 +1,4 @@
-"""Registration of the checks, which are columns, by rule ID."""
+"""The checks, which are functions that return columns, by the ID of the rule."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """Result of a rule for a row of `facts.facts`: whether it applies and is violated, and the
-    evidence.
+    """Result of a rule for each row of `facts.facts`: whether it applies, whether it is violated,
+    and the evidence.
 
     `lacking` is true if a required action is missing, and false if a forbidden action was taken.
     Columns may be null where the rule does not apply.
@@ -26,7 +26,7 @@ class RuleColumns:
     lacking: Column
 
     def restricted_to(self, *holds: Column) -> RuleColumns:
-        """Return the check restricted to rows that meet all these conditions."""
+        """Return the result, restricted to rows in which all these conditions are true."""
         both = certainly(holds[0])
         for one in holds[1:]:
             both = both & certainly(one)
@@ -39,14 +39,15 @@ CHECKS: dict[str, RuleCheck] = {}
 
 
 BOUNDED: dict[str, RuleCheck] = {}
-"""Further checks for cycles after a leader's first one, in which a rule's own check does not apply.
+"""Second checks of some rules, for cycles after a leader's first one, in which the first checks do
+not apply.
 
 They use bounds that hold for any weight of earlier observations.
 """
 
 
 def register_bounded_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
-    """Register a check by bounds for a rule."""
+    """Return a decorator that registers the second check of a rule, which uses bounds."""
 
     def register(judged: RuleCheck) -> RuleCheck:
         BOUNDED[rule] = judged
@@ -56,7 +57,7 @@ def register_bounded_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
 
 
 def register_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
-    """Register the check of a rule."""
+    """Return a decorator that registers the check of a rule."""
 
     def register(judged: RuleCheck) -> RuleCheck:
         CHECKS[rule] = judged
@@ -66,19 +67,23 @@ def register_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
 
 
 def must(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that requires an action wherever the rule applies."""
+    """Return a result that is a violation if the rule applies and the required action is
+    missing.
+    """
     reached = certainly(reached)
     return RuleColumns(reached, reached & ~certainly(done), evidence, F.lit(True))
 
 
 def may_not(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that forbids an action where the rule applies."""
+    """Return a result that is a violation if the rule applies and the forbidden action was
+    taken.
+    """
     reached = certainly(reached)
     return RuleColumns(reached, reached & certainly(done), evidence, F.lit(False))
 
 
 def combine_checks(first: RuleColumns, second: RuleColumns) -> RuleColumns:
-    """Return the combination of two checks, of which at most one can be violated at a time."""
+    """Return the combination of two results, of which at most one can be a violation in any row."""
     return RuleColumns(
         first.reached | second.reached,
         first.broken | second.broken,
@@ -88,9 +93,7 @@ def combine_checks(first: RuleColumns, second: RuleColumns) -> RuleColumns:
 
 
 def certainly(holds: Column) -> Column:
-    """True if the condition holds; false if it is null, which means that rounding could decide
-    it.
-    """
+    """True if the condition is true; false if it is null, because rounding could decide it."""
     return F.coalesce(holds, F.lit(False))
 
 

@@ -27,7 +27,9 @@ from pyspark.sql import functions as F
 
 
 def forbid_always(reached: Column, done: Column, evidence: Column) -> RuleColumns:
-    """Return a check that forbids an action even where the rule does not apply."""
+    """Return a result that is a violation wherever the forbidden action was taken, even if the rule
+    does not apply.
+    """
     return RuleColumns(certainly(reached), certainly(done), evidence, F.lit(False))
 
 
@@ -76,7 +78,7 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
 
 
 def _last_unload(one: Column) -> Column:
-    """Format a bundle and the time from its last unload to the cycle."""
+    """Return a text with a bundle and the time from its last unload to the cycle."""
     minutes = F.coalesce(plain(one["moved"]), F.lit("some"))
     return F.concat(
         one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before the cycle")
@@ -91,8 +93,9 @@ def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
 
 
 def busiest_bundles_first() -> RuleColumns:
-    """Return a check, for any strategy, that a broker keeps no movable bundle with more traffic
-    than one it sheds.
+    """Return a check that a broker sheds no bundle while it keeps a movable one with more traffic.
+
+    It applies under any strategy.
     """
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))

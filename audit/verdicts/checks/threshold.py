@@ -82,7 +82,9 @@ def the_others_keep_all(_readings: Readings) -> RuleColumns:
 
 
 def _may_relieve_idle_broker() -> Column:
-    """True if a broker has the highest usage of those that can unload for an idle broker."""
+    """True if the broker has the highest usage of the brokers that can unload for an idle
+    broker.
+    """
     able = F.col("loaded") & certainly(F.col("worthwhile"))
     highest = F.max(F.when(able, _level_column("usage"))).over(window_of_cycle())
     return _relieves_idle_brokers() & (
@@ -148,7 +150,9 @@ def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
 
 
 def _check_range(excess: Excess) -> RuleColumns:
-    """Return a check of the decisions that are the same for every usage in a broker's range."""
+    """Return a check that uses only decisions that are the same for every usage in a broker's
+    range.
+    """
     lowest, highest = excess
     threshold = _level_column("threshold")
 
@@ -177,7 +181,7 @@ def _no_broker_over() -> tuple[Column, Column]:
 
 @register_check("THRESHOLD-12")
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
-    """A broker sheds no bundle while it keeps one with more traffic that may move.
+    """A broker sheds no bundle while it keeps a movable one with more traffic.
 
     It may do so if overloaded brokers shed their most expensive bundle under every strategy.
     """

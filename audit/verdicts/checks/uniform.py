@@ -37,7 +37,9 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Messages or bytes per second with which lower rates may be replaced, since 0 has no multiple."""
+"""Minimum of a broker's messages or bytes per second in a ratio, since no rate is a
+multiple of 0.
+"""
 
 
 def _for_uniform_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:
@@ -54,7 +56,7 @@ def _carries(measure: str) -> Column:
 
 
 def _least_loaded(measure: str) -> Column:
-    """Return the broker with the least traffic; on a tie, the first."""
+    """Return the broker with the least traffic; the first of several with equal traffic."""
     one = F.struct(_carries(measure).alias("carries"), F.col("turn"), F.col("broker"))
     return F.min(F.when(F.col("first"), one)).over(window_of_cycle())["broker"]
 
@@ -69,8 +71,9 @@ def _is_least_loaded() -> Column:
 
 
 def _agreement_on_ends() -> tuple[Column, ...]:
-    """Return conditions: messages, bytes and usage agree on the least and on a single most loaded
-    broker.
+    """Return conditions that are true if messages, bytes and usage agree.
+
+    They must agree on the least loaded broker, and on a single most loaded broker.
     """
     alone = (
         F.count_if(_carries(measure) == _end_column("most", measure)).over(window_of_cycle()) == 1
@@ -85,7 +88,7 @@ def _agreement_on_ends() -> tuple[Column, ...]:
 
 
 def _usage_agrees_on_ends() -> Column:
-    """True if the most loaded broker has the highest usage of all, and the least loaded the
+    """True if the most loaded broker has the highest usage and the least loaded broker the
     lowest.
     """
     used, known = F.when(F.col("first"), F.col("overloadshedder.usage")), F.col("first")
@@ -108,7 +111,9 @@ def _least_compared(measure: str) -> Column:
 
 
 def _is_triggered(readings: Readings) -> Column:
-    """True if thresholds are exceeded, under the reading `uniform-trigger`; null if uncertain."""
+    """True if the differences exceed the thresholds, by the reading `uniform-trigger`; null if
+    rounding decides.
+    """
     least, threshold = _least_compared("messages"), setting_in_force(RATE_THRESHOLD)
     percent = readings["uniform-difference"] == "percent"
     bound = least * (100 + threshold) / 100 if percent else least + threshold
@@ -140,7 +145,9 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """The most loaded broker sheds less than the gap to the least loaded, in some measure."""
+    """The most loaded broker sheds less than its distance to the least loaded one, in messages or
+    in bytes.
+    """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     gaps = {one: _end_column("most", one) - _end_column("least", one) for one in MEASURES}
     reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
@@ -171,7 +178,9 @@ def nothing_goes_from_the_least_loaded(_readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-05")
 def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
-    """The most loaded broker sheds at most a configured share of the gap, in some measure."""
+    """The most loaded broker sheds at most a configured share of the difference, in messages or in
+    bytes.
+    """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     most = {
         one: (_end_column("most", one) - _end_column("least", one)) * _share() for one in MEASURES
@@ -189,7 +198,9 @@ def _share() -> Column:
 
 
 def sheds_small_differences() -> RuleColumns:
-    """Return a check that nothing is unloaded for a difference below both minimums."""
+    """Return a check that nothing is unloaded if the configured share of the largest difference is
+    below both minimums.
+    """
     small = [_is_small(measure) for measure in MEASURES]
     told = F.concat(shed_text(), F.lit("; the largest difference in traffic is too small"))
     reached = small[0] & small[1] & (F.col("owned") > 0) & ~F.col("sheds_under_85")
