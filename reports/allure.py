@@ -1,4 +1,4 @@
-"""The Allure report of the last run, with earlier runs, as one HTML file: `nox -s report`.
+"""The Allure report of the last run and of earlier runs, as one HTML file: `nox -s report`.
 
 Exit status: 0 on success, 2 if there are no results or Allure is not available.
 """
@@ -23,17 +23,19 @@ from pulsar_conformance.specs.errors import UserError, status_of
 ALLURE = "3.18.0"
 """The version of the npm package `allure`."""
 NODE = 20
-"""Oldest major version of Node that runs Allure."""
+"""Oldest major version of Node on which Allure runs."""
 OUT = Path("reports/out")
 TRACKER = re.compile(r'<script async src="https://www\.googletagmanager\.com/[^"]*"></script>')
-"""Tracking script, removed since Allure has no option to leave it out."""
+"""Pattern of a script that tracks readers. It is removed, since Allure has no option to leave it
+out.
+"""
 HISTORY = "allure-history.jsonl"
-"""File of earlier runs next to a report, one a line: trends, and the history of each rule."""
+"""File next to a report that holds earlier runs, one per line, from which Allure draws trends."""
 RUNS = 30
-"""Number of runs that are kept."""
+"""Number of runs that the history keeps."""
 MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
-"""Shortened names, since Allure has little space for them."""
+"""Short names of implementations, since Allure has little space for names."""
 CATEGORIES = (
     ("Could not be judged", "broken", ".*"),
     ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
@@ -44,20 +46,22 @@ CATEGORIES = (
     ("Not applicable", "skipped", ".*"),
     ("Warnings", "passed", "warning"),
 )
-"""Name, status and message pattern of each category; the first match counts."""
+"""Categories: name, status and message pattern of each. A result belongs to the first that
+matches.
+"""
 
 
 class CannotReport(UserError):
-    """No report can be created; the message is one sentence with the reason."""
+    """An error: no report can be created. The message is one sentence with the reason."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Create the report, print its path and return the exit status."""
+    """Create the report, and print its path. Return the exit status."""
     return run(_arguments(argv))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Create the report given by options and print its path; return the exit status."""
+    """Create the report that the options describe, and print its path. Return the exit status."""
     return status_of(lambda: _make_and_name(options), OSError)
 
 
@@ -71,7 +75,7 @@ def _make_and_name(options: argparse.Namespace) -> int:
 def make_report(results: Sequence[Path], to: Path) -> Path:
     """Create a report from folders of Allure results; return its file.
 
-    Raises CannotReport if Node or npm is missing or fails.
+    Errors: `CannotReport` if Node or npm is missing or fails.
     """
     node, tool = _node(), installed(cache() / f"allure-{ALLURE}")
     history = to.absolute().parent / HISTORY
@@ -89,7 +93,7 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
 
 
 def matrix(results: Sequence[Path]) -> str:
-    """Return a table of rules and implementations, from the verdicts next to the results."""
+    """Return a table of rules and implementations, from the verdict streams next to the results."""
     out = StringIO()
     table = csv.writer(out, lineterminator="\n")
     columns: dict[str, dict[str, str]] = {}
@@ -106,9 +110,10 @@ def matrix(results: Sequence[Path]) -> str:
 
 
 def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
-    """Remove the newest run from a history if its report is about to be rebuilt.
+    """Remove the newest run from a history if its report is about to be built again.
 
-    Allure appends each report to the history. Runs are identified by the start time of a rule.
+    Allure appends a run to the history whenever it builds a report. The start time of a rule
+    identifies a run.
     """
     *before, last = (history.read_text("utf-8") if history.exists() else "").splitlines() or [""]
     if not last:
@@ -125,7 +130,9 @@ def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
 
 
 def installed(folder: Path) -> Path:
-    """Return the Allure program in a folder, installing it with npm the first time."""
+    """Return the path of the Allure program in a folder. It is installed with npm if it is
+    missing.
+    """
     program = Path("node_modules", "allure", "cli.js")
     if not (folder / program).exists():
         npm = shutil.which("npm")
@@ -146,7 +153,7 @@ def installed(folder: Path) -> Path:
 
 
 def cache() -> Path:
-    """Return the folder where tools are kept between runs."""
+    """Return the folder in which tools are kept between runs."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "pulsar-conformance")
 
@@ -158,7 +165,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folders of results, and the output folder."""
+    """Add the options for the folders of results and for the output folder."""
     parser.add_argument(
         "results",
         type=Path,
@@ -182,7 +189,7 @@ def _check_results(folders: Sequence[Path]) -> None:
 
 
 def _node() -> str:
-    """Return the path of Node; raise CannotReport if it is missing or too old."""
+    """Return the path of Node. Errors: `CannotReport` if it is missing or too old."""
     program = shutil.which("node")
     if program is None:
         raise CannotReport(f"the Allure report needs Node {NODE}, which is not on PATH")
@@ -201,7 +208,9 @@ def _run(words: Sequence[object], problem: str) -> None:
 
 
 def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[str, Any]:
-    """Return Allure's configuration for a single-file report, grouped by implementation."""
+    """Return Allure's configuration for a report in one file, with results grouped by
+    implementation.
+    """
     suites = ["parentSuite", "suite", "epic", "feature"]
     awesome = {"singleFile": True, "reportLanguage": "en", "groupBy": suites}
     return {
@@ -219,7 +228,9 @@ def _config(results: Sequence[Path], attached: Path, history: Path) -> Mapping[s
 
 
 def _run_description(results: Sequence[Path]) -> dict[str, str]:
-    """Return a run's description from the first line of the verdicts next to its results."""
+    """Return the description of a run, from the first line of the verdict stream next to its
+    results.
+    """
     run, *_ = _stream(results[0]) or [{}]
     if len(results) > 1 or not run:
         return {}
@@ -236,7 +247,7 @@ def _run_description(results: Sequence[Path]) -> dict[str, str]:
 
 
 def _stream(results: Path) -> list[dict[str, Any]]:
-    """Return the lines of the verdicts next to the results; empty if there are none."""
+    """Return the lines of the verdict stream next to the results; empty if there is none."""
     stream = results.parent / "verdicts.jsonl"
     if not stream.exists():
         return []

@@ -1,4 +1,4 @@
-"""An archive of cases with their allowed answers, for tests without Python: `nox -s fixtures`."""
+"""An archive of cases with their allowed answers, for tests in any language: `nox -s fixtures`."""
 
 import argparse
 import hashlib
@@ -24,26 +24,26 @@ FORMAT = 1
 SHARED = ("message", "shapes")
 READ_ME = """\
 Worked examples of Apache Pulsar's documented load balancing: questions, and every answer that the
-documents allow. index.json lists them, and the profiles, readings, operations and shedding
-strategies that there are, with the readings that each profile permits; each example is in
+documents allow. index.json lists the examples. It also lists the profiles, readings, operations and
+shedding strategies, and the alternatives of each reading that a profile permits. Each example is in
 cases/OPERATION/ID.json:
 
-  id, title, rules   what it is about; rules.json has the statements and their sources, each with
-                     the profiles under which it is cited
-  readings           how the documents are read for it; nothing else is assumed
-  profiles           under which it holds: they judge one of the rules, and the documents give one
-                     of the allowed answers, by their own defaults of settings
-  questions          asked in this order, each {"ask": OPERATION, "case": {...}}
+  id, title, rules   what the example is about; rules.json has the statements of the rules and their
+                     sources, each with the profiles that cite it
+  readings           the alternatives that the example assumes; it assumes nothing else
+  profiles           the profiles for which the example holds: each judges one of its rules and, with
+                     its own default settings, gives one of the allowed answers
+  questions          to be asked in this order, each {"ask": OPERATION, "case": {...}}
   allowed            a list of alternatives, each with one answer per question;
-                     null where only a rule can judge the answer
+                     null if only a rule can judge the answer
 
-schemas/ has the JSON Schemas of cases and answers. An answer that differs from every alternative
-only in the order of unordered lists, or in the field "why", is also right.
+schemas/ has the JSON Schemas of cases and answers. An answer is also right if it differs from an
+alternative only in the order of unordered lists, or in the field "why".
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the archive and its checksum; return 0, or 2 on failure."""
+    """Write the archive and its checksum. Return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 
@@ -75,7 +75,9 @@ def contents() -> Iterator[tuple[str, str]]:
 
 
 def _known() -> Mapping[str, Any]:
-    """Return the names that a user of the archive can choose from."""
+    """Return the names that a user of the archive can choose from, such as profiles and
+    operations.
+    """
     known = load()
     asked = (question for one in examples() for question in one.questions)
     strategies = {
@@ -96,7 +98,7 @@ def _known() -> Mapping[str, Any]:
 
 
 def permitted(profile: str, reading: str) -> tuple[str, ...]:
-    """Return the values of a reading that can be chosen under a profile."""
+    """Return the values that can be chosen for a reading under a profile."""
     known = load()
     if known.profile(profile).kind == "documented":
         return known.open_values(profile, reading)
@@ -104,10 +106,11 @@ def permitted(profile: str, reading: str) -> tuple[str, ...]:
 
 
 def stands_by(example: Example, profile: str) -> bool:
-    """True if a profile judges a rule of the example, and gives one of its allowed answers.
+    """True if a profile judges a rule of the example and gives one of its allowed answers.
 
-    A release judges only what no document states. The profile's defaults and readings count, except
-    those that the example gives; its readings are among those that the documents permit.
+    A release is taken to judge only rules that no document states. The profile's defaults and
+    readings apply unless the example gives others. False if the example gives a reading that the
+    profile does not permit.
     """
     known = load()
     judged = {rule.id for rule in known.rules_of(profile)}
@@ -171,7 +174,7 @@ def _rules() -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _profiles_citing(source: Source) -> Iterator[str]:
-    """Yield the profiles under which a source is cited; a copy of another document is not."""
+    """Yield the profiles that cite a source directly, not as a copy in another document."""
     known = load()
     if known.documents[source.document].copy_of is None:
         yield from (profile for profile in known.profiles if known.says(profile, source))
@@ -182,7 +185,7 @@ def _text(value: Any) -> str:
 
 
 def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
-    """Add a file with fixed time and user, so that archives are reproducible."""
+    """Add a file with a fixed time and user, so that equal content gives equal archives."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))

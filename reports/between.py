@@ -1,4 +1,6 @@
-"""Pages about the decisions that change from each release to the next: `nox -s changes`."""
+"""Pages about the decisions that change from each examined release to the next: `nox -s
+changes`.
+"""
 
 from __future__ import annotations
 
@@ -24,31 +26,31 @@ TO = Path("reports/changes")
 Json = Mapping[str, Any]
 
 LONG = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package whose name is left out of values."""
+"""Package that is left out of the names of classes in values."""
 
 NEW, RENAMED = "New settings, with their defaults", "New names, which replace others"
 GONE, OTHER = "Removed settings, with their defaults", "Other defaults"
 KINDS = (NEW, RENAMED, GONE, OTHER)
 
 CASES = "cases"
-"""Folder with the smallest case of each change."""
+"""Folder with the smallest case that shows each change."""
 
 INTRODUCTION = """\
 # What an upgrade of Pulsar changes
 
 Each release and the next one are asked the same drawn cases. If they decide differently, the page
 of the pair shows the smallest case, both decisions with the model's arithmetic, and the place in
-Pulsar's source. For a difference that no drawn case shows, there is a separate case, or the reason
-why no case can show it; tests ask the classes of each release either way. The last lines of each
-pair are about settings. All of this is about the modular load manager, unless another one is named.
+Pulsar's source. For a difference that no drawn case shows, the page has a separate case, or the
+reason why no case can show it. The last lines of each pair list settings that changed. Everything
+here is about the modular load manager, unless another one is named.
 
-`pulsar-conformance changes OLDER NEWER` compares any two releases, and `--all` each of the six with
-the next; `nox -s changes` writes these pages.
+`pulsar-conformance changes OLDER NEWER` compares any two releases, and `--all` compares each of the
+six examined releases with the next. `nox -s changes` writes these pages.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write a page and the cases for each pair of releases; return 0, or 2 on failure."""
+    """Write a page and the cases for each pair of releases. Return 0, or 2 on failure."""
     parser = argparse.ArgumentParser(prog="changes", description=__doc__)
     parser.add_argument(
         "--to", type=Path, default=TO, metavar="DIR", help="where the pages go (%(default)s)"
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _comparison_output(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of `changes`, run in its own folder; None if it fails.
+    """Return the output of `changes`, run in a folder of its own; None if the command fails.
 
     The cases that the output names are stored next to the pages.
     """
@@ -89,12 +91,12 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
 
 
 def name_of(older: str, newer: str) -> str:
-    """Return the base name of a pair's files."""
+    """Return the name of a pair's files without their suffix."""
     return f"{older}-to-{newer}"
 
 
 def page(older: str, newer: str, output: str) -> str:
-    """Return a pair's page, with the command's output below its heading."""
+    """Return the page about a pair of releases: a heading, and the output of the command."""
     _heading, _, rest = output.partition("\n\n")
     cases = f"{name_of(older, newer)}.json"
     return (
@@ -106,7 +108,7 @@ def page(older: str, newer: str, output: str) -> str:
 
 
 def index(found: Iterable[Json]) -> str:
-    """Return the page that lists the comparisons, with a section per pair."""
+    """Return the page that lists all comparisons, with a section for each pair."""
     return INTRODUCTION + "".join(map(_section, found))
 
 
@@ -131,13 +133,15 @@ def _section(pair: Json) -> str:
 
 
 def _case(name: str) -> str:
-    """Return the case file that shows a way of a release, or the reason why no case shows it."""
+    """Return a link to the case that shows how a release decides, or the reason why no case shows
+    it.
+    """
     file = case_of(name)
     return f"`{file}`" if file else why_without(name)
 
 
 def _settings(changed: Sequence[Json]) -> Iterator[str]:
-    """Yield a paragraph for the settings of each kind of change."""
+    """Yield a paragraph for each kind of change of settings, such as removed ones."""
     replaced = {one.name: one.replaces for one in broker_settings().values() if one.replaces}
     kinds: dict[str, list[str]] = {heading: [] for heading in KINDS}
     for one in changed:
@@ -155,11 +159,11 @@ def _settings(changed: Sequence[Json]) -> Iterator[str]:
 
 
 Row = tuple[str, str, str]
-"""A difference, and what either release does."""
+"""A difference between two releases, and what each of them does."""
 
 
 def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
-    """Return each cause with the operations whose cases show it."""
+    """Return each cause of changes, with the operations whose cases show it."""
     found: dict[Row, dict[str, None]] = {}
     for one in changes:
         for row in map(_described, one["factors"]) if one["factors"] else [_unexplained(one)]:
@@ -168,7 +172,9 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
 
 
 def _described(factor: Json) -> Row:
-    """Return the question of a way or reading with both answers, or both values of a default."""
+    """Return the question of a difference with the answers of both releases, or both values of a
+    default.
+    """
     name, older, newer = factor["name"], factor["older"], factor["newer"]
     if factor["kind"] == "setting" and older is None:
         return f"Is there a setting `{name}`?", "No.", f"Yes; it is {_value(newer)} by default."
@@ -185,7 +191,7 @@ def _described(factor: Json) -> Row:
 
 
 def _unexplained(change: Json) -> Row:
-    """Return the rules that one of two releases violates, where no known cause explains it."""
+    """Return the rules that one of two releases violates, for a change without a known cause."""
     rules = load().rules
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
     broken = ["breaks it" if one else "holds it" for one in change["breaks"].values()]

@@ -27,11 +27,11 @@ STYLES = {
     "awaits": "yellow",
     "nobody's": "bold red",
 }
-"""Status of sentences, with their styles on a terminal."""
+"""Styles of sentences on a terminal, by their status."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the report; return the exit status."""
+    """Print the report. Return the exit status."""
     options = _arguments(argv)
     return status_of(lambda: _report(options), OSError)
 
@@ -124,7 +124,7 @@ def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, st
 
 
 def _judged(rule: Rule) -> str:
-    """Format a rule with its check's name."""
+    """Return the ID of a rule with the name of its check."""
     if rule.untestable is not None:
         return f"{rule.id} ({rule.judged_by or 'untestable'})"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"

@@ -1,4 +1,4 @@
-"""The page of published verdicts: which rules each release of Pulsar breaks.
+"""The page that shows which rules each release of Pulsar breaks.
 
 `python -m pulsar_conformance.reports.matrix` writes it.
 """
@@ -22,20 +22,21 @@ DEVIATIONS = f"../../{LISTS.as_posix()}"
 
 BROKEN = "known_deviation"
 WORDS = {"pass": "kept", "not_applicable": "-", "unexercised": "not reached"}
-"""Words in place of some verdicts; `-` also stands for rules of other documents."""
+"""Words that stand for some verdicts; `-` also stands for rules of other documents."""
 
 INTRODUCTION = """# Which rules each release breaks
 
 Each release of Pulsar is judged by the documents of its line. "breaks" links to the known
 deviations of the release, which give the place in Pulsar's source and the smallest case. A rule
-marked `-` is not in these documents, or does not apply. A letter marks rules that fail for one and
-the same reason, which stands below the table: their cases may keep what the title of the rule says,
-and fail by that reason alone. `pulsar-conformance rule ID` prints a rule,
-and `pulsar-conformance report summary FILE` summarizes one of the reports, which contain every
-verdict. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
+marked `-` is not in these documents, or does not apply. Rules of a release that fail for the same
+reason have the same letter; the reason is below the table. The answer to such a case may agree with
+the title of its rule, and fail only for that reason. `pulsar-conformance rule ID` prints a rule.
+The reports contain every verdict, and `pulsar-conformance report summary FILE` summarizes one of
+them. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
 without a list of deviations; the guide to released Pulsar explains each of their failures. A run
-also asks the cases that earlier runs saved, and those of the lists of other releases if its own
-release has none: a case on which one implementation failed is a good question to the next.
+also asks the cases that earlier runs saved. If its release has no list of deviations, it asks the
+cases in the lists of other releases, since a case on which one implementation fails may reveal a
+fault of another.
 
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 
@@ -43,7 +44,7 @@ release has none: a case on which one implementation failed is a good question t
 
 
 def verdicts_by_release() -> dict[str, dict[str, str]]:
-    """Return the verdict on each rule, by release, oldest first."""
+    """Return the verdict on each rule, by release. The oldest release is first."""
     found = {}
     for file in PUBLISHED.glob("pulsar-*.json"):
         release = file.name.removeprefix("pulsar-").rpartition("-documented-")[0]
@@ -68,7 +69,7 @@ def reasons_by_release(
 
 
 def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the reasons for which a release breaks several rules, each with all these rules."""
+    """Return the reasons for which some release breaks several rules, each with these rules."""
     found: dict[str, list[str]] = {}
     for of_release in reasons.values():
         rules: dict[str, list[str]] = defaultdict(list)
@@ -126,7 +127,7 @@ def _cell(verdict: str | None, release: str) -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page to its file."""
     PAGE.write_text(release_matrix(), "utf-8", newline="\n")
 
 

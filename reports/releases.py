@@ -17,7 +17,7 @@ WIDTH = 100
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the table for the runs in the given folders."""
+    """Print the table for the runs in these folders. Return the exit status."""
     parser = argparse.ArgumentParser(description="Rules against implementations.")
     parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
     args = parser.parse_args(words)
@@ -31,7 +31,9 @@ def _stream(file: Path) -> list[Mapping[str, Any]]:
 
 
 def release_table(streams: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield a table with a row per rule, and a column per implementation and profile."""
+    """Yield the lines of a table with a row per rule, and a column per implementation and
+    profile.
+    """
     columns: list[str] = []
     cells: dict[str, dict[str, str]] = {}
     for run, *verdicts in streams:

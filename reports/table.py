@@ -1,4 +1,4 @@
-"""Tables of areas and implementations, one per profile, from a verdict stream."""
+"""Tables of areas and implementations, one for each profile, from a verdict stream."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WORDS = {
     "pass": "pass",
     "not_applicable": "-",
 }
-"""Words for the verdicts, worst first."""
+"""Words for the verdicts; the worst verdict is first."""
 
 BREAKING = ("fail", "warning", "known_deviation")
-"""Words for rules that are broken."""
+"""Verdicts by which a rule is broken."""
 
 KEPT = ("pass", "unexpected_pass")
 
@@ -33,19 +33,21 @@ NAMED = 5
 """Maximum number of rules that a line names."""
 
 WIDEST = 24
-"""Width above which a name, such as that of an unreachable adapter, is wrapped."""
+"""Maximum width of a name in a heading. A longer name, such as that of an adapter that cannot be
+reached, is wrapped.
+"""
 
 GAP = 3
 """Number of spaces between two columns of the table."""
 
 LACKING = "it does not offer "
-"""Prefix of the reason that an implementation lacks an operation."""
+"""Start of the reason if an implementation does not offer an operation."""
 
 ASSUMED = " is assumed"
-"""End of the reason that a rule needs an alternative of a reading that is not decided."""
+"""End of the reason if a rule holds only under an alternative of a reading that is not decided."""
 
 OF_DOCUMENTED = "the rule is about documented strategies"
-"""Prefix of the reason that a strategy of the user's own is not judged by a rule."""
+"""Start of the reason if a rule does not judge a strategy of the user's own."""
 
 GENERAL_ONLY = (
     "a strategy of your own is judged by the rules for every strategy alone: amounts, thresholds "
@@ -53,18 +55,20 @@ GENERAL_ONLY = (
 )
 
 LISTED = "listed as a known deviation, but "
-"""Prefix of the reason that a listed deviation is stale, before the verdict that the rule has."""
+"""Start of the reason if a listed deviation is stale. The verdict that the rule has follows."""
 
 NOT_BREAKING = f"{LISTED}not applicable"
 
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package of the built-in strategies, which is omitted from their names."""
+"""Package of the built-in strategies, which is left out of their names."""
 
 BOUND = "\ue000"
-"""Placeholder for a blank that must not be broken: a number stays with its word."""
+"""Placeholder for a blank at which a line must not break, such as that between a number and its
+noun.
+"""
 
 COUNT = re.compile(r"[^\s;][^;]* breaks .*? to it")
-"""Clause of the result that is never broken, so that tools find it on one line."""
+"""Pattern of the part of the result that stays on one line, so that tools can find it there."""
 
 Line = Mapping[str, Any]
 Run = tuple[str, str]
@@ -72,7 +76,7 @@ Run = tuple[str, str]
 
 
 def verdict_tables(stream: Sequence[Line]) -> list[str]:
-    """Return the tables, their totals, and every verdict other than a pass."""
+    """Return the tables as texts, their totals, and all verdicts other than a pass."""
     run, verdicts = stream[0], stream[1:]
     names = implementation_names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
@@ -87,10 +91,11 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 
 
 def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True) -> str:
-    """Return a sentence on how many applicable rules each implementation violates.
+    """Return a sentence on how many applicable rules each implementation violates, and what else
+    fails the run.
 
-    It ends with what else fails the run: `unchosen` are the broken rules that were not selected;
-    without `enough` cases, an unexercised rule fails nothing.
+    `unchosen` are broken rules that the run was not asked to judge. Without `enough` cases, a rule
+    that no case reached fails nothing.
     """
     result = _broken_text(stream)
     words = {word_of(line) for line in stream[1:]}
@@ -102,7 +107,7 @@ def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bo
 def _other_reasons(
     verdicts: Sequence[Line], unchosen: Iterable[str], enough: bool
 ) -> Iterator[str]:
-    """Yield why a run fails, apart from broken rules and errors."""
+    """Yield the reasons why a run fails, other than broken rules and errors."""
     stale: dict[str, bool] = {}
     for line in verdicts:
         if line["verdict"] == "unexpected_pass":
@@ -124,13 +129,13 @@ def _other_reasons(
 
 
 def _few(rules: Sequence[str]) -> str:
-    """Name rules, but not all of many."""
+    """Return the names of the first rules, and the number of the others."""
     more = f" and {len(rules) - NAMED} more" if len(rules) > NAMED else ""
     return f"{', '.join(rules[:NAMED])}{more}"
 
 
 def _broken_text(stream: Sequence[Line]) -> str:
-    """Return how many applicable rules each implementation violates."""
+    """Return a text that says how many applicable rules each implementation violates."""
     names = {one: name for (one, _), name in implementation_names(_runs(stream)).items()}
     words: dict[str, dict[str, str]] = defaultdict(dict)
     for line in stream[1:]:
@@ -148,7 +153,7 @@ def _broken_text(stream: Sequence[Line]) -> str:
 def result_lines(
     stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True
 ) -> list[str]:
-    """Return the result, wrapped."""
+    """Return the text of the result, wrapped into lines."""
     text = result_text(stream, unchosen, enough)
     text = COUNT.sub(lambda found: found[0].replace(" ", BOUND), text)
     return [line.replace(BOUND, " ") for line in paragraph(text, 2, "")]
@@ -160,7 +165,9 @@ def _runs(stream: Sequence[Line]) -> Sequence[Line]:
 
 
 def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
-    """Return a sentence on how many applicable rules an implementation violates, and which."""
+    """Return a sentence on how many applicable rules an implementation violates, and how many of
+    these are known deviations.
+    """
     counts = Counter(words.values())
     broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
     applying = broken + sum(counts[one] for one in KEPT)
@@ -178,14 +185,14 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
 
 
 def word_of(line: Line) -> str:
-    """Return a verdict; the failure of a rule below `must` is a warning."""
+    """Return the verdict in a line. The failure of a rule that is not a `must` is a warning."""
     if line["verdict"] == "fail" and line["level"] != "must":
         return "warning"
     return str(line["verdict"])
 
 
 def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
-    """Return implementations' names, with the adapter appended where names are equal."""
+    """Return the names of implementations. If names are equal, the adapter is appended."""
     called = {(one["adapter"], one["profile"]): str(one["name"]) for one in implementations}
     alike: dict[str, set[str]] = defaultdict(set)
     for (adapter, _), name in called.items():
@@ -197,7 +204,9 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
 
 
 def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
-    """Yield a profile's table; many implementations take several tables, one below another."""
+    """Yield the table of a profile. Many implementations take several tables, one below the
+    other.
+    """
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
         if line["profile"] == profile:
@@ -216,7 +225,7 @@ def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -
 
 
 def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """Yield the columns in groups no wider than a terminal."""
+    """Yield the columns in groups that each fit into a terminal."""
     room = WIDTH - 2 - max(map(len, ("area", *areas)))
     group: list[list[str]] = []
     taken = 0
@@ -240,7 +249,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
 
 
 def count_cell(counts: Counter[str]) -> str:
-    """Format a cell: the number of rules for each verdict, the worst first."""
+    """Return the text of a cell: the number of rules for each verdict, the worst first."""
     said = [f"{counts[word]} {shown}" for word, shown in WORDS.items() if counts[word]]
     if not counts:
         return ""
@@ -258,7 +267,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
 
 
 def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Yield why there is a `-` in the tables: what an implementation does not offer."""
+    """Yield lines on what implementations do not offer, which the tables mark with `-`."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -285,7 +294,9 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
 def _other_verdicts(
     names: Mapping[Run, str], profiles: Sequence[str], verdicts: Iterable[Line]
 ) -> Iterator[str]:
-    """Yield every verdict other than a pass; equal reasons share a line, except deviations."""
+    """Yield lines about each verdict other than a pass. Rules with equal reasons share a line,
+    except deviations.
+    """
     groups: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for line in verdicts:
         word = word_of(line)
@@ -300,7 +311,9 @@ def _other_verdicts(
 
 
 def _reason(line: Line) -> str:
-    """Return the file of a failing case, or the reason on one line, with what to do next."""
+    """Return why a rule has its verdict, on one line: the file of the failing case, or the reason
+    with advice.
+    """
     if line["failure"] and line["verdict"] != "known_deviation":
         return str(line["failure"]["case_file"])
     first, _, rest = str(line["why"]).partition("\n")
@@ -309,7 +322,7 @@ def _reason(line: Line) -> str:
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield each implementation's neutralized settings; the stream has the reasons."""
+    """Yield the neutralized settings of each implementation. The stream has the reasons."""
     told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
     for implementation, settings in told.items():
         if settings:

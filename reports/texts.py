@@ -1,4 +1,4 @@
-"""Finding documents among files, and comparing their text with the fingerprints."""
+"""Finding the documents among files, and comparing their text with the fingerprints."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,25 +10,30 @@ from pulsar_conformance.specs import Document, Section
 from pulsar_conformance.specs.sentences import fingerprint, split_sentences
 
 SHARE = 0.5
-"""Minimum share of sentences that a file and a document have in common."""
+"""Minimum share of sentences that a document and its file have in common."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A file read as a document: its sentences by section, in order."""
+    """The text of a file, read as a document: its sentences by section, in order."""
 
     file: Path
     sections: Mapping[str, list[str]]
     part: str = ""
-    """The release whose annotations the text contains, if the file has several releases."""
+    """The release whose annotations of settings the text contains, if the file has those of several
+    releases.
+    """
 
     def by_fingerprint(self) -> dict[str, str]:
-        """Map fingerprints to sentences."""
+        """Return the sentences by their fingerprints."""
         return {fingerprint(one): one for sentences in self.sections.values() for one in sentences}
 
 
 def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
-    """Map document IDs to the most similar file; each file is used for at most one document."""
+    """Return the most similar file for each document, by the document's ID.
+
+    Each file stands for at most one document.
+    """
     contents = dict(_contents(directory))
     alike = [
         (_likeness(document, text), document.id, text)
@@ -45,7 +50,7 @@ def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, 
 
 
 def sentence_changes(document: Document, text: Text) -> Iterator[str]:
-    """Yield a line for each sentence that was changed, removed or added."""
+    """Yield a line for each sentence of a document that the text changes, lacks or adds."""
     titles = [section.title for section in document.sections]
     for title in text.sections:
         if title not in titles:  # possible only above the first heading
@@ -100,7 +105,7 @@ def _read_as(document: Document, file: Path, content: str) -> Text:
 
 
 def _annotations(release: str, file: Path, content: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each setting's annotation in a release, from JSON by setting and release."""
+    """Yield the annotation of each setting in a release, from JSON by setting and release."""
     if file.suffix == ".json":
         for name, by_release in json.loads(content).items():
             if by_release[release]:

@@ -13,7 +13,9 @@ TO = Path("reports/examples")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write every page, and remove those of areas without examples; return 0, or 2 on failure."""
+    """Write every page, and remove the pages of areas without examples. Return 0, or 2 on
+    failure.
+    """
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 

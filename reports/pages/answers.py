@@ -1,4 +1,4 @@
-"""Formatting of answers."""
+"""Answers as text."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LINE = "<br>"
 
 
 MANY = 12
-"""Maximum number of answers that are listed; of more, only the number is shown."""
+"""Maximum number of answers that are listed. If there are more, only their number is shown."""
 
 
 def format_answers(answers: Sequence[Json]) -> str:
-    """Format the answer to each question."""
+    """Return the answers to the questions as text. Equal answers are given once."""
     if len(answers) == 1:
         return _format_answer(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
@@ -69,7 +69,7 @@ def _fields(answer: Json) -> Iterator[str]:
 
 
 def _with_equal_fields_joined(answer: Json) -> Iterator[tuple[Any, list[str]]]:
-    """Yield values with their field names; equal objects, such as averages, only once."""
+    """Yield values with the names of their fields; equal objects, such as averages, are joined."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)
         if isinstance(value, Mapping):
@@ -108,6 +108,6 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _changes(before: Json, value: Json) -> str:
-    """Format the fields in which an object differs from the previous one."""
+    """Return the fields in which an object differs from the one before it, as text."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
     return inline(changed) if changed else "as before"

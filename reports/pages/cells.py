@@ -1,4 +1,4 @@
-"""Values of cases and answers, formatted for tables with their units."""
+"""Values of cases and answers as texts with their units, for cells of tables."""
 
 from __future__ import annotations
 
@@ -11,27 +11,31 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Maximum length of a list shown in full; a longer list is shown by its ends and length."""
+"""Maximum length of a list that is shown in full. Of a longer list, its ends and its length are
+shown.
+"""
 
 FIRST = 3
 
 PLACES = 6
-"""Decimal places of numbers of a case or an answer, in which two of its readings can differ."""
+"""Number of decimal places that are shown, enough to tell answers under different readings
+apart.
+"""
 
 SMALL = Fraction(1, 100)
-"""Percentage below which only "under 0.01 %" is shown."""
+"""Percentage below which a cell says only "under 0.01 %"."""
 
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MESSAGES = ("msgRateIn", "msgRateOut")
 PURE = ("share", "ratio")
-"""Units of settings that are plain numbers."""
+"""Units of settings that are plain numbers, and are not shown."""
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
 CYCLES = "cycles"
-"""Field of cases and answers that contains a sequence of others."""
+"""Field of cases and answers that holds a list of cycles."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
     "msgRateIn": lambda value: messages(exact(value), PLACES),
@@ -42,11 +46,11 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
 }
-"""Formatters of amounts with their units, by field."""
+"""Functions that format amounts with their units, by the name of the field."""
 
 
 def format_field(name: str, value: Any) -> str:
-    """Format a field's value."""
+    """Return the value of a field as text."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):
@@ -61,12 +65,12 @@ def format_field(name: str, value: Any) -> str:
 
 
 def format_number(value: float) -> str:
-    """Format a number."""
+    """Return a number as text."""
     return plain(exact(value), PLACES)
 
 
 def inline(value: Json) -> str:
-    """Format an object in one cell."""
+    """Return an object as the text of one cell."""
     if set(value) == {"usage", "limit"}:
         return usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
@@ -77,7 +81,9 @@ def inline(value: Json) -> str:
 
 
 def usage(value: Json) -> str:
-    """Format a resource's usage, in percent if its limit is not 100."""
+    """Return the usage of a resource as text. It includes the percentage if the limit is
+    not 100.
+    """
     used, limit = exact(value["usage"]), exact(value["limit"])
     if limit == 100:
         return f"{plain(used)} %"
@@ -89,7 +95,7 @@ def _percent(share: Fraction) -> str:
 
 
 def format_load(value: Json) -> str:
-    """Format a load, bytes first."""
+    """Return a load as text, bytes first."""
     if value.get("numSamples") != 0:
         return format_assumed_load(value)
     given = {name: value[name] for name in RATES if value.get(name)}
@@ -97,7 +103,7 @@ def format_load(value: Json) -> str:
 
 
 def format_assumed_load(value: Json) -> str:
-    """Format the assumed values of a load that was never measured."""
+    """Return the values assumed for a load that was never measured, as text."""
     carried = [format_ways(value, BYTES), format_ways(value, MESSAGES)]
     others = [
         format_field(name, one)
@@ -111,13 +117,16 @@ def format_assumed_load(value: Json) -> str:
 
 
 def _noun(name: str, value: Any) -> str:
-    """Return a field's heading, in the singular after 1."""
+    """Return the heading of a field for this value, in the singular if the value is 1."""
     title = TITLES.get(name, name)
     return title.removesuffix("s") if value == 1 else title
 
 
 def format_ways(value: Json, names: Sequence[str]) -> str:
-    """Format in and out together, or as a sum if they differ; empty if neither is given."""
+    """Return the values in and out as one text, or as a sum if they differ.
+
+    `names` are their two fields. Empty if the value has neither.
+    """
     parts = [format_field(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
         return f"{parts[0].partition(' ')[0]} + {parts[1]}"
@@ -127,7 +136,7 @@ def format_ways(value: Json, names: Sequence[str]) -> str:
 
 
 def format_setting(name: str, value: Any) -> str:
-    """Format a setting's value with its documented unit."""
+    """Return the value of a setting as text, with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
     if value in (None, "") or not unit or unit in PURE:
@@ -137,7 +146,9 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Join texts with commas; if there are many, show the first, the last and their number."""
+    """Return texts joined with commas. Of many texts, only the first ones, the last one and their
+    number are shown.
+    """
     if len(texts) <= FEW:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:FIRST])}, …, {texts[-1]} ({len(texts)})"
@@ -162,4 +173,4 @@ TITLES: Mapping[str, str] = {
     "msgThroughputIn": "bytes in",
     "msgThroughputOut": "bytes out",
 }
-"""Headings of fields whose names need an explanation."""
+"""Headings of fields whose names alone are not clear."""

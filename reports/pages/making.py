@@ -1,4 +1,4 @@
-"""The example pages, built from fixtures, rules and the model."""
+"""The pages of worked examples, built from fixtures, rules and the model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TAG = re.compile(f"<(?!{LINE[1:]})")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
-"""Areas with rules about fields of a story's steps that are usually hidden."""
+"""Fields of a story's steps that are shown only for areas with rules about them, by area."""
 
 FRAMES: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Field of a bundle that counts under a value of the reading `shed-window`."""
+"""Field of a bundle that holds the average to use, by value of the reading `shed-window`."""
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -54,23 +54,23 @@ TITLES: Mapping[str, str] = {
     "REPORT": "Load reports and the monitor's tables",
     "ANSWER": "What every reader takes for granted",
 }
-"""Subject of each area, for its page's heading."""
+"""Subject of each area, as the heading of its page."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An example as shown on a page."""
+    """A worked example in the form in which a page shows it."""
 
     worked: Worked
 
     @property
     def example(self) -> Example:
-        """Return the worked example."""
+        """The worked example."""
         return self.worked.example
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """Each question's operation, tables, derivation, and number of repetitions."""
+        """The questions: operation, tables, derivation, and how often the question is repeated."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -88,7 +88,9 @@ class Shown:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps; for settings, only those that the rules are about."""
+        """Return the steps of a derivation. Of `settings.defaults`, return only those that the
+        rules are about.
+        """
         if operation != "settings.defaults":
             return steps
         rules = [load().rules[rule] for rule in self.example.rules]
@@ -97,28 +99,28 @@ class Shown:
 
     @property
     def operations(self) -> list[str]:
-        """The operations that are asked."""
+        """The operations of the example's questions."""
         return list(dict.fromkeys(operation for operation, _ in self.example.questions))
 
     @property
     def allowed(self) -> list[str]:
-        """The allowed answers, formatted."""
+        """The allowed answers as texts."""
         return [format_answers(answers) for answers in self.example.allowed or ()]
 
     @property
     def released(self) -> list[tuple[str, str]]:
-        """Answers of releases that the documents do not allow, formatted, by version."""
+        """Answers that releases give and the documents do not allow, as texts, by version."""
         each = self.example.released.items()
         return [(version, format_answers(one.answers)) for version, one in each]
 
     @property
     def answered(self) -> str:
-        """The model's answer, formatted."""
+        """The model's answer as text."""
         return format_answers(self.worked.answers)
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Reading, value, meaning and answer of each alternative that changes the answer."""
+        """Reading, value, meaning and answer of each alternative under which the answer differs."""
         return [
             (
                 one.reading,
@@ -130,7 +132,10 @@ class Shown:
         ]
 
     def _other_answers(self, one: ReadingOutcome) -> str:
-        """Format the model's other answers; for a story, only where it continues differently."""
+        """Return the model's answers under another alternative, as text.
+
+        For a story, only the steps that differ are given.
+        """
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
@@ -138,20 +143,24 @@ class Shown:
 
     @property
     def _about(self) -> list[str]:
-        """The fields of a story's steps, of those that are usually hidden, that rules are about."""
+        """Fields of a story's steps that are usually hidden, but that the example's rules are
+        about.
+        """
         found = (ABOUT.get(one.partition("-")[0], ()) for one in self.example.rules)
         return [name for fields in found for name in fields]
 
     @property
     def other_courses(self) -> list[str]:
-        """A story's other allowed courses."""
+        """The other allowed courses of a story, as texts."""
         [(_, case)] = self.example.questions
         courses = [answer for [answer] in self.example.allowed or ()]
         return [course_differences(case, courses[0], other, self._about) for other in courses[1:]]
 
     @cached_property
     def course(self) -> Table | None:
-        """A story's events with their results, as worked out by hand or by the model."""
+        """A table of a story's events with their results, worked out by hand or otherwise by the
+        model.
+        """
         if self.operations != [STORY]:
             return None
         [(_, case)] = self.example.questions
@@ -160,7 +169,7 @@ class Shown:
 
     @cached_property
     def answer_tables(self) -> list[Table]:
-        """The answer to a single question as tables, if one line would be too long."""
+        """The answer to a single question as tables, if its text would be too long for one line."""
         if self.operations != [CHANNEL] or len(self.example.questions) > 1:
             return []
         [[answer]] = self.example.allowed or [self.worked.answers]
@@ -168,7 +177,9 @@ class Shown:
 
     @property
     def assumed(self) -> str:
-        """The averages that some bundles lack and that decide under another reading; or nothing."""
+        """The time frames of averages that some bundles lack although another reading uses them;
+        empty if none.
+        """
         bundles = [
             bundle
             for operation, case in self.example.questions
@@ -185,17 +196,19 @@ class Shown:
 
     @property
     def has_steps(self) -> bool:
-        """True if there are steps to show."""
+        """True if some derivation has steps to show."""
         return any(steps.rows for _, _, steps, _ in self.questions)
 
 
 def _lists_events(operation: str, table: Table) -> bool:
-    """True if a table lists events with their results."""
+    """True if a table lists the events of a story."""
     return operation == STORY and table.headings[0] == "events"
 
 
 def derivation_table(steps: Sequence[Step]) -> Table:
-    """Format steps as a table; a step with indented steps below it is bold."""
+    """Return the steps of a derivation as a table. A step that has indented steps below it
+    is bold.
+    """
     depths = [len(step.label) - len(step.label.lstrip()) for step in steps]
     below = [*depths[1:], 0]
     rows = (
@@ -206,7 +219,9 @@ def derivation_table(steps: Sequence[Step]) -> Table:
 
 
 def pages() -> dict[str, str]:
-    """Return the Markdown of each area that has examples, and of the index, by file name."""
+    """Return the pages as Markdown, by file name: one for each area with examples, and the
+    index.
+    """
     by_area: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
@@ -224,7 +239,7 @@ def pages() -> dict[str, str]:
 
 
 def template_environment(package: str) -> Environment:
-    """Return a package's template environment, with the filters that all pages use."""
+    """Return the template environment of a package, with the filters that all pages use."""
     made = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,
@@ -240,10 +255,10 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text so that it neither ends its cell nor starts a tag, except line breaks."""
+    """Return a text in which nothing but a line break ends its cell or starts a tag."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 
 def _question(operation: str) -> str:
-    """Return an operation's question as a sentence."""
+    """Return the question of an operation as a sentence."""
     return str(schema(f"operations/{operation}")["title"])

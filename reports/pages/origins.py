@@ -1,4 +1,4 @@
-"""Where the rules and the numbers of an example are from, in sentences."""
+"""Sentences that say where the rules and the numbers of an example come from."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pulsar_conformance.specs.lines import read_sheet
 from pulsar_conformance.specs.text import as_sentence, enumerated
 
 NUMBERS = "document_numbers.yaml"
-"""File with the numbers that sections of the documents state."""
+"""File with the numbers that the documents state, by section."""
 
 DEFAULTS = "settings.defaults"
-"""The operation whose numbers are all documented defaults."""
+"""The operation whose answers are documented defaults, and no other numbers."""
 
 OWN = "this example's own or defaults"
 
 COUNT = 4
-"""Maximum of numbers such as those of brokers, of which nobody asks where they are from."""
+"""Maximum of numbers that need no source, such as the number of brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 
 
 @cache
 def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
-    """Return the numbers that sections state, by document and section. Errors: `SpecError`."""
+    """Return the numbers that the documents state, by document and section. Errors: `SpecError`."""
     stated: Mapping[str, Mapping[str, Sequence[float]]] = read_sheet(
         Path(fixtures.__file__).parent, NUMBERS
     ).data
@@ -37,7 +37,9 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
 
 
 def origin(example: Example) -> Iterator[str]:
-    """Yield a sentence about the example's section, its numbers, and each rule of no document."""
+    """Yield sentences about the example's section, its numbers, and its rules that no document
+    states.
+    """
     rules = [load().rules[one] for one in example.rules]
     observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]
     document = load().documents[example.document]

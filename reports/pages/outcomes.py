@@ -14,7 +14,7 @@ from pulsar_conformance.specs import Alternative, load
 
 @dataclass(frozen=True)
 class ReadingOutcome:
-    """The model's answers under another alternative of one reading."""
+    """The model's answers if one reading has another alternative."""
 
     reading: str
     alternative: Alternative
@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class Worked:
-    """An example with the model's answers under the first profile in which it has any."""
+    """An example with the model's derivations under the first profile that has answers to it."""
 
     example: Example
     profile: str
@@ -31,9 +31,9 @@ class Worked:
 
     @classmethod
     def of(cls, example: Example) -> Worked:
-        """Derive the model's answers.
+        """Return the example with the model's derivations.
 
-        Errors: `MissingSetting` if no profile has every setting needed.
+        Errors: `MissingSetting` if every profile lacks a setting that the example needs.
         """
         declined: list[Worked] = []
         for profile in profiles_of(example):
@@ -55,7 +55,9 @@ class Worked:
         return tuple(dict(one.answer) for one in self.derivations)
 
     def outcomes(self) -> Iterator[ReadingOutcome]:
-        """Yield each alternative of a single reading that changes the answers."""
+        """Yield each alternative of a reading that changes the answers. All other readings stay the
+        same.
+        """
         bundled = load()
         taken = {**bundled.default_readings(self.profile), **self.example.readings}
         for reading in bundled.readings.values():
@@ -66,14 +68,14 @@ class Worked:
                 try:
                     derived = derivations(self.example, self.profile, other)
                 except MissingSetting:
-                    continue  # This alternative needs a setting that the case lacks.
+                    continue  # The case lacks a setting that the alternative needs.
                 answers = tuple(dict(one.answer) for one in derived)
                 if format_answers(answers) != format_answers(self.answers):
                     yield ReadingOutcome(reading.id, alternative, answers)
 
 
 def profiles_of(example: Example) -> list[str]:
-    """Return the profiles that have one of the example's rules, in order."""
+    """Return the profiles that judge one of the example's rules, in order."""
     bundled, rules = load(), set(example.rules)
     return [
         one for one in bundled.profiles if any(rule.id in rules for rule in bundled.rules_of(one))
@@ -83,6 +85,6 @@ def profiles_of(example: Example) -> list[str]:
 def derivations(
     example: Example, profile: str, readings: Mapping[str, str]
 ) -> tuple[Derivation, ...]:
-    """Return the model's derivation of each question. Errors: `MissingSetting`."""
+    """Return the model's derivation for each question. Errors: `MissingSetting`."""
     model = Model(profile, readings)
     return tuple(model.derive(*question) for question in example.questions)

@@ -1,4 +1,4 @@
-"""Stories as tables: the minute and the result of each event."""
+"""Stories as tables: a row per event, with its minute and its results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WRITTEN = ("reports", "written")
 """Fields of a step about data that brokers and the leader write."""
 
 LED = ("leader", "leaderNode")
-"""Fields of a step about the broker that leads."""
+"""Fields of a step about who leads."""
 
 
 def course(case: Json, answer: Json, about: Sequence[str] = ()) -> Table:
-    """Format events and steps side by side, grouping equal consecutive ones.
+    """Return a table of events and steps, in which equal consecutive rows are one.
 
-    Data that are written, and who leads, are shown only if the story is `about` these fields.
+    Fields about written data and about who leads are shown only if they are in `about`.
     """
     found = []
     rows = _rows(case["events"], _steps(answer, about))
@@ -49,7 +49,9 @@ def _steps(answer: Json, about: Sequence[str]) -> Sequence[Json]:
 
 
 def course_differences(case: Json, answer: Json, other: Json, about: Sequence[str] = ()) -> str:
-    """Return where a story continues differently: minute, event, and the other result."""
+    """Return a text that says where another course of a story differs: minute, event, and its
+    result.
+    """
     pairs = (_rows(case["events"], _steps(one, about)) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
@@ -72,7 +74,7 @@ def _rows(events: Sequence[Json], steps: Sequence[Json]) -> Iterator[tuple[str, 
 
 
 def _event(kind: str, about: Json) -> str:
-    """Format an event."""
+    """Return an event as text."""
     if kind == "tick":
         minutes = plain(exact(about["minutes"]))
         return f"{minutes} minute{'' if minutes == '1' else 's'} pass"
@@ -92,7 +94,7 @@ def _event(kind: str, about: Json) -> str:
 
 
 def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a step's formatted results."""
+    """Yield the results in a step as texts."""
     for word in ("refused", "ignored"):
         if word in step:
             yield word if step[word] == "*" else f"{word}: {step[word]}"
@@ -117,7 +119,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the broker that leads, and the one that its node names, where these change."""
+    """Yield who leads, and whom the leader's node names, where these have changed."""
     said = {"leader": "leads", "leaderNode": "is in the leader's node"}
     for name, verb in said.items():
         if name in step and step[name] != before.get(name):
@@ -125,7 +127,7 @@ def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _written_results(step: Json) -> Iterator[str]:
-    """Yield when brokers reported and the leader wrote, and the samples that it wrote."""
+    """Yield when brokers reported and when the leader wrote, with the samples that it wrote."""
     for broker, report in step.get("reports", {}).items():
         if report["minutes"]:
             yield f"{broker} reports at {_minutes(report['minutes'])}"
@@ -141,5 +143,5 @@ def _minutes(minutes: Sequence[Any]) -> str:
 
 
 def _space(topic: str) -> str:
-    """Return a topic's namespace."""
+    """Return the namespace of a topic."""
     return "/".join(topic.partition("://")[2].split("/")[:2])

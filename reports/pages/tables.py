@@ -1,4 +1,4 @@
-"""A case's numbers as small tables."""
+"""The numbers of a case as small tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pulsar_conformance.reports.pages.cells import (
 )
 
 LONG = 60
-"""Maximum number of rows; a longer table shows only the first rows and the last."""
+"""Maximum number of rows of a table. A longer table shows only its first rows and its last."""
 
 FIRST = 10
 
@@ -32,23 +32,23 @@ MINUTES, SINCE = "minutes", "minutes since the cycle before"
 """Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
-"""Values shown for resources that a broker does not report, by heading."""
+"""Values shown for resources that a broker does not report, by the heading of the column."""
 
 NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
-"""Matches a name with a number, such as that of a broker of a StatefulSet."""
+"""Pattern of a name with a number, such as that of a broker of a StatefulSet."""
 
 ALIKE = 2
-"""Maximum number of equal consecutive brokers that are all shown; otherwise one is shown."""
+"""Maximum number of equal consecutive brokers that are all shown. Of more, one stands for all."""
 
 WIDE = 8
-"""Number of fields above which objects with different fields share one column."""
+"""Number of different fields above which objects share a single column."""
 
 
 ONE_BROKER = ("broker", "written", "now")
 """Fields that hold what one broker reports."""
 
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
-"""Columns that come first in a table of brokers, in order."""
+"""Columns that come first in a table of brokers, in this order."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Table:
 
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
-        """The rows, except those in the middle of a long table."""
+        """The rows to show. A long table leaves out the rows in the middle."""
         if len(self.rows) <= LONG:
             return self.rows
         left_out = (f"… {len(self.rows) - FIRST - 1} more", *("" for _ in self.headings[1:]))
@@ -68,7 +68,9 @@ class Table:
 
 
 def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
-    """Yield the tables of a case or an answer: its plain fields, then each field with parts."""
+    """Yield the tables of a case or an answer: one of its plain fields, then those of its other
+    fields.
+    """
     plain = [
         (TITLES.get(name, name), format_field(name, value))
         for name, value in case.items()
@@ -86,7 +88,9 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield each cycle's tables; parts that are as in the cycle before are only named."""
+    """Yield the tables of each cycle. Parts that are equal to those of the cycle before are only
+    named.
+    """
     before: list[Table] = []
     runs = groupby(enumerate(cycles, 1), key=lambda one: (one[0] == 1, one[1]))
     for (first, cycle), run in runs:
@@ -144,7 +148,11 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
 
 
 def _alike(case: Json) -> list[list[str]]:
-    """Group brokers with equal reports and equal bundles, in order."""
+    """Return the brokers in groups, in order.
+
+    A group has consecutive brokers with equal reports and equal bundles. A small group is split
+    into single brokers.
+    """
     bundles = case.get("bundles", {})
 
     def report(name: str) -> object:
@@ -153,7 +161,7 @@ def _alike(case: Json) -> list[list[str]]:
         return broker, [(bundles.get(one), latest.get(one)) for one in owned]
 
     def numbered(place: int, name: str) -> object:
-        """Return what names that are counted without a gap have in common."""
+        """Return the same value for names that are numbered without a gap."""
         found = NUMBERED.fullmatch(name)
         return (found[1], int(found[2]) - place, found[3]) if found else name
 
@@ -171,7 +179,7 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _brokers(case: Json) -> Table:
-    """Return a table with a row per broker, and a column per reported value."""
+    """Return a table with a row per broker and a column per reported value."""
     brokers = {_span(run): case["brokers"][run[0]] for run in _alike(case)}
     fields = [(name, dict(_broker_fields(broker))) for name, broker in brokers.items()]
     known = dict.fromkeys(heading for _, found in fields for heading in found)
@@ -198,7 +206,9 @@ def _broker_fields(broker: Json) -> Iterator[tuple[str, str]]:
 
 
 def _bundles(case: Json) -> Table:
-    """Return a table of bundles: owner, load, time of the last unload."""
+    """Return a table with a row per bundle: its owner, its load, and the time of its last
+    unload.
+    """
     brokers = case["brokers"].items()
     owners = {bundle: name for name, broker in brokers for bundle in broker.get("bundles", ())}
     latest = {
@@ -235,7 +245,7 @@ def _objects(title: str, objects: Mapping[str, Json]) -> Table:
 
 
 def _rows(title: str, objects: Sequence[Any]) -> Table:
-    """Return a table with a row per object; equal consecutive ones share a row."""
+    """Return a table with a row per object. Equal consecutive objects share a row."""
     fields = list(dict.fromkeys(field for one in objects for field in one))
     runs, first = [], 1
     for one, equal in groupby(objects):

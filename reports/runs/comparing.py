@@ -1,4 +1,4 @@
-"""Comparing two reports: improvements and regressions."""
+"""Comparison of two reports: which verdicts became better or worse."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pulsar_conformance.reports.table import WORDS, word_of
 from pulsar_conformance.specs import load
 
 RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
-"""Rank of each verdict, worst first; `not_applicable` is neither better nor worse than others."""
+"""Rank of each verdict, the worst first. `not_applicable` has none, since it is neither better nor
+worse.
+"""
 
 
 @dataclass(frozen=True)
 class ChangedVerdict:
-    """A rule whose verdict changed."""
+    """A rule with different verdicts in two reports."""
 
     rule: str
     before: str
@@ -36,7 +38,9 @@ class ChangedVerdict:
 
 
 def compared(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
-    """Return the rules that became `better`, `worse` or `other`, in order."""
+    """Return the changed verdicts by direction (`better`, `worse` or `other`), in the order of the
+    rules.
+    """
     old, new = (_words(report) for report in (before, after))
     found: dict[str, list[ChangedVerdict]] = {"better": [], "worse": [], "other": []}
     for rule in dict.fromkeys((*old, *new)):

@@ -14,20 +14,22 @@ from pulsar_conformance.specs.text import cut, printable
 
 LABEL = "conformance"
 COLOURS = {"good": "#2e7d32", "known": "#9a6700", "bad": "#c62828"}
-"""Colors of a badge: every `must` is kept, known deviations only, or a failed run."""
+"""Colors of a badge: for a run in which every `must` is kept, for known deviations, and for a
+failed run.
+"""
 PIXELS = 6.6
-"""Average width of a letter in the badge, rounded up, in pixels."""
+"""Average width of a letter in a badge, in pixels, rounded up."""
 PADDING = 10
 BAD = ("error", "fail", "unexpected_pass", "unexercised")
-"""Verdicts that count as failures in JUnit XML."""
+"""Verdicts that are failures in JUnit XML."""
 SKIPPED = {"not_applicable": "not applicable", "warning": "warning"}
-"""Words for verdicts in JUnit XML, where they differ from those in tables."""
+"""Words for verdicts in JUnit XML, if they differ from those in tables."""
 LONGEST = 120
-"""Maximum number of characters of an answer in a message of JUnit XML."""
+"""Maximum number of characters of an answer that a message of JUnit XML quotes."""
 
 
 def message(report: Report) -> str:
-    """Return a badge's text, which says how many of the applicable rules are kept."""
+    """Return the text of a badge, which says how many of the applicable rules are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
     known = counts.get("known_deviation", 0)
@@ -36,7 +38,7 @@ def message(report: Report) -> str:
 
 
 def colour(report: Report) -> str:
-    """Return a badge's color, which agrees with the run's exit status."""
+    """Return the color of a badge, which corresponds to the exit status of the run."""
     if report["conformant"]:
         return COLOURS["good"]
     bad = any(line["verdict"] in BAD and word_of(line) != "warning" for line in report["verdicts"])
@@ -44,7 +46,7 @@ def colour(report: Report) -> str:
 
 
 def endpoint(report: Report) -> str:
-    """Return the badge as JSON for badge services."""
+    """Return the badge as JSON that a badge service can read."""
     badge = {
         "schemaVersion": 1,
         "label": LABEL,
@@ -55,7 +57,7 @@ def endpoint(report: Report) -> str:
 
 
 def badge(report: Report) -> str:
-    """Return the badge as an SVG image, so that no badge service is needed."""
+    """Return the badge as an SVG image, for which no badge service is needed."""
     said = message(report)
     left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
     return _rendered(
@@ -69,7 +71,7 @@ def badge(report: Report) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return a summary for a pull request: the counts, and each rule that is violated."""
+    """Return a summary for a pull request: the numbers of verdicts, and each violated rule."""
     rules = specs.load().rules
     broken = [
         line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
@@ -88,7 +90,7 @@ def markdown(report: Report) -> str:
 
 
 def junit(report: Report) -> str:
-    """Return JUnit XML: a suite per implementation, a case per rule."""
+    """Return JUnit XML with a suite per implementation and a case per rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
     suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))
@@ -115,12 +117,14 @@ def junit(report: Report) -> str:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
-    text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML cannot contain the rest
+    text = printable(ElementTree.tostring(root, encoding="unicode"))  # XML forbids some characters
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def _answered(failure: Mapping[str, str] | None) -> str:
-    """Return what a failure allows and what was answered, each cut; empty without a failure."""
+    """Return the allowed and the given answer of a failure, each cut to `LONGEST`; empty without a
+    failure.
+    """
     if failure is None:
         return ""
     allowed, answered = (cut(_first(failure[name]), LONGEST) for name in ("allowed", "answered"))

@@ -1,4 +1,4 @@
-"""Reports built from a run's verdict stream, each about one implementation and profile."""
+"""Reports built from the verdict stream of a run; each is about one implementation and profile."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pulsar_conformance.specs.errors import UserError
 Report = dict[str, Any]
 Line = Mapping[str, Any]
 BROKEN = ("fail", "known_deviation", "error", "unexercised")
-"""Verdicts that mean that a `must` rule is broken, or not known to be kept."""
+"""Verdicts by which a `must` rule is broken, or not known to be kept."""
 VERSION = 1
 
 
 class BadReport(UserError):
-    """An unusable stream or report; the message is one sentence."""
+    """An error: the stream or report cannot be used. The message is one sentence."""
 
 
 @dataclass(frozen=True)
 class About:
-    """Data about a run that its verdict stream does not contain."""
+    """Information about a run that its verdict stream does not contain."""
 
     date: str
     project: str
@@ -36,11 +36,11 @@ class About:
     contact: str
     mode: str = "default"
     known: str = ""
-    """The known-deviations file of the run."""
+    """File with the known deviations of the run."""
 
 
 def stream(file: Path) -> list[Line]:
-    """Read the lines of a verdict stream. Errors: `BadReport`."""
+    """Return the lines of a verdict stream. Errors: `BadReport`."""
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as wrong:
@@ -57,7 +57,7 @@ def stream(file: Path) -> list[Line]:
 def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
     """Yield a report for each implementation and profile of a stream, in order.
 
-    Errors: `BadReport` for a run of only some rules, which says nothing about the others.
+    Errors: `BadReport` if the run judged only some rules, since a report is about all rules.
     """
     first, *verdicts = lines
     if first["rules"]:
@@ -76,9 +76,10 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
 
 
 def with_cases(report: Report, folder: Path) -> Report:
-    """Return a report whose failures name copies of their cases, which are put into `folder`.
+    """Return a report whose failures name copies of their cases.
 
-    Cases that are no longer where the run saved them keep their names. The folder is made anew.
+    The copies are put into `folder`, which is created anew. If a case is no longer where the run
+    saved it, the failure keeps its old name.
     """
     shutil.rmtree(folder, ignore_errors=True)
     verdicts = [_with_case(line, folder) for line in report["verdicts"]]
@@ -100,7 +101,7 @@ def _with_case(line: Line, folder: Path) -> Line:
 
 
 def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
-    """Check that the run was not only a replay. Errors: `BadReport`."""
+    """Check that the run did more than replay a case. Errors: `BadReport`."""
     drawn = any(line["drawn"] or line["examples"] for line in verdicts)
     if not drawn and any(line["saved"] for line in verdicts):
         raise BadReport(
@@ -135,7 +136,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
 
 
 def _verdict(line: Line) -> Line:
-    """Return a verdict without the fields that are the same in the whole report."""
+    """Return a line of the stream without the fields that are the same in the whole report."""
     return {
         name: value
         for name, value in line.items()
@@ -154,18 +155,22 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def conformant(verdicts: Sequence[Line]) -> bool:
-    """True if all `must` rules are kept; rules about unsupported operations do not count."""
+    """True if all `must` rules are kept. Rules about operations that are not supported do not
+    count.
+    """
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BROKEN).intersection(musts)
 
 
 def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:
-    """Count the rules by verdict; a failed rule that is not a `must` counts as a warning."""
+    """Return the number of rules by verdict. A failed rule that is not a `must` counts as a
+    warning.
+    """
     return dict(sorted(Counter(map(word_of, verdicts)).items()))
 
 
 def write_report(report: Report, file: Path) -> None:
-    """Write a report with one verdict per line, so that reports can be compared by eye."""
+    """Write a report with each verdict on a line of its own, so that people can compare reports."""
     head = {name: value for name, value in report.items() if name != "verdicts"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(one, ensure_ascii=False)}" for one in report["verdicts"])

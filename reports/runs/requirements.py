@@ -1,4 +1,4 @@
-"""Requirement sets: the rules of a profile at the time of freezing.
+"""Requirement sets: the rules of a profile at the time when the set was frozen.
 
 A report is compared with the set of its version, even if rules have changed since.
 """
@@ -20,27 +20,29 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Requirements:
-    """A profile's testable rules, with their levels and the fingerprints of their requirements."""
+    """The testable rules of a profile, with their levels and the fingerprints of what they
+    require.
+    """
 
     profile: str
     version: int | None
-    """Version number; None for the current rules, which are not frozen."""
+    """Version number of the set; None for the current rules, which are not frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
-    """Changes since the version before, one per line."""
+    """Changes since the version before it, one in each line."""
 
     @property
     def checksum(self) -> str:
-        """The SHA-256 of the rules, independent of the order of their fields."""
+        """The SHA-256 of the rules; it does not depend on the order of their fields."""
         return checksum(self.rules)
 
     @property
     def name(self) -> str:
-        """The full name, such as `documented-3.0, version 1`."""
+        """The name with the version, such as `documented-3.0, version 1`."""
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of this set's file."""
+        """Return the content of the file of this set."""
         return {
             "profile": self.profile,
             "version": self.version,
@@ -57,7 +59,7 @@ def checksum(value: Any) -> str:
 
 
 def current_requirements(profile: str) -> Requirements:
-    """Return a profile's current testable rules. Errors: `UnknownName`."""
+    """Return the current testable rules of a profile. Errors: `UnknownName`."""
     rules = {
         rule.id: _entry(rule) for rule in specs.load().rules_of(profile) if not rule.untestable
     }
@@ -76,9 +78,9 @@ def _entry(rule: specs.Rule) -> Entry:
 
 
 def frozen(profile: str) -> tuple[Requirements, ...]:
-    """Return all versions of a profile's set, oldest first.
+    """Return all versions of the set of a profile, oldest first.
 
-    Errors: `SpecError` if one was changed.
+    Errors: `SpecError` if one was changed after it was frozen.
     """
     found = [_read(file) for file in FOLDER.glob(f"{profile}-*.json")]
     return tuple(sorted(found, key=lambda one: one.version or 0))
@@ -95,13 +97,16 @@ def _read(file: Path) -> Requirements:
 
 
 def matching(profile: str) -> Requirements:
-    """Return the newest frozen set if it equals the current rules, else the current rules."""
+    """Return the newest frozen set if it equals the current rules; otherwise the current rules."""
     current = current_requirements(profile)
     return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
 
 
 def freeze(profile: str) -> Path | None:
-    """Write the current rules as a new version; return None if the newest one is the same."""
+    """Write the current rules as a new version, and return its file.
+
+    None if the newest version already has these rules.
+    """
     current, before = current_requirements(profile), frozen(profile)
     if before and before[-1].checksum == current.checksum:
         return None

@@ -1,4 +1,4 @@
-"""Verifying reports without repeating their runs."""
+"""Verification of reports without repeating their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = "report"
 
 
 def read_report(file: Path) -> Report:
-    """Read a report with a valid structure. Errors: `BadReport`."""
+    """Return the report in a file, after checking its structure. Errors: `BadReport`."""
     try:
         found: Any = json.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as wrong:
@@ -29,7 +29,7 @@ def read_report(file: Path) -> Report:
 
 
 def verify(report: Report) -> None:
-    """Check that a report is consistent and matches the requirement set of its version.
+    """Check that a report is consistent, and that it matches the requirement set of its version.
 
     Errors: `BadReport` with the first problem.
     """

@@ -1,1 +1,1 @@
-"""The site: the project's results as pages that work offline."""
+"""The site: results of the project as pages that work offline."""

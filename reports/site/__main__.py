@@ -1,4 +1,4 @@
-"""Write the site's sources, from which Zensical builds it: `nox -s site`."""
+"""Write the sources of the site, from which Zensical builds it: `nox -s site`."""
 
 import argparse
 import shutil
@@ -16,11 +16,11 @@ TO = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
 SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
-"""The pages, replacements of parts of the theme, and the settings of the generator."""
+"""Folders of the pages and of changes to the theme, and the file with the generator's settings."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write all pages and Zensical's configuration; return 0, or 2 on failure."""
+    """Write all pages and the configuration of Zensical. Return 0, or 2 on failure."""
     to = _arguments(argv).to
     return status_of(lambda: _write(to), OSError)
 

@@ -1,4 +1,4 @@
-"""A picture of a placement: the candidates with their usage and score, and which of them may be
+"""A picture of a placement: the candidates with their usage and score. It marks those that may be
 chosen.
 """
 
@@ -20,25 +20,27 @@ SCORE = re.compile(r".* = (\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class DrawnCandidate:
-    """A broker that is compared, as the derivation has it."""
+    """A broker that placement compares, with its numbers in the derivation."""
 
     name: str
     usage: float
     counts: str
-    """Its score or rate, or why it is left out; empty if usage alone counts."""
+    """The broker's score or rate, or the reason why it is left out. Empty if only usage is
+    compared.
+    """
     left_out: bool
     chosen: bool
 
     @property
     def kind(self) -> str:
-        """The class of its bar."""
+        """The class of the broker's bar, by which the style colors it."""
         if self.chosen:
             return "bar"
         return "over" if self.left_out else "other"
 
 
 def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
-    """Draw the candidates; empty if the derivation compares no usage."""
+    """Return a picture of the candidates; empty if the derivation compares no usage."""
     decision = next((one.text for one in steps if one.label == "decision"), "")
     chosen = {*re.split(r" or |, |: ", decision)}.intersection(brokers)
     found = [

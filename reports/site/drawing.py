@@ -1,6 +1,6 @@
-"""SVG elements of pictures; colors come from the page's style.
+"""SVG elements of pictures. The page's style gives their colors.
 
-A picture is as wide as a phone, so that it need not be scrolled. Lengths are in pixels.
+A picture is as wide as a phone, so that nobody has to scroll it. Lengths are in pixels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ROW = 26
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
-    """Return a picture of this height, with a text for screen readers."""
+    """Return a picture of this height. `said` describes it to screen readers."""
     box = f'viewBox="0 0 {WIDTH} {height:g}"'
     head = f'<svg class="pc-picture" {box} role="img" aria-label="{escape(said)}">'
     caption = f"<figcaption>{escape(said)}.</figcaption>"
@@ -21,17 +21,17 @@ def svg(height: float, said: str, body: Sequence[str]) -> str:
 
 
 def rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
-    """Return a box with a class that the style defines."""
+    """Return a rectangle of a class that the style defines."""
     size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
     return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
 
 
 def vertical_line(left: float, top: float, height: float, kind: str) -> str:
-    """Return a vertical line with a class that the style defines."""
+    """Return a vertical line of a class that the style defines."""
     ends = f'y1="{top:g}" y2="{top + height:g}"'
     return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
 
 
 def text(left: float, top: float, words: str, anchor: str = "start") -> str:
-    """Return a text at its baseline."""
+    """Return a text; `top` is the position of its baseline."""
     return f'<text x="{left:.1f}" y="{top:g}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -1,4 +1,4 @@
-"""A picture of an anti-affinity group: its namespaces, and where the next one may go."""
+"""A picture of an anti-affinity group: where its namespaces are, and where the next one may go."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, 
 
 NONE = "no domain"
 BROKER, CELLS = 84, 158
-"""Horizontal positions of the brokers' names and of their cells."""
+"""Horizontal positions, in pixels, of the brokers' names and of the cells beside them."""
 
 
 def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Draw a row per broker: its domain, the group's namespaces, and an open place."""
+    """Return a picture with a row per broker: its domain, namespaces of the group, and an open
+    place.
+    """
     group = case["groups"].get(case["namespace"])
     may = answer.get("candidates") or [answer.get("broker")]
     goes = _short(case["namespace"])

@@ -1,4 +1,4 @@
-"""The site's pages as Markdown, built from specifications, fixtures and reports."""
+"""The pages of the site as Markdown, built from specifications, fixtures and reports."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
 CHANGELOG = Path("CHANGELOG.md")
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
-"""The first part of the protocol's page, which guides in the repository also link to."""
+"""The first part of the page about the protocol; guides in the repository link to it as well."""
 EXAMPLES = "../../examples/README.md"
-"""The worked examples, as guides link to them; on the site, they are on the pages of the rules."""
+"""Path by which guides link to the worked examples. On the site, examples are on the pages of
+rules.
+"""
 PROFILES = ("documented-3.0", "documented-5.0")
-"""Profiles of the exchanges, the preferred one first."""
+"""Profiles whose exchanges the page about the protocol shows; the first one is preferred."""
 LONGEST = 50_000
-"""Maximum length of an example on a page; a longer one is only linked."""
+"""Maximum length of an example that is on a page. A longer one is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
-"""A URL in a text, without punctuation that ends the sentence."""
+"""Pattern of a URL in a text, without punctuation that ends the sentence."""
 
 
 class Site:
-    """Data for all pages, read once."""
+    """The data of all pages, which are read only once."""
 
     def __init__(self) -> None:
         self.specs: Specs = load()
@@ -78,7 +80,7 @@ class Site:
         )
 
     def pages(self) -> Iterator[tuple[str, str]]:
-        """Yield the path and text of each page."""
+        """Yield the path and the text of each page."""
         yield from self._rules()
         yield from self._results()
         yield from self._documents()
@@ -93,7 +95,7 @@ class Site:
         yield "index.md", self._page("index", counts=_counts(self.specs))
 
     def configuration(self) -> str:
-        """Return the site generator's settings, with every rule in the navigation."""
+        """Return the settings of the site generator, in which the navigation lists every rule."""
         pages = {
             "rules": self.by_area,
             "documents": self.specs.documents.values(),
@@ -176,14 +178,14 @@ class Site:
 
 
 def _link(address: re.Match[str]) -> str:
-    """Return a link with a short text: a pull request's number, or a file name."""
+    """Return a link with a short text: the number of a pull request, or the name of a file."""
     parts = address[0].rstrip("/").split("/")
     number = parts[-2] in ("pull", "issues")
     return f"[{'#' * number}{parts[-1]}]({address[0]})"
 
 
 def _by_rule() -> Mapping[str, Sequence[Shown]]:
-    """Return each rule's worked examples, starting with those that are mainly about it."""
+    """Return the worked examples of each rule; those mainly about the rule come first."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for example in examples():
         shown = Shown(Worked.of(example))
@@ -193,13 +195,17 @@ def _by_rule() -> Mapping[str, Sequence[Shown]]:
 
 
 def _place_of(rule: str, shown: Shown) -> tuple[int, bool]:
-    """Return a rule's position among an example's rules, and whether the example's area differs."""
+    """Return a sort key: the rule's place among the example's rules, and whether the example is of
+    another area.
+    """
     area = rule.partition("-")[0].lower()
     return shown.example.rules.index(rule), not shown.example.id.startswith(area)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Yield each operation with its fields, its rules, and an exchange of messages."""
+    """Yield each operation with its fields, its rules, and an exchange of messages as an
+    example.
+    """
     for name in operations():
         profile, rules = next(_asked_by(every, name))
         case = shapes.example_case(name, profile)
@@ -220,7 +226,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
 
 
 def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
-    """Yield the profiles whose rules use an operation, with these rules."""
+    """Yield the profiles that have rules about an operation, with these rules."""
     for profile in PROFILES:
         rules = [rule for rule in every.rules_of(profile) if operation in rule.operations]
         if rules:
@@ -228,7 +234,9 @@ def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
 
 
 def _counts(specs: Specs) -> Mapping[str, int]:
-    """Return the numbers of the first page; a sentence repeated by documents counts once."""
+    """Return the numbers on the first page. A sentence that several documents repeat counts
+    once.
+    """
     sentences = {
         (document.id, section.title, one.number): one.sha256
         for document in specs.documents.values()

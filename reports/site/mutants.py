@@ -1,4 +1,4 @@
-"""Evidence that rules detect defects: seeded defects, and mutants of the published table."""
+"""Evidence that rules detect defects: seeded defects, and the published table of mutants."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import yaml
 
 SEEDED = Path("tests", "mutants", "defects.yaml")
 TABLE = Path("reports", "mutants", "mutants.jsonl")
-"""The published table, with a line for each generated mutant."""
+"""The published table, which has a line for each generated mutant."""
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """A change to the model's source: the original, the replacement, and its effect."""
+    """A change to the model's source code: the original, the replacement, and the effect."""
 
     title: str
     was: str
@@ -25,7 +25,7 @@ class Replaced:
 
 
 def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
-    """Return the seeded defects by the rule that detects them."""
+    """Return the seeded defects, by the rule that detects them."""
     found: dict[str, list[Replaced]] = defaultdict(list)
     for one in yaml.safe_load(file.read_text("utf-8")):
         title = f"{one['name']}: {one['stands_for']}"
@@ -34,7 +34,10 @@ def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
 
 
 def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
-    """Return generated mutants by the first rule violated; empty without a published table."""
+    """Return the generated mutants, by the first rule that they break.
+
+    Empty if no table is published.
+    """
     found: dict[str, list[Replaced]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         one = json.loads(line)

@@ -1,7 +1,7 @@
-"""Pictures of worked examples, as SVG in the page.
+"""Pictures of worked examples, as SVG within a page.
 
-Each one draws numbers from the model's derivation or from the case, and has a text for screen
-readers. Colors come from the page's style, so that they follow light and dark mode.
+Each picture draws numbers of the model's derivation or of the case, and has a text for screen
+readers. The page's style gives the colors, so that they follow light and dark mode.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MAX_ROWS = 12
 CUT = 38
-"""Maximum length of an event's text; the table has the full text."""
+"""Maximum length of the text of an event. The table below has the full text."""
 PLACING = ("place.select", "place.broker")
 LIMITS = ("threshold", "limit")
 
 
 @dataclass
 class MeasuredBroker:
-    """A broker in a derivation, with percentages; None if they are not given."""
+    """A broker in a derivation, with its percentages. A percentage that is not given is None."""
 
     name: str
     usage: float | None = None
@@ -40,12 +40,12 @@ class MeasuredBroker:
 
 
 def pictures(shown: Shown) -> Iterator[str]:
-    """Yield an example's pictures: usually one, none if a table shows everything."""
+    """Yield the pictures of an example: usually one, or none if a table shows everything."""
     yield from dict.fromkeys(_pictures(shown))
 
 
 def _pictures(shown: Shown) -> Iterator[str]:
-    """Yield the picture of each question; those of equal questions are equal."""
+    """Yield the picture of each question. Equal questions have equal pictures."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
@@ -61,7 +61,7 @@ def _pictures(shown: Shown) -> Iterator[str]:
 
 
 def _usage_bars(steps: Sequence[Step]) -> str:
-    """Draw a bar for each broker's usage, with the average and the limit."""
+    """Return a picture with a bar for each broker's usage, and with the average and the limit."""
     brokers, average, limit = _brokers(steps)
     measured = [one for one in brokers if one.usage is not None][:MAX_ROWS]
     if not measured:
@@ -101,7 +101,9 @@ def _usage_bars(steps: Sequence[Step]) -> str:
 
 
 def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None, float | None]:
-    """Return the brokers in a shedding derivation, and the values they are compared with."""
+    """Return the brokers of a derivation, and the average and the limit with which they are
+    compared.
+    """
     found: list[MeasuredBroker] = []
     average = limit = None
     for step in steps:
@@ -123,7 +125,7 @@ def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None,
 
 
 def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Draw the hash range as a line: the question and its result."""
+    """Return a picture of a line of hashes, with the ranges of the question and of its answer."""
     rows = [
         (word, parts)
         for word, value in (
@@ -162,7 +164,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
-    """Return hash ranges from boundaries, from bundle names or from one bundle name."""
+    """Return the ranges of hashes that boundaries, bundle names or a single bundle name give."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         return []
@@ -176,7 +178,7 @@ def _parts(value: Any) -> list[tuple[int, int]]:
 
 
 def _time_line(events: Sequence[tuple[str, str]]) -> str:
-    """Draw events at the minutes when they happen."""
+    """Return a picture of events on a time line, at the minutes when they happen."""
     known = [(float(minute), said) for minute, said in events if _is_number(minute)][:MAX_ROWS]
     if not known:
         return ""

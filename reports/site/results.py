@@ -26,7 +26,7 @@ from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules
 
 PUBLISHED = Path("reports", "published")
 JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
-"""Name of a list of deviations: its adapter, its load manager if it is not the usual one, and its
+"""Pattern of the names of lists of deviations: adapter, load manager (if it is not the usual one),
 version.
 """
 
@@ -35,7 +35,7 @@ UNWRITTEN = "unwritten-3.0"
 
 DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
 CASES = DEVIATIONS.parents[1]
-"""Folder to which the paths of cases are relative."""
+"""Folder from which the paths of cases start."""
 
 SIMULATIONS = Path("reports", "strategies", "simulations.json")
 Line = Mapping[str, Any]
@@ -43,41 +43,45 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Result:
-    """A published report, for its page and for the matrix."""
+    """A published report, for a page of its own and for the matrix."""
 
     file: str
     report: Report
 
     @property
     def sentence(self) -> str:
-        """The number of applicable rules that the implementation violates, as a sentence."""
+        """A sentence with the number of applicable rules that the implementation violates."""
         return broken_rules_text(
             self.name, {rule: word_of(one) for rule, one in self.verdicts.items()}
         )
 
     @property
     def slug(self) -> str:
-        """The base name of its page."""
+        """The name of its page, without a suffix."""
         return self.file.removesuffix(".json")
 
     @property
     def name(self) -> str:
-        """The implementation, with its version."""
+        """The name of the implementation, with its version."""
         return str(self.report["implementation"]["name"])
 
     @property
     def of_classes(self) -> bool:
-        """True if the classes of a release were judged, and not a cluster or another program."""
+        """True if the classes of a release were judged, rather than a cluster or another
+        program.
+        """
         return self.name.startswith("pulsar ")
 
     @property
     def profile(self) -> str:
-        """Return the profile by which the implementation was judged."""
+        """The profile by which the implementation was judged."""
         return str(self.report["requirements"]["profile"])
 
     @property
     def requirements(self) -> str:
-        """The version of the requirements in the report, and the newest version if that differs."""
+        """The version of the requirements in the report; if there is a newer one, also the
+        newest.
+        """
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen(self.profile)), default=0)
         if version is None:
@@ -95,7 +99,7 @@ class Result:
 
     @property
     def broken(self) -> list[str]:
-        """The rules that the implementation violates, known deviations included."""
+        """The rules that the implementation violates, including known deviations."""
         return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
 
     @property
@@ -106,51 +110,54 @@ class Result:
 
     @property
     def saved(self) -> int:
-        """The number of saved cases of earlier runs, each counted once for each rule."""
+        """The number of saved cases of earlier runs that were asked. A case counts once for each
+        rule.
+        """
         return sum(one["saved"] for one in self.verdicts.values())
 
     def verdict_text(self, rule: str) -> str:
-        """Format the verdict on a rule for tables."""
+        """Return the verdict on a rule as tables give it."""
         return WORDS.get(self.word(rule), self.word(rule))
 
 
 @dataclass(frozen=True)
 class DeviationReplay:
-    """A case of a known deviation, and the command that asks it again."""
+    """A case of a known deviation, and the command that asks the case again."""
 
     case: str
     explanation: str
-    """The command that explains it by the judged documents."""
+    """The command that explains the case by the documents that judge it."""
     command: str
     rule: str
-    """The rule that the command fails: the deviation's own, unless that rule is about other cases,
-    and this one counts against it only among others without an answer.
+    """The rule that fails when the command asks the case. It is the rule of the deviation, unless a
+    case without an answer counts against another one.
     """
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A release's known deviation, with the file that lists it."""
+    """An entry in a release's list of known deviations, with the file of the list."""
 
     file: str
     entry: Line
 
     @property
     def implementation(self) -> str:
-        """The implementation's name."""
+        """The name of the implementation."""
         return str(self.entry.get("implementation", self.file))
 
     @property
     def documented(self) -> bool:
-        """True if the documents by which a release is judged state the rule."""
+        """True if the rule is stated in the documents by which the release is judged."""
         found = JUDGED.fullmatch(self.file)
         profile = documents_of(found[3]) if found else UNWRITTEN
         return any(rule.id == self.entry["rule"] for rule in specs.load().rules_of(profile))
 
     @property
     def replays(self) -> Sequence[DeviationReplay]:
-        """Its cases, each with the command that asks the release again; empty for another
-        implementation.
+        """The cases of the deviation, each with the command that asks the release again.
+
+        Empty if the list is not about a release.
         """
         found = JUDGED.fullmatch(self.file)
         if found is None:
@@ -165,7 +172,7 @@ class Listed:
         return [self._replay(words, profile, case) for case in self.entry.get("cases", ())]
 
     def _replay(self, words: Sequence[str], profile: str, case: str) -> DeviationReplay:
-        """Return the command for a case, which chooses the entry's rule if it is judged by it."""
+        """Return the command for a case. It chooses the rule that judges the case."""
         rule, first = self.entry["rule"], case == self.entry["cases"][0]
         if first and self.entry.get("answers", "").startswith("failed:"):
             rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
@@ -178,8 +185,8 @@ class Listed:
 def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
     """Return the rule against which a case without an answer counts.
 
-    It is the given rule if that rule judges the model's answer to the case, and otherwise the first
-    rule that does.
+    It is `rule` if that rule judges the model's answer to the case. Otherwise it is the first rule
+    that does.
     """
     trial, model = load_saved(CASES / case).trial, Model(profile, readings)
     answers = [model.answer(*question) for question in trial.questions]
@@ -194,7 +201,7 @@ def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case:
 
 
 def results(folder: Path = PUBLISHED) -> list[Result]:
-    """Return all published reports, sorted by implementation and version, 2.4.2 before 2.10.5."""
+    """Return all published reports by implementation and version; 2.4.2 comes before 2.10.5."""
     found = [
         Result(file.name, json.loads(file.read_text("utf-8"))) for file in folder.glob("*.json")
     ]
@@ -207,13 +214,15 @@ def _in_order(result: Result) -> tuple[str, list[int], str]:
 
 
 def numbers(version: str) -> list[int]:
-    """Return the numbers in a version, as a sort key."""
+    """Return the numbers in a version, by which versions are sorted."""
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
 @dataclass(frozen=True)
 class Succession:
-    """Changed verdicts from one version to the next, by kind of change."""
+    """The verdicts that change from one version of an implementation to the next, by kind of
+    change.
+    """
 
     before: Result
     after: Result
@@ -221,7 +230,7 @@ class Succession:
 
 
 def version_steps(every: Sequence[Result]) -> list[Succession]:
-    """Return the steps between an implementation's versions, for rules that judged both."""
+    """Return the steps between the versions of each implementation, about rules that judge both."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
@@ -233,7 +242,7 @@ def version_steps(every: Sequence[Result]) -> list[Succession]:
 
 
 def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
-    """Return the known deviations by the file that lists them, oldest version first."""
+    """Return the known deviations by the file that lists them. The oldest version is first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
     return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
 
@@ -250,7 +259,7 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
 def long_run() -> dict[str, dict[str, str]]:
     """Return in how many worlds published simulations violate a rule, by variant and rule.
 
-    Rules that a variant keeps in every world are left out.
+    A rule is left out if the variant keeps it in every world.
     """
     courses = json.loads(SIMULATIONS.read_text("utf-8"))
     found: dict[str, dict[str, str]] = {}

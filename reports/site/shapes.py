@@ -1,4 +1,4 @@
-"""Protocol schemas as tables: a row per field, with links between shapes."""
+"""Schemas of the protocol as tables, with a row per field and links between shapes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pulsar_conformance.specs import load, schema
 
 SHARED = "urn:pulsar-conformance:shapes#/$defs/"
 WIDTH = 88
-"""Line width of an exchange; longer values continue on further lines."""
+"""Width of the lines of an exchange. Longer values continue on further lines."""
 EXPLAINED_ONCE = ("declining", "declined", "why")
-"""Fields that may replace any answer, which the page explains only once."""
+"""Fields that may replace any answer. The page explains them only once."""
 
 SHOWN = (
     "bundle-four-by-default",
@@ -26,8 +26,8 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that show an operation; other operations show the shortest one with
-most fields.
+"""Worked examples that show an operation. For other operations, the shortest of the examples with
+most fields is shown.
 """
 
 Schema = Mapping[str, Any]
@@ -35,7 +35,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SchemaField:
-    """A field: its path in the containing object, its type and its meaning."""
+    """A field: its path within the object, its type and its meaning."""
 
     path: str
     holds: str
@@ -45,7 +45,9 @@ class SchemaField:
 
 @dataclass(frozen=True)
 class Shape:
-    """A named shape: a one-line summary, and its fields if it is an object."""
+    """A shape, which is a type with a name: a summary in one line and, if it is an object, its
+    fields.
+    """
 
     name: str
     anchor: str
@@ -55,19 +57,21 @@ class Shape:
 
 
 def shared() -> tuple[Shape, ...]:
-    """Return the shapes shared by several operations."""
+    """Return the shapes that several operations share."""
     return tuple(_shapes(schema("shapes")["$defs"], ""))
 
 
 def own_shapes(operation: str) -> tuple[Shape, ...]:
-    """Return the shapes used by only one operation."""
+    """Return the shapes that only this operation uses."""
     every = schema(f"operations/{operation}")["$defs"]
     inner = {name: every[name] for name in every if name not in ("case", "answer", "answered")}
     return tuple(_shapes(inner, operation))
 
 
 def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
-    """Return an object's fields, each followed by the fields of objects inside it."""
+    """Return the fields of an object. The fields of an object within it follow that
+    object's field.
+    """
     return tuple(_fields(whole, operation, ""))
 
 
@@ -94,13 +98,13 @@ def _fields(whole: Schema, operation: str, before: str) -> Iterator[SchemaField]
 
 
 def _values(one: Schema) -> Schema | None:
-    """Return the schema of a map's values; None if it is not a map."""
+    """Return the schema of the values of a map; None if the schema is not that of a map."""
     found = one.get("additionalProperties")
     return found if isinstance(found, dict) else None
 
 
 def _type_text(one: Schema, operation: str) -> str:
-    """Return a value's type as Markdown with links to shapes."""
+    """Return the type of a value as Markdown, with links to shapes."""
     if "$ref" in one:
         target = str(one["$ref"])
         name = target.rpartition("/")[2]
@@ -138,7 +142,7 @@ def _anchor(name: str, operation: str) -> str:
 
 
 def format_json(value: Any, indent: str = "", used: int = 0) -> str:
-    """Format JSON compactly: a value that fits in the width stays on one line."""
+    """Return JSON as text. A value stays on one line if it fits into the width."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(flat) + len(indent) + used <= WIDTH or not value or not isinstance(value, (dict, list)):
         return flat
@@ -153,7 +157,9 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return the worked example whose case and answer have the most fields."""
+    """Return the worked example that shows an operation: that in `SHOWN`, or the one with most
+    fields.
+    """
     model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():

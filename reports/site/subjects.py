@@ -1,4 +1,4 @@
-"""Data for the templates: checks, claims of sentences, commands, and the Python API."""
+"""Data for the templates: checks, claims of sentences, commands, and the API for Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CheckFunction:
 
 @dataclass(frozen=True)
 class Documented:
-    """A function or class of the Python API."""
+    """A function or class of the API for Python."""
 
     name: str
     signature: str
@@ -39,7 +39,7 @@ class Documented:
 
 
 def check_of(rule: str) -> CheckFunction | None:
-    """Return a rule's check; None if no question can test the rule."""
+    """Return the check of a rule; None if no question can test the rule."""
     if rule not in checks():
         return None
     function: Any = checks()[rule].predicate.function
@@ -55,7 +55,9 @@ def _claims() -> Mapping[Where, Sequence[str]]:
 
 
 def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
-    """Return the rules that claim each sentence of a document, by section and number."""
+    """Return the rules that claim each sentence of a document, by section and number of the
+    sentence.
+    """
     return {
         (section, number): rules
         for (name, section, number), rules in _claims().items()
@@ -64,7 +66,7 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
 
 
 def repetitions(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """Return where documents repeat sentences that a rule claims, by document."""
+    """Return where documents repeat the sentences that a rule claims, by document."""
     own = {
         (source.document, source.section, number)
         for source in rule.sources
@@ -79,7 +81,7 @@ def repetitions(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
-    """Yield each command, its purpose, and its help in 80 columns."""
+    """Yield each command with its purpose, and with its help in 80 columns."""
     for name, command in COMMANDS.items():
         parser = parser_of(name)
         parser.formatter_class = partial(HelpFormatter, width=WIDTH)
@@ -87,7 +89,9 @@ def commands() -> Iterator[tuple[str, str, str]]:
 
 
 def public_names() -> Iterator[Documented]:
-    """Yield what `pulsar_conformance` exports: functions, then classes with their methods."""
+    """Yield the names that `pulsar_conformance` exports: functions, then classes with their
+    methods.
+    """
     for name in sorted(pulsar_conformance.__all__, key=str.swapcase):
         one = getattr(pulsar_conformance, name)
         yield _documented(name, one)
@@ -103,7 +107,7 @@ def _documented(name: str, one: Any) -> Documented:
 
 
 def _signature(one: Any) -> str:
-    """Format a signature with type names only, without modules."""
+    """Return a signature as text, with the names of types without their modules."""
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
     text = text.removesuffix(" -> None")
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", text)

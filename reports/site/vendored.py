@@ -1,7 +1,7 @@
-"""Downloading the npm packages that the site contains; none of them is committed.
+"""Download of the npm packages that the site contains. None of them is committed.
 
-Pyodide is Python in WebAssembly, for the playground; iframe-worker makes search work without a
-server; Source Sans is the typeface. All are unpacked unchanged, and never run here.
+Pyodide is Python in WebAssembly, for the playground. iframe-worker makes search work without a
+server. Source Sans is the typeface. All packages are unpacked unchanged, and never run here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""Version of each npm package, and the files in it that the site needs."""
+"""Version of each npm package, and its files that the site needs."""
 MODEL = "model.zip"
 EXAMPLES = "playground.json"
 PARTS: Mapping[ModuleType, tuple[str, ...]] = {
@@ -50,21 +50,22 @@ PARTS: Mapping[ModuleType, tuple[str, ...]] = {
     reference: (),
     simulation: ("worlds.yaml",),
 }
-"""Packages for the playground, each with the data that it reads."""
+"""Packages of this project that the playground needs, each with the data that it reads."""
 ABSENT = frozenset({"page", "search", "starts", "variants", "fingerprint"})
-"""Modules that only commands need."""
+"""Modules that only commands need, and that the playground leaves out."""
 YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode = object\n"
-"""Replaces the reader of YAML, since every file in the archive is JSON."""
+"""Module that replaces the reader of YAML, since every data file for the browser is JSON."""
 
 
 class CannotVendor(UserError):
-    """A file of another project is unavailable; the message is one sentence with the reason."""
+    """An error: a file of another project is not available. The message is one sentence with the
+    reason.
+    """
 
 
 def fetch_packages(cache: Path, to: Path) -> None:
-    """Write every package's files to `to`, caching them in `cache`.
-
-    Errors: `CannotVendor`.
+    """Write the files of every package to `to`. Downloads are kept in `cache`. Errors:
+    `CannotVendor`.
     """
     for name, (version, files) in PACKAGES.items():
         archive = cache / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
@@ -94,8 +95,8 @@ def _pack(package: str, cache: Path) -> None:
 def write_model(to: Path) -> None:
     """Write the model, simulations, rules and worked examples in a form for browsers.
 
-    A browser would take ten seconds to parse YAML: there, the rules are a pickle and other data is
-    JSON.
+    A browser would take ten seconds to parse YAML. Therefore the rules are a pickle, and all other
+    data is JSON.
     """
     to.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(to / MODEL, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -1,4 +1,4 @@
-"""The playground's code in the browser; questions and answers are JSON."""
+"""The code of the playground, which runs in the browser. Questions and answers are JSON."""
 
 import json
 import pickle
@@ -17,9 +17,9 @@ if PICKLE.exists():
     loading.load_from = lambda directory: pickle.loads(PICKLE.read_bytes())  # noqa: ARG005
 
 MOST = {"brokers": 12, "bundles": 200, "cycles": 500}
-"""Size of a simulation in a page; the command has no such limits."""
+"""Maximum size of a simulation on the page. The command `simulate` has no such limits."""
 AT_ONCE = 10
-"""Cycles that are simulated before the page shows them."""
+"""Number of cycles that are simulated before the page shows them."""
 
 
 def known() -> str:
@@ -42,16 +42,18 @@ def _strategies(profile: str) -> list[str]:
 
 
 def answer(asked: str) -> str:
-    """Return the answer to a question with its derivation, or what is wrong with the question."""
+    """Return the answer to a question with its derivation, or a text about what is wrong with the
+    question.
+    """
     return _result_or_problem(_answered, asked)
 
 
 def simulate(asked: str) -> str:
-    """Return a simulation's next cycles, with a table after the last one.
+    """Return the next cycles of a simulation; after the last cycle, also a table.
 
-    `asked` is a question with `loop`: `world` (empty for the case), `strategy`, `placing`, `cycles`
-    and lines of `settings`, and `first`, the number of the next cycle. Only the latest simulation
-    of a profile can be continued.
+    `asked` is a question with `loop` and `first`, the number of the next cycle. `loop` has `world`
+    (empty to start from the case), `strategy`, `placing`, `cycles` and lines of `settings`. Of each
+    profile, only the latest simulation can be continued.
     """
     return _result_or_problem(_simulated, asked)
 
@@ -79,7 +81,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 class DecidingModel:
-    """The model as the deciding implementation of a simulation."""
+    """The model as the implementation that decides in a simulation."""
 
     adapter = "the model"
 
@@ -87,16 +89,16 @@ class DecidingModel:
         self._model = model
 
     def ask(self, operation: str, cases: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
-        """Return one answer per case."""
+        """Return an answer for each case."""
         return [self._model.answer(operation, case) for case in cases]
 
     def in_turn(self) -> Callable[[Any, float], Any] | None:
-        """Return a leader that decides one cycle after another, if the model has one."""
+        """Return a leader that decides one cycle after another; None if the model has none."""
         return self._model.in_turn()
 
 
 class ShownSimulation:
-    """A simulation and the cycles so far."""
+    """A simulation and its cycles so far."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         chosen, self.profile = asked["loop"], load().profile(asked["profile"])
@@ -113,7 +115,9 @@ class ShownSimulation:
         self.cycles: list[SimulatedCycle] = []
 
     def go_on(self, until: int) -> dict[str, Any]:
-        """Simulate some more cycles and return them, with the table after the last."""
+        """Simulate up to the cycle `until`. Return the new cycles and, after the last one,
+        a table.
+        """
         first = len(self.cycles)
         for number in range(first, min(first + AT_ONCE, until)):
             self.cycles.append(self.simulation.cycle(number))
