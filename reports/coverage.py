@@ -114,13 +114,13 @@ def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, st
         unchecked = any(rule.untestable is None and rule.id not in checks() for rule in rules)
         said = ", ".join(map(_judged, rules))
         if sentence.besides is not None:
-            said += f"; no check sees: {sentence.besides}"
+            said += f"; no check tests this part: {sentence.besides}"
         return "unchecked" if unchecked else "claimed", said
     if sentence.none is not None:
         return "none", f"none: {sentence.none}"
     if sentence.awaits is not None:
         return "awaits", f"unclaimed: awaits {sentence.awaits}"
-    return "nobody's", "unclaimed, and neither none nor awaiting an area"
+    return "nobody's", "unclaimed, and the specifications give no reason for that"
 
 
 def _judged(rule: Rule) -> str:

@@ -62,7 +62,8 @@ def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
     first, *verdicts = lines
     if first["rules"]:
         chosen = ", ".join(first["rules"])
-        raise BadReport(f"the run judged only {chosen}; a report is about all rules of a profile")
+        problem = f"the run judged only {chosen}, but a report is about all rules of a profile"
+        raise BadReport(f"{problem}; repeat the run without --rules")
     if first["known_deviations"] and not about.known:
         raise BadReport(
             "the run used known deviations; name their file with --known-deviations, so that "

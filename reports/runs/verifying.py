@@ -65,15 +65,15 @@ def _problems(report: Report) -> Iterator[str]:
         if level != entry["level"]:
             yield f"it calls {rule} a {level}, but it is a {entry['level']}"
     if report["summary"] != count_verdicts(verdicts):
-        yield "its summary does not count its verdicts"
+        yield "its summary does not agree with its verdicts"
     if report["conformant"] != conformant(verdicts):
         said = json.dumps(report["conformant"])
         yield f"it says conformant: {said}, but its verdicts say otherwise"
     for line in verdicts:
         if line["verdict"] == "pass" and not line["reached"]:
-            yield f"{line['rule']} passes without a case that reached it"
+            yield f"{line['rule']} passes although no case reached it"
         if line["verdict"] == "fail" and line["failure"] is None:
-            yield f"{line['rule']} fails without a case that shows it"
+            yield f"{line['rule']} fails, but the report has no case that shows it"
     implementation = report["implementation"]
     for word in (implementation["adapter"], implementation["profile"]):
         if word not in report["command"]:

@@ -171,7 +171,7 @@ def test_a_text_that_differs_fails(
 def test_a_sentence_of_nobody_fails(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _edit(farm / "specs" / "rules" / "config.yaml", "sentences: [1, 2]", "sentences: [1]")
     assert _run(farm) == 1
-    assert "unclaimed, and neither none nor awaiting an area" in capsys.readouterr().out
+    assert "unclaimed, and the specifications give no reason for that" in capsys.readouterr().out
 
 
 def test_a_document_that_is_not_there_is_unusable(

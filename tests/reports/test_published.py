@@ -77,7 +77,7 @@ FORGED = {
     ),
     "a summary that flatters": (
         lambda report: report["summary"].update({"pass": 999}),
-        "its summary does not count its verdicts",
+        "its summary does not agree with its verdicts",
     ),
     "not what it says of itself": (
         lambda report: report.update(conformant=False),
@@ -85,7 +85,7 @@ FORGED = {
     ),
     "a pass out of nothing": (
         lambda report: line_of(report).update(reached=0),
-        f"{RULE} passes without a case that reached it",
+        f"{RULE} passes although no case reached it",
     ),
     "another requirement set": (
         lambda report: report["requirements"].update(checksum="sha256:" + "0" * 64),
@@ -228,7 +228,7 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
         ("nonsense", "it is not a verdict stream, which has JSON in each line"),
         (
             '{"kind": "run", "rules": ["SHED-*"]}',
-            "the run judged only SHED-*; a report is about all",
+            "the run judged only SHED-*, but a report is about all",
         ),
         (
             '{"kind": "run", "rules": [], "known_deviations": ["SHED-01 *"]}',
