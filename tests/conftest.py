@@ -11,13 +11,13 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs import errors
 from pulsar_conformance.specs.text import WIDTH
 
-# Most of what tests make is kept, and looking through it for garbage takes long.
+# Most objects that tests make are kept, and searching them for garbage takes long.
 gc.set_threshold(200_000, 50, 1000)
 
 
 @pytest.fixture
 def explain(tmp_path, capsys):
-    """Explains questions out of a file; the exit status and what was said."""
+    """Explain questions from a file; return the exit status and the output."""
 
     def explained(content, *options):
         file = tmp_path / "case.json"

@@ -1,4 +1,4 @@
-"""The GitHub Action: its steps, run here as a runner does."""
+"""The GitHub Action: its steps, run here as a runner runs them."""
 
 import json
 import os
@@ -49,7 +49,7 @@ INPUTS = {**dict.fromkeys(NONE, ""), "OUT": "conformance"}
 
 
 def program(folder, name, script):
-    """Write a program that stands for another one."""
+    """Write a program that replaces another one."""
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"#!/bin/sh\n{script}\n")

@@ -1,4 +1,4 @@
-"""The rooms of the house: who may import whom, and how much stands in one."""
+"""The folders of the project: which imports which, and how large they are."""
 
 import ast
 import re
@@ -37,7 +37,7 @@ UPWARDS = (
     "commands",
     "__main__",
 )
-"""The folders of `conformance/`: each imports only those before it."""
+"""The folders of `conformance/`. Each imports only folders before it in this list."""
 
 SUBJECTS = UPWARDS[UPWARDS.index("bundles") : UPWARDS.index("catalogue")]
 
@@ -56,11 +56,14 @@ FORBIDDEN = {
     "conformance/common": ("adapters",),
     "conformance/engine": ("adapters.spark", "adapters.pulsar", "adapters.cluster"),
 }
-"""Folder to what nothing in it imports. A number that is written in several places is written
-independently: the engine on Spark knows nothing of the model, a check nothing of an adapter."""
+"""Folders that nothing in a folder imports.
+
+A number that is written in several places is written independently: the engine on Spark uses
+nothing of the model, and a check uses nothing of an adapter.
+"""
 
 DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
-"""Decisions of the model: a check may use its quantities, and none of these."""
+"""Decisions of the model. A check may use the model's quantities, but none of these."""
 
 MODULES = 15
 MODULES_OF_THE_SUITE = 130
@@ -69,14 +72,14 @@ ASKED_IN = 8
 
 
 def sources(folder=""):
-    """The modules that are written by hand, without the copies in a built site."""
+    """The modules that are written by hand, without copies in a built site."""
     names = [folder] if folder else FOLDERS
     files = (file for name in names for file in sorted((ROOT / name).rglob("*.py")))
     return [file for file in files if not file.is_relative_to(BUILT)]
 
 
 def imports(file):
-    """Whatever a file imports of the house, without the package's name."""
+    """The modules of the project that a file imports, without the name of the package."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE[:-1]):
             module = node.module.removeprefix(PACKAGE[:-1]).removeprefix(".")

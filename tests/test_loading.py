@@ -1,4 +1,4 @@
-"""Commands load what they need: no transport that is not named, and little for a look-up."""
+"""Commands load only what they need: no adapter that is not named, and little for a look-up."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A public name of a module stands for one thing, wherever it is defined."""
+"""A public name of a module has one meaning, wherever it is defined."""
 
 import ast
 from collections import defaultdict

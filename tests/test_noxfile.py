@@ -18,7 +18,7 @@ FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports
 
 
 def unregistered(function=None, **_):
-    """In place of nox's decorator, which would put every session into its registry."""
+    """Replaces nox's decorator, which would put every session into its registry."""
     return function or unregistered
 
 

@@ -1,7 +1,7 @@
-"""The private interfaces of other projects that are used here: one test a dependency.
+"""The private interfaces of other projects that this project uses, with one test for each project.
 
-Where one fails after an update, the place to look at is the module that the test names, and the
-upper bound in pyproject.toml is the way to stay with the older version until then.
+If one fails after an update, the test names the module to look at. Until that is adapted, lower the
+upper bound in pyproject.toml to keep the older version.
 """
 
 import inspect

@@ -14,7 +14,9 @@ SOURCES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*
 BESIDE = sorted((ROOT / "tests").rglob("*.py"))
 
 RIDDLE = re.compile(r"(What|So many|So long|So often|Those|That which|Of) ")
-"""How a text begins that has to be read twice: it says neither what a thing is nor what it does."""
+"""Beginnings of texts that have to be read twice, since they say neither what a thing is nor what
+it does.
+"""
 
 
 def texts(file):

@@ -1,4 +1,4 @@
-"""Commands and links of the pages for people: commands parse, files and names exist."""
+"""Commands and links of the pages for users: commands parse, and files and names exist."""
 
 import argparse
 import ast
@@ -35,7 +35,7 @@ GUIDES = sorted(
 )
 PAGES = ("README.md", "CONTRIBUTING.md", *GUIDES)
 LONGEST = 200
-"""Lines of the README; the rest is in the guides."""
+"""Maximum number of lines of the README. The guides have everything else."""
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REPORTS = {
     "report": "allure",
@@ -44,7 +44,7 @@ REPORTS = {
     "site": "site.__main__",
     "fixtures": "archive",
 }
-"""Session -> the module of `reports` that it runs."""
+"""Module of `reports` that each session runs."""
 SESSIONS = re.findall(
     r"^@nox\.session.*\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE
 )
@@ -93,7 +93,7 @@ def parsed(words):
 
 
 def everything():
-    """The text of all pages together."""
+    """The text of all pages, joined."""
     return "\n".join(map(text, PAGES))
 
 
@@ -101,7 +101,7 @@ INLINE = re.compile(r"`((?:pulsar-conformance|nox -s) [^`{]+)`")
 PLACEHOLDERS = {"ID": "overload-95-over-85", "OPERATION": "shed.select", "VERSIONS": "3.0.7"}
 """Placeholders of commands within sentences, each with an example."""
 OPEN = {"OPTIONS", "PARTS", "RESULTS", "COMMAND"}
-"""Placeholders for any arguments."""
+"""Placeholders that stand for any arguments."""
 SENTENCES = (
     *PAGES,
     "ARCHITECTURE.md",

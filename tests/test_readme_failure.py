@@ -1,4 +1,4 @@
-"""The failure in the README is the calculation that its case has."""
+"""The failure in the README has the calculation of its case."""
 
 import json
 import re

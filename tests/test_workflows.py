@@ -1,4 +1,6 @@
-"""The workflows of the guide and the container file: their steps, run here as a builder does."""
+"""The workflows in the guide and the container file: their steps, run here as a build server runs
+them.
+"""
 
 import json
 import os

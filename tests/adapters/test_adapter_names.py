@@ -1,4 +1,4 @@
-"""Names of adapters, the reference in this process, and objects in a process of ours."""
+"""Names of adapters: the reference in this process, and Python objects in another process."""
 
 from pathlib import Path
 

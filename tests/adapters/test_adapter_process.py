@@ -1,4 +1,4 @@
-"""Every way in which a child process breaks is told apart, and nothing of it stays behind."""
+"""Each failure of a child process has an error of its own, and no process stays behind."""
 
 import pickle
 import subprocess
@@ -66,7 +66,7 @@ GOES_ON = {
 
 
 def alive_in(group: int) -> list[int]:
-    """Processes of a group that still run; a zombie only waits to be noticed."""
+    """Processes of a group that still run; a zombie has ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -79,7 +79,7 @@ def alive_in(group: int) -> list[int]:
 
 
 def left_of(groups: list[int]) -> list[int]:
-    """Processes of these groups that survive; a killed one takes a moment to go."""
+    """Processes of these groups that still run; one that was killed takes a moment to end."""
     deadline = time.monotonic() + GONE_WITHIN
     while left := [pid for group in groups for pid in alive_in(group)]:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The protocol's schemas: both validators agree, without network, on what they let pass."""
+"""The schemas of the protocol: both validators accept the same messages, without network."""
 
 import copy
 
@@ -20,7 +20,7 @@ SHED = EXAMPLES["shed.select"][0]
 
 
 def slowly_wrong(operation, part, value):
-    """The verdict of the validator by the standard's authors."""
+    """The verdict of the validator that the authors of the standard wrote."""
     whole = schema(operation if operation == "message" else f"operations/{operation}")
     registry = Registry().with_resources(
         (one["$id"], Resource.from_contents(one)) for one in (schema("shapes"), whole)

@@ -60,7 +60,7 @@ def says(status, body=b"{}", **headers):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate of 127.0.0.1 that it has signed itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     folder = tmp_path_factory.mktemp("tls")

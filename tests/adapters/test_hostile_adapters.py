@@ -1,4 +1,6 @@
-"""Adapters that mean ill: one clear error, exit status 2, no process left, no escape code."""
+"""Malicious adapters give one clear error and exit status 2, and leave no process and no escape
+code.
+"""
 
 import io
 import json
@@ -19,7 +21,7 @@ HOSTILE = Path(__file__).parents[1] / "standins" / "hostile.py"
 QUESTION = json.dumps({"ask": "usage.max", "case": EXAMPLES["usage.max"][0]})
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 SOON = 25.0
-"""Seconds in which every one of them is told, on a machine that is busy."""
+"""Maximum seconds until each of them is reported, on a busy machine."""
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Environments that mean ill: a run tells what is wrong, or goes on; nothing is half written."""
+"""In an unusable environment, a run says what is wrong or continues, and no file is half
+written.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The guide to the kit for JUnit 5 against the examples that the kit asks."""
+"""The guide to the kit for JUnit 5 agrees with the examples that the kit asks."""
 
 import re
 from fractions import Fraction
@@ -23,7 +23,7 @@ AMOUNTS = {
 
 
 def named():
-    """The readings that the guide's table has for each strategy."""
+    """The readings in the guide's table, for each strategy."""
     found, strategy = {}, ""
     for judged_as, reading in re.findall(
         r"^\| (?:`(\w+)` )?\| `([\w=-]+)` \|", GUIDE, re.MULTILINE

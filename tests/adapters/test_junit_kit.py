@@ -1,4 +1,6 @@
-"""The kit for JUnit 5: a right balancer passes, a wrong one fails with the arithmetic. By Maven."""
+"""The kit for JUnit 5, run by Maven: a right balancer passes, a wrong one fails with the
+arithmetic.
+"""
 
 import re
 import shutil

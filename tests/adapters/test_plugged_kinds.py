@@ -10,7 +10,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError, bundled, names
 
 INSTALLED = Path(__file__).parent / "plugged_kind"
-"""A folder as pip leaves it: a module, and the metadata of its package."""
+"""A folder in the state in which pip leaves it: a module, and the metadata of its package."""
 
 
 def command(*words):

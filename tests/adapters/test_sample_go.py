@@ -1,4 +1,6 @@
-"""The sample in Go: found, compiled once into the cache, and what is said where it can't be."""
+"""The sample in Go: how it is found and compiled once into the cache, and the message if that
+fails.
+"""
 
 import json
 import shutil
@@ -17,7 +19,7 @@ needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21"
 
 @pytest.fixture
 def go(tmp_path, monkeypatch):
-    """Puts a script in the place of Go: its version, and what it does when it builds."""
+    """Put a script in the place of Go. It prints a version, and builds as a test sets."""
 
     def stand_in(version, build):
         program = tmp_path / "bin" / "go"

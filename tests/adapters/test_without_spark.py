@@ -1,4 +1,4 @@
-"""The errors where Spark cannot be had, which need nothing of Spark."""
+"""The errors if Spark is not available. These tests need nothing of Spark."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ def java(folder, version):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Says which PySpark is installed."""
+    """Pretend that this version of PySpark is installed."""
 
     def of(found):
         def version(name):

@@ -1,4 +1,4 @@
-"""Mistakes in what an audit is asked, told before Spark starts."""
+"""Mistakes in the options of an audit are reported before Spark starts."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""An output has one writer at a time, and a table is believed only with the files that it had."""
+"""One process at a time writes to an output, and a table counts only with the files that were
+written.
+"""
 
 import json
 import subprocess
@@ -29,7 +31,7 @@ with hold_lock(sys.argv[1]):
 
 @pytest.fixture
 def held(tmp_path):
-    """An output that another process is writing into, and that process."""
+    """An output to which another process is writing, and that process."""
     output = tmp_path / "audit"
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(output)],

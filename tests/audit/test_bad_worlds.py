@@ -1,4 +1,4 @@
-"""Worlds that cannot be simulated: each is refused with its place, and nothing is guessed."""
+"""Worlds that cannot be simulated are refused with the place of the mistake; nothing is guessed."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""The page of an audit in Chromium, with as much on it as one of 100 brokers can have."""
+"""The page of an audit in Chromium, with as much content as that of 100 brokers can have."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 pytestmark = pytest.mark.browser
 
 BROKERS, POINTS, MARKS, ROWS, BUNDLES = 100, 300, 1000, 1000, 50
-"""The most that the page of one cluster has."""
+"""The maximum numbers on the page of one cluster."""
 
 BEGINS, STEP = 1_795_132_800, 300
 """2026-11-20, and a cycle every five minutes."""

@@ -1,4 +1,4 @@
-"""`pulsar-conformance collect` on a scripted admin API: what is recorded, and when it is not."""
+"""`pulsar-conformance collect` on a scripted admin API: which changes are recorded, and when."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def test_settings_are_read_as_a_broker_writes_them():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Nothing is held back until the leader may have counted it."""
+    """Nothing is held back: the leader counts the bundles later."""
     monkeypatch.setattr("pulsar_conformance.audit.collect.recording.PAUSES_WITHIN", timedelta(0))
 
 
@@ -186,7 +186,7 @@ def test_an_unload_at_an_extensible_broker_that_stays_is_an_administrators(
 
 @pytest.mark.parametrize("counted", [1, 2])
 def test_a_transfer_that_the_leader_counts_once_all_are_over(cluster, tmp_path, counted):
-    """Its owner was seen to release it while the cycle of the leader went on."""
+    """The owner released the bundle while the leader's cycle was still running."""
     cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
     cluster.owned[cluster.names[0]] = [ONE, TWO]
     recorded = Recorded(cluster, tmp_path / "history")
@@ -240,7 +240,7 @@ def test_an_unload_right_before_the_end_of_a_recording_is_of_unknown_cause(clust
 
 
 class SeenAgain:
-    """A looker that sees what another one saw of a cluster, at the same times."""
+    """An observer that sees what another one saw of a cluster, at the same times."""
 
     cluster = "conformance"
 
@@ -267,7 +267,7 @@ class SeenAgain:
 def test_all_bundles_of_an_extensible_broker_that_stopped_are_of_a_shutdown(
     stopped, tmp_path, monkeypatch
 ):
-    """Observed of 4.2.4 every 0.2 seconds; before the stop, a bundle was unloaded by hand."""
+    """Observed of 4.2.4 every 0.2 seconds. Before the stop, a bundle was unloaded by hand."""
     from pulsar_conformance.audit.collect import recording
 
     lines = [json.loads(line) for line in (STOPS / f"{stopped}.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Histories that `collect` recorded of running clusters: each thing that happened is there."""
+"""Histories that `collect` recorded of running clusters contain each event that took place."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def history(request):
 
 
 def of_users(history, kind):
-    """Lines of a kind, without the namespaces that each broker keeps for itself."""
+    """Lines of a kind, without the heartbeat namespaces of brokers."""
     return [
         one for one in history if one["kind"] == kind and "pulsar/" not in one.get("bundle", "")
     ]
@@ -84,7 +84,7 @@ def test_times_ascend_and_no_line_stands_twice(history):
 
 
 class Transferred:
-    """A history of the extensible manager, by the events of users' bundles."""
+    """A history of the extensible manager, as events of users' bundles."""
 
     def __init__(self, name):
         self.lines = recorded(f"4.2.4-{name}")
@@ -95,7 +95,7 @@ class Transferred:
         return [one for one in known if one["bundle"].startswith("shop/")]
 
     def next_owners(self, cause):
-        """By bundle, the broker that it left for this cause, and the next that had it."""
+        """The broker that each bundle left for this cause, and its next owner."""
         taken = of_users(self.lines, "assigned")
         return {
             one["bundle"]: (
@@ -147,9 +147,10 @@ def test_bundles_on_their_way_to_a_killed_broker_go_to_another_at_once():
 
 
 class Kept:
-    """The last cycle of a history in which the leader of 4.2.4 left the bundle that it had chosen.
+    """The last cycle of a history, in which the leader of 4.2.4 kept the bundle that it had chosen.
 
-    Its `selectBroker`, asked right after, named the owner. The cycle before unloaded another.
+    Its `selectBroker`, asked right afterwards, named the owner. In the cycle before, the leader
+    unloaded another bundle.
     """
 
     def __init__(self):

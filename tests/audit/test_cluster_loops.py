@@ -1,4 +1,6 @@
-"""Loops recorded anew from clusters of 4.2.4, beside their simulation: three minutes for each."""
+"""Loops are recorded again from clusters of 4.2.4 and compared with simulations: three minutes
+each.
+"""
 
 import json
 import subprocess
@@ -39,7 +41,7 @@ def record(name, folder):
 
 
 def brokers_without_traffic(history):
-    """Busy brokers whose table of traffic is empty, as after an update by Pulsar itself."""
+    """Busy brokers without values of their traffic, as after an update by Pulsar itself."""
     for line in map(json.loads, history.open()):
         report = line.get("report")
         if report and report["cpu"]["usage"] and not report["lastStats"]:

@@ -1,4 +1,4 @@
-"""`pulsar-conformance collect` where nothing can be recorded: one clear error each."""
+"""`pulsar-conformance collect` gives one clear error if nothing can be recorded."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Histories made of what operators have: each form states the same of the same cluster."""
+"""Histories imported from operators' data: each form gives the same events of the same cluster."""
 
 import bz2
 import gzip

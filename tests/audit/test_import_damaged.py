@@ -1,4 +1,4 @@
-"""A damaged line of an imported history is named."""
+"""Errors about an imported history name the damaged line."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A broker has one name in an imported history, though its sources name it differently."""
+"""A broker has a single name in an imported history, even if its sources name it differently."""
 
 import json
 

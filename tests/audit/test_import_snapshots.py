@@ -1,4 +1,6 @@
-"""A history of one moment is imported with a warning, since nothing in it can be judged."""
+"""A history of a single moment is imported with a warning, since an audit can judge nothing
+in it.
+"""
 
 import json
 from pathlib import Path

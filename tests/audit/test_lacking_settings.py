@@ -1,4 +1,4 @@
-"""Settings that cannot matter: those that a release lacks, and those of another strategy."""
+"""Settings without effect: those that a release lacks, and those of another strategy."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main

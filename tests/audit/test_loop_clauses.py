@@ -1,4 +1,6 @@
-"""Each clause of a rule of the long run: its defect breaks it where the model keeps it."""
+"""Each clause of a rule about the long run is broken by its defect, in a world in which the model
+keeps it.
+"""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""Figures of the long run, by released Pulsar's own classes."""
+"""Figures of the long run from the classes of released Pulsar."""
 
 import json
 from pathlib import Path

@@ -79,9 +79,10 @@ def test_other_settings_or_documents_differ_from_the_real_loop(strategy, profile
     [
         # A bundle counts at its new broker when the next one of the cycle is placed.
         ("OverloadShedder", {"reserves": True}, 0),
-        # The leader remembers the averages of a stopped broker's bundles.
+        # The leader still remembers the averages of a stopped broker's bundles.
         ("ThresholdShedder", {"forgets": False}, 6),
-        # Cycles take no time, so that a grace period of two minutes spares three cycles.
+        # If cycles took no time, a grace period of two minutes would protect a bundle in three
+        # cycles.
         ("OverloadShedder", {"clock": tuple(range(24))}, 3),
     ],
 )

@@ -1,4 +1,6 @@
-"""The published smallest clusters that never come to rest, by the model and by the releases."""
+"""The published smallest clusters that never come to rest behave so under the model and the
+releases.
+"""
 
 import json
 from pathlib import Path

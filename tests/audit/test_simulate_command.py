@@ -1,4 +1,4 @@
-"""The command `simulate`: comparisons, sweeps, pages, real clusters, mistakes."""
+"""The command `simulate`: comparisons, sweeps, pages, real clusters and mistakes."""
 
 import json
 import re

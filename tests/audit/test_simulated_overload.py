@@ -1,4 +1,6 @@
-"""Why brokers stay overloaded in a simulation, its moves as a table, and usage without bounds."""
+"""Reasons why brokers stay overloaded in a simulation, the table of its moves, and
+unbounded usage.
+"""
 
 import json
 import re
@@ -12,7 +14,7 @@ OVER = "loadBalancerBrokerOverloadedThresholdPercentage=40"
 
 @pytest.fixture
 def world(tmp_path):
-    """A file with a world of brokers with these usages."""
+    """A file with a world whose brokers have these usages."""
 
     def written(*usages):
         file = tmp_path / "world.yaml"

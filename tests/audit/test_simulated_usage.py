@@ -33,7 +33,7 @@ def world_with(**brokers):
     [(90, 0.001, 90 + 25), (50, 0.09, 50 + 24.955), (40, 10, 4 * 50), (0, 0.001, 0), (7, 0, 32)],
 )
 def test_much_usage_with_little_traffic_is_not_multiplied(cpu, megabytes, with_50):
-    """The other brokers have 50 % with 100 MB/s, so that 50 MB/s cost 25 % of CPU."""
+    """The other brokers have 50 % at 100 MB/s, so 50 MB/s cost 25 % of CPU."""
     world = world_with(one=broker(50, 100), other=broker(50, 100), odd=broker(cpu, megabytes))
     odd = world.brokers[2]
     fixed, each = odd.uses["cpu"]

@@ -1,4 +1,6 @@
-"""Simulations: figures worked by hand, rules about the long run, seeded defects, mistakes."""
+"""Simulations: figures worked out by hand, rules about the long run, seeded defects and
+mistakes.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -215,7 +217,7 @@ def test_a_bundle_without_its_owner_is_found(defect, text):
 
 
 class Splitting(ReferenceConnection):
-    """Splits one bundle twice at once, and one that is not there."""
+    """Splits one bundle twice in a cycle, and another one that does not exist."""
 
     def exchange(self, operation, batch):
         if operation == "bundles.split_candidates":
@@ -301,7 +303,7 @@ def heaps(memory, profile):
 
 @pytest.mark.parametrize("profile", ["released-3.0", "released-4.2", "documented-4.2"])
 def test_heap_memory_that_is_no_load_changes_neither_decisions_nor_figures(profile):
-    """A heap of 75 % would hide that a broker is relieved, and that the other one is idle."""
+    """Heap usage of 75 % would hide that one broker is relieved and that the other is idle."""
     without, full = heaps(0, profile), heaps(75, profile)
     assert len(without.sheds) > 1
     assert without.cycles == full.cycles

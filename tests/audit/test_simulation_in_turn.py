@@ -1,4 +1,6 @@
-"""Strategies that count over cycles: asked cycle by cycle, they answer as for all at once."""
+"""Strategies that count over cycles give the same answers cycle by cycle as for all cycles
+at once.
+"""
 
 import pytest
 from pulsar_conformance import specs
@@ -13,7 +15,7 @@ STRATEGIES = ["TransferShedder", "AvgShedder"]
 
 
 class AllAtOnce(ReferenceConnection):
-    """The reference without a leader of its own: all cycles so far are asked each time."""
+    """The reference without a leader of its own, so that each question has all cycles so far."""
 
     def in_turn(self):
         return None

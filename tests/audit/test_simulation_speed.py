@@ -1,4 +1,6 @@
-"""1,000 cycles of ten brokers with 64 bundles each take the reference at most five seconds."""
+"""The reference simulates 1,000 cycles of ten brokers with 64 bundles each in at most five
+seconds.
+"""
 
 import time
 
@@ -9,7 +11,7 @@ from pulsar_conformance.audit.simulation.worlds import world_of
 CYCLES = 1_000
 MOST_SECONDS = 5.0
 ATTEMPTS = 3
-"""A busy machine makes even processor time longer."""
+"""Number of attempts, since on a busy machine even processor time is longer."""
 
 BROKERS = [{"count": 5, "bundles": 64, "usage": 70}, {"count": 5, "bundles": 64, "usage": 40}]
 

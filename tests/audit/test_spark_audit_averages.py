@@ -1,4 +1,4 @@
-"""The load of a bundle at a cycle: by its samples, and by the leader's records."""
+"""The load of a bundle in a cycle, by its samples and by the leader's records."""
 
 from datetime import UTC, datetime, timedelta
 

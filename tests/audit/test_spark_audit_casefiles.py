@@ -1,4 +1,4 @@
-"""The case of each fault is a file of its own."""
+"""The case of each fault is written to a file of its own."""
 
 from datetime import UTC, datetime
 

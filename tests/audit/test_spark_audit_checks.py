@@ -1,4 +1,6 @@
-"""The audit's checks as columns say what the suite's own say, on the suite's own cases."""
+"""The checks of the audit, which are columns, agree with the suite's own checks on the suite's
+cases.
+"""
 
 from itertools import product
 from random import Random
@@ -49,7 +51,7 @@ OTHERWISE = {
     "grace-of": "topic",
     "grace-edge": "free",
 }
-"""Every reading that concerns shedding, the other way round."""
+"""The alternative to the usual one, for every reading that concerns shedding."""
 
 FEW, MANY = 6, 12
 """Trials drawn for a rule: with the few, each rule is kept, broken and not reached at least once.
@@ -109,7 +111,7 @@ def said_by_columns(
     profile=PROFILE,
     rules=RULES[PROFILE],
 ):
-    """By number of the question and rule, what the columns say."""
+    """The results of the columns, by number of the question and rule."""
     shape = OPERATIONS["shed.select"].shape
     chosen = Basis(specs.load().defaults(profile), readings)
     texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
@@ -146,7 +148,7 @@ def said_by_columns(
 
 
 def reported(cases):
-    """The brokers of cases as `facts` takes them."""
+    """The brokers of cases, in the columns that `facts` expects."""
     each = cases.select(
         "cycle", "settings", F.posexplode("brokers").alias("turn", "broker", "report")
     )
@@ -206,7 +208,7 @@ def test_columns_say_what_the_suite_says(audit_session, profile, rules, otherwis
 
 @pytest.mark.parametrize("each", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)])
 def test_bounds_accuse_nobody_who_decides_as_the_documents_say(audit_session, each):
-    """Whatever the share of earlier observations is: the model's answers are within the bounds."""
+    """Whatever the share of earlier observations is, the model's answers are within the bounds."""
     readings = specs.load().default_readings(PROFILE)
     model, questions = Model(PROFILE, readings), []
     for rule in RULES[PROFILE]:

@@ -1,4 +1,4 @@
-"""A change of one cluster renews the rows of that cluster, and keeps those of all others."""
+"""If one cluster changes, the rows of that cluster are rebuilt, and all other rows are kept."""
 
 from datetime import UTC, datetime, timedelta
 

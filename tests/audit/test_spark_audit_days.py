@@ -1,4 +1,6 @@
-"""A history that grows, or is corrected: its tables are those that all of it at once makes."""
+"""The tables of a history that grows or is corrected equal those of an audit of all files
+at once.
+"""
 
 import json
 import random
@@ -38,7 +40,7 @@ EVERY = 60
 """Minutes between the reports of a broker."""
 
 FRAMES = {"shortTermData": 4, "longTermData": 30}
-"""So few samples that the first days of the history have left them."""
+"""Sizes of the time frames, so small that the first days of the history no longer count."""
 
 SETTINGS = {
     "loadBalancerSheddingIntervalMinutes": EVERY,
@@ -81,11 +83,11 @@ def day_of(number, chance):
 
 
 SPLIT = "t/ns/0x00000000_0x00000002"
-"""A bundle that nobody reports."""
+"""The bundle that `split` divides."""
 
 
 def split(cluster, at):
-    """The leader splits a bundle by itself, of which one report tells, a little before."""
+    """The leader splits a bundle by itself; a report shortly before lists the bundle."""
     owned = {SPLIT: {"msgRateIn": 1.0}}
     cpu = {"usage": 1, "limit": 100}
     told = {"cpu": cpu, "bundles": [SPLIT], "lastStats": owned}
@@ -145,7 +147,7 @@ PLAN = AuditPlan.of("documented-3.0")
 
 
 def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
-    """The marks of a run, or of one that ends after so many tables."""
+    """The marks of a run, or of a run that ends after so many tables."""
     first = records_step(store, str(history), current_files(store.spark, str(history)))
     every = list(build_steps(first, plan, None))
     with spark_tuning.tasks_at_once(store.spark) as tasks:
@@ -160,7 +162,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
 
 
 def rows(store):
-    """Each table, as sorted rows; a number that is no whole one to twelve digits."""
+    """Each table as sorted rows; numbers that are not whole are rounded to twelve digits."""
     return {table: sorted(map(repr, map(rounded, store.read(table).collect()))) for table in TABLES}
 
 
@@ -175,14 +177,14 @@ def rounded(value):
 
 
 def files_before(store, day):
-    """The files of an earlier day, of the tables that are not made whole."""
+    """The files of an earlier day, of the tables that are rebuilt in part."""
     tables = [table for table in TABLES if table in INCREMENTAL or table not in GOLD]
     files = {file for table in tables for file in store.read(table).inputFiles()}
     return {file for file in files if "day=2" in file and file.partition("day=")[2][:10] < day}
 
 
 def check(session, store, history, folder):
-    """The tables are those that a run makes that has all files before it at once."""
+    """Check that the tables equal those of a run that has all files at once."""
     whole = Store(session, str(folder / "whole"))
     shutil.rmtree(whole.path, ignore_errors=True)
     made(whole, history)
@@ -264,7 +266,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
 def test_a_leader_remembers_what_was_before_the_cycles_that_are_asked_about(
     session, written, audited, tmp_path
 ):
-    """Without files, test_spark_audit_usages.py holds this in all runs."""
+    """test_spark_audit_usages.py tests the same without files, in all runs."""
     history, store = audited
     plan, usage = replace(PLAN, since=START + DAYS * DAY), "broker_usage"
     count, whole = list(TABLES).index(usage) + 1, Store(session, str(tmp_path / "whole"))

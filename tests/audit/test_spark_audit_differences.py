@@ -1,4 +1,4 @@
-"""Since when a table is another one than it was."""
+"""The time from which on two versions of a table differ."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Usual forms of JSON and of times give the same records; other formats are refused by name."""
+"""Common forms of JSON and of times give the same records; other formats are refused by name."""
 
 import bz2
 import importlib

@@ -1,4 +1,4 @@
-"""Knowledge, decisions and unloads at each cycle of small histories whose verdicts are known."""
+"""Knowledge, decisions and unloads at each cycle of small histories with known verdicts."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -46,7 +46,7 @@ def bundle(place):
 
 
 class History:
-    """Rows of the silver tables, as one writes them down."""
+    """Rows of the silver tables in a short notation."""
 
     def __init__(self):
         self.rows = {name: [] for name in SILVER}
@@ -121,7 +121,7 @@ def histories():
 
 @pytest.fixture(scope="module")
 def made(audit_session):
-    """The tables, each made as an audit of a history that is not small makes it."""
+    """The tables, each built as in an audit of a history that is not small."""
     told, session = histories().rows, audit_session
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
     plan = AuditPlan.of(PROFILE)

@@ -1,4 +1,4 @@
-"""Histories written by hand: nobody is accused who did right, and what is surely wrong is found."""
+"""Histories written by hand: right decisions are not accused, and certain violations are found."""
 
 import json
 from collections import defaultdict
@@ -41,7 +41,9 @@ WRONG = ("violated", "not done though due")
 
 
 def bundle(word):
-    """`3` is a bundle, `3a` and `3b` are its halves, and `n3` is one of another namespace."""
+    """Names of bundles: `3` is a bundle, `3a` and `3b` are its halves, and `n3` is in another
+    namespace.
+    """
     space, number = ("other", word[1:]) if word[0] == "n" else ("ns", word)
     half = number[-1] if number[-1] in "ab" else ""
     first = int(number.removesuffix(half)) * 16
@@ -114,7 +116,7 @@ def said(event):
 
 
 def records(history):
-    """All of a history, in the order of time; what one event says is a millisecond apart."""
+    """All records of a history in order of time. Those of one event are a millisecond apart."""
     cluster = history["name"]
     begun = history.get("leader", START)
     if begun is not None:
@@ -137,7 +139,7 @@ def records(history):
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """The verdicts and the causes of all histories: each is a cluster of one audit."""
+    """The verdicts and the causes in all histories, each of which is a cluster of one audit."""
     folder = tmp_path_factory.mktemp("histories")
     lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
     (folder / "history").mkdir()

@@ -1,4 +1,4 @@
-"""Every line of a history is used, or told with the reason why not; nothing stops a run."""
+"""Every line of a history is used, or quarantined with the reason; no line stops a run."""
 
 import gzip
 from collections import Counter
@@ -123,7 +123,7 @@ DAMAGED = {
     GOOD[0]: "duplicate",
     GOOD[6].replace("{", '{"words": 1, '): "conflicting",
 }
-"""Line -> why it is not used, beside the good ones."""
+"""Damaged lines, which are mixed with good ones, and the reason for each."""
 
 
 @pytest.fixture(scope="module")

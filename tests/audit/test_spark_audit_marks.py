@@ -1,4 +1,6 @@
-"""Marks are the same whoever writes them, and each stands in place of the one before it."""
+"""Marks are the same whether this process or Spark writes them, and each replaces the one before
+it.
+"""
 
 from datetime import UTC, datetime, timedelta
 

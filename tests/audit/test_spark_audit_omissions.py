@@ -1,4 +1,6 @@
-"""Unloads that a release would have made and nobody did are counted, though no rule forbids it."""
+"""An audit counts unloads that a release would have made and that no broker made, though no rule is
+broken.
+"""
 
 import json
 from datetime import timedelta

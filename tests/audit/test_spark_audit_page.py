@@ -1,4 +1,4 @@
-"""The page of an audit: whole in itself, and with what the tables say."""
+"""The page of an audit is self-contained, and shows what the tables have."""
 
 import io
 import json
@@ -43,7 +43,7 @@ def test_a_name_cannot_end_the_script():
 
 
 def test_many_large_clusters_share_one_page():
-    """A line a broker of 100 at most; 60,000 points and 2,000 marks together."""
+    """A line for each of at most 100 brokers; at most 60,000 points and 2,000 marks on the page."""
     assert series.drawing_limits([]) == (300, 1000)
     assert series.drawing_limits([100]) == (300, 1000)
     assert series.drawing_limits([100] * 2) == (300, 1000)

@@ -1,4 +1,4 @@
-"""Parquet files of a history: a damaged one is quarantined as a whole, the others are used."""
+"""Parquet files of a history: a damaged file is quarantined as a whole, and all others are used."""
 
 import json
 from collections import Counter, defaultdict
@@ -158,7 +158,7 @@ def test_files_with_columns_that_spark_cannot_read_are_quarantined(session, tmp_
 
 
 def test_a_file_that_only_spark_finds_damaged_is_quarantined(session, tmp_path):
-    """The name of a column is spelled differently where its pages are described."""
+    """The name of a column is spelled differently in the description of its pages."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for name, count in (("sound", 60), ("flawed", 1)):
         file = tmp_path / f"{name}.parquet"

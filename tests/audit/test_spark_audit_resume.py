@@ -1,4 +1,4 @@
-"""An audit that was stopped goes on: what is missing is made, and nothing is there twice."""
+"""A stopped audit continues: missing tables are built, and no row is there twice."""
 
 import json
 import os
@@ -47,8 +47,7 @@ ENDS_WITHIN = 1200
 
 
 def lines():
-    """Two clusters over midnight, with an unload, a split, damaged lines and a clock that was
-    wrong."""
+    """Two clusters around midnight, with an unload, a split, damaged lines and a wrong clock."""
     for number in range(CLUSTERS):
         cluster = f"c{number}"
 
@@ -113,7 +112,7 @@ def silent(_table, _mark):
 
 @pytest.fixture(scope="module")
 def undisturbed(audit_session, history, tmp_path_factory):
-    """The store of a run that was not stopped."""
+    """The store of a run that was not interrupted."""
     store = Store(audit_session, str(tmp_path_factory.mktemp("undisturbed")))
     build_tables(store, every_step(store, history), silent)
     return store
@@ -238,7 +237,7 @@ def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, his
 
 
 def stale(store, every):
-    """The tables that are not there as they would be made now."""
+    """The tables that would be built differently now."""
     wanted, marks = fingerprints(every), store.marks.read()
     return [step.table for step in every if marks[step.table].fingerprint != wanted[step.table]]
 
@@ -326,7 +325,7 @@ def begun(history, output):
 
 
 def killed_when(process, sign):
-    """Kill all of it as soon as a sign is there."""
+    """Kill all processes of the audit as soon as a sign is there."""
     deadline = time.monotonic() + ENDS_WITHIN
     while not sign():
         assert process.poll() is None, process.communicate()

@@ -1,4 +1,6 @@
-"""The same history in each form that is read gives the same verdicts, or says what is missing."""
+"""The same history in each supported form gives the same verdicts, or a note says what is
+missing.
+"""
 
 import bz2
 import gzip
@@ -138,7 +140,7 @@ def write_imported(folder, capsys):
 
 @pytest.fixture
 def audited(spark, tmp_path, capsys):
-    """The verdicts by cluster, and what each import says that it does not know."""
+    """The verdicts by cluster, and what each import says is unknown."""
     folder = tmp_path / "history"
     folder.mkdir()
     for form, (ending, content) in FORMS.items():

@@ -1,4 +1,4 @@
-"""An audit by `spark-submit`, with the project in an archive and nowhere else."""
+"""An audit by `spark-submit`, with the project only in an archive."""
 
 import json
 import os
@@ -40,7 +40,7 @@ ONE_CYCLE = [
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The files of a wheel, which are all that Python finds of the project here."""
+    """The files of a wheel, from which alone Python can import the project here."""
     file = tmp_path_factory.mktemp("dist") / f"{submit.PACKAGE}-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for folder in FOLDERS:

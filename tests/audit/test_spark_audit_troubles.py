@@ -1,4 +1,6 @@
-"""Whatever happens to an output, it ends with the tables of one quiet run, or says what is lost."""
+"""Whatever happens to an output, its tables end up as after an undisturbed run, or a message names
+the loss.
+"""
 
 import os
 import shutil
@@ -62,7 +64,7 @@ def tables(spark, output):
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory):
-    """The output of an audit that nothing disturbed."""
+    """The output of an undisturbed audit."""
     output = tmp_path_factory.mktemp("quiet") / "out"
     assert ended(audit(output))[0] == FOUND
     return output
@@ -116,7 +118,7 @@ def test_an_audit_beside_watch_leaves_the_tables_of_one(spark, tmp_path):
 def test_killed_five_times_an_audit_ends_with_the_tables_of_a_quiet_one(
     spark, expected, tmp_path, seed
 ):
-    """Each kill is drawn between the start of the lock and the end of the last run."""
+    """Each kill is at a random time between the start of the lock and the end of the last run."""
     random, output = Random(seed), tmp_path / "out"
     for _ in range(5):
         process, deadline = audit(output), time.monotonic() + random.uniform(4, 25)

@@ -1,4 +1,4 @@
-"""A usage with its history, carried over many cycles, is what one would carry by hand."""
+"""Smoothed usage over many cycles equals usage that is smoothed cycle by cycle."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ ROWS = (
 
 
 def by_hand(items):
-    """After each cycle; NaN where the share that is kept is not known."""
+    """Usage after each cycle; NaN if the share of earlier usage is not known."""
     now, after = None, []
     for present, kept in items:
         if now is None or kept == 0:
@@ -74,7 +74,7 @@ WEIGHTS = {
     for resource in ("CPU", "Memory", "DirectMemory", "BandwithIn", "BandwithOut")
 }
 SHARES = ("0.9", "0.9", "0.0", "0.5", None, "0.9", "0.9", "0.0", "0.9")
-"""Usage at each cycle; None is not recorded."""
+"""The share of earlier usage in each cycle; None if it is not recorded."""
 
 BEFORE, NEXT = timedelta(minutes=2), timedelta(minutes=1)
 EVERY, AGAIN = timedelta(minutes=10), 5

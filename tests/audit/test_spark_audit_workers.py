@@ -1,4 +1,4 @@
-"""Works that are done side by side: each after those that it needs, and told in order."""
+"""Jobs run in parallel, each after the jobs that it needs, and are reported in order."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ AFTER = {
     "right": ("root", "elsewhere"),
     "end": ("left", "right"),
 }
-"""`elsewhere` is done already."""
+"""`elsewhere` is already complete."""
 
 PATIENCE = 10.0
 

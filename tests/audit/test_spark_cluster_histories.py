@@ -149,7 +149,7 @@ NOT_DONE = "not done though due"
     ("profile", "verdict"), [("released-4.2", "undecided"), ("documented-3.0", NOT_DONE)]
 )
 def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, profile, verdict):
-    """Documents know no destination, and another amount in the cycle before."""
+    """Documents name no destination, and another amount in the cycle before."""
     history, report = FOLDER / "cluster-4.2.4-kept.json.gz", tmp_path / "found.json"
     words = ["audit", "--input", str(history), "--output", str(tmp_path / "out"), "--spark", CORES]
     status = main([*words, "--judge-by", profile, "--json", str(report)])

@@ -1,4 +1,6 @@
-"""Histories of fleets: the same for the same seed, consistent in themselves, honest unless told."""
+"""Histories of fleets: equal for equal seeds, consistent, and without violations unless some are
+planted.
+"""
 
 import gzip
 import json
@@ -42,7 +44,7 @@ def texts(spark, fleet, told):
 
 
 def records(lines):
-    """By kind."""
+    """Number of lines by kind."""
     found = defaultdict(list)
     for line in lines:
         record = json.loads(line)
@@ -56,7 +58,7 @@ def seconds(record):
 
 @pytest.fixture(scope="module")
 def lines(spark):
-    """The records of a history in which nobody decides."""
+    """The records of a history in which no implementation decides."""
     return texts(spark, SMALL, HistoryOptions(NOBODY))
 
 
@@ -77,7 +79,7 @@ def told(request):
 
 @pytest.fixture(scope="module")
 def carried(spark):
-    """The loads of one cluster's bundles, from which its history follows."""
+    """The loads of one cluster's bundles, from which its history is simulated."""
     fleet = Fleet(1, 4, 10, 12)
     rows = bundles.bundle_ranges(fleet, spark.session.range(fleet.initial_bundles))
     return simulated.simulated_bundles(fleet, rows).toPandas()
@@ -128,7 +130,7 @@ def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
 
 
 def test_who_was_told_to_own_a_bundle_reports_it_next(told):
-    """By `owners`, `assigned` and `split` alone, whatever was unloaded before."""
+    """The owners by the records `owners`, `assigned` and `split`, without the unloads."""
     actions = [*told["owners"], *told["assigned"], *told["split"]]
     for number in range(SMALL.clusters):
         cluster = SMALL.cluster(number)

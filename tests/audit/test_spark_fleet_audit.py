@@ -1,4 +1,4 @@
-"""From a fleet to the verdicts on it: what was planted is found, under its rule, and no more."""
+"""An audit of generated fleets finds the planted violations, under their rules, and no others."""
 
 import json
 from collections import Counter, defaultdict
@@ -92,9 +92,9 @@ def verdicts(spark, folder, readings=None):
 
 
 def wrong(rows):
-    """By cluster, the rules that are broken, and in which cycle.
+    """The rules that are broken, and the cycle, by cluster.
 
-    Nothing is undecided but what is said to be.
+    Nothing is undecided except what the plants say is.
     """
     found = defaultdict(Counter)
     for cluster, cycle, rule, verdict in rows:

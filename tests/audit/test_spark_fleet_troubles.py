@@ -1,4 +1,6 @@
-"""Fleets with the troubles of running clusters: their leaders do right, and nobody is accused."""
+"""Fleets with the troubles of running clusters: their leaders decide correctly, and no broker is
+accused.
+"""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Changes of the leader, as a history records them."""
+"""Changes of the leader in a history."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The recorder of `watch` runs in a thread: whatever ends it reaches the command."""
+"""The recorder of `watch` runs in a thread; whatever ends it is reported to the command."""
 
 import threading
 import time

@@ -1,1 +1,1 @@
-"""How fast it is, as ratios out of one run."""
+"""Benchmarks. Results are ratios between measurements of one run."""

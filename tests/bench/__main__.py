@@ -1,4 +1,4 @@
-"""`python -m bench`: implementations and the audit, measured."""
+"""Measures implementations and the audit: `python -m bench`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from bench.audits import Rounds
 
 BROKERS, BUNDLES = 2, 3
-"""The size of a cluster whose cycles are what counts."""
+"""The size of a cluster for which the number of cycles determines the cost."""
 
 PATIENT = Limits(start=120, base=600)
-"""Whoever is slow is measured, too."""
+"""Time limits that let even slow implementations be measured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints what was measured; 2 where an implementation cannot be used."""
+    """Print the measurements. Return 2 if an implementation cannot be used."""
     args = _arguments(argv)
     try:
         for part in args.parts or USUAL:

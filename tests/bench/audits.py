@@ -45,7 +45,7 @@ GROWN = 4
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of an audit, of its floor and of a command beside them, the median of the rounds."""
+    """Seconds of an audit, of its floor and of a command, each the median of the rounds."""
 
     samples: int
     audit: float
@@ -116,7 +116,7 @@ def _of_one(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) 
 
 
 def _run(command: Sequence[str], history: str, folder: Path) -> None:
-    """Run a command in a new folder; what it prints stands on standard error."""
+    """Run a command in a new folder. Its output goes to standard error."""
     folder.mkdir()
     (folder / "fl").symlink_to(Path(history).resolve(), target_is_directory=True)
     subprocess.run(command, cwd=folder, stdout=sys.stderr, check=True)

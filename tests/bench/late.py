@@ -1,4 +1,4 @@
-"""The cost of one more file: of one cluster among many, and of one report among many files."""
+"""The cost of one more file: for one cluster among many, and one report among many files."""
 
 from __future__ import annotations
 

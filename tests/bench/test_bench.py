@@ -1,4 +1,4 @@
-"""The bench measures on the same cases, and prints tables that fit a terminal."""
+"""The benchmark measures on the same cases, and prints tables that fit into a terminal."""
 
 from dataclasses import replace
 

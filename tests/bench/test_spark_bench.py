@@ -1,4 +1,4 @@
-"""An audit is measured beside a command, on the same files; and a day more is a whole day."""
+"""The audit is measured beside a command on the same files; a day more is a whole day."""
 
 import subprocess
 import sys

@@ -1,1 +1,1 @@
-"""How well the suite sees: the model with one thing changed, judged as an implementation."""
+"""Measures how much the suite detects: the model with one change is judged as an implementation."""

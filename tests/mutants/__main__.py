@@ -1,4 +1,4 @@
-"""`python -m mutants`: how well the suite sees."""
+"""Measures how much the suite detects: `python -m mutants`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ CPU_SECONDS = 900
 STOPPED = 130
 
 SEED = 0
-"""Seed by which a sample is drawn."""
+"""Seed with which a sample is drawn."""
 
 SEEDED_SHARE = 10
-"""One seeded defect is tried for this many mutants of a sample."""
+"""Number of mutants in a sample for each seeded defect that is tried."""
 
 ENOUGH = 0.95
 """Least share of the mutants that documents tell from the model that drawn cases have to kill."""
@@ -45,7 +45,9 @@ T = TypeVar("T")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 if every mutant is caught or explained and every defect is found, 1 if not, else 2."""
+    """Return 0 if every mutant is caught or explained and every defect is found, 1 if not,
+    otherwise 2.
+    """
     args = _arguments(argv)
     try:
         return _judged(args)
@@ -92,7 +94,9 @@ def _judged(args: argparse.Namespace) -> int:
 
 
 def sampled(those: Sequence[T], count: int) -> list[T]:
-    """Return a sample, the same each time; a smaller one is the beginning of a larger one."""
+    """Return a sample of the mutants, always the same. A smaller sample is the beginning of a
+    larger one.
+    """
     return Random(SEED).sample(those, len(those))[:count]
 
 
@@ -166,7 +170,7 @@ def _hunt(by: Hunt, examples: Sequence[Evaluation], mutant: Mutant) -> Catch:
 
 
 def _lost(_mutant: Mutant, status: int | None) -> Catch:
-    """A mutant that ended its process: no implementation may do that."""
+    """The fate of a mutant that ended its process, which no implementation may do."""
     return Catch(True, by=f"ended with status {status}")
 
 

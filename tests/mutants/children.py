@@ -1,4 +1,4 @@
-"""Work in child processes, a new one for each task: nothing that it leaves behind outlives it."""
+"""Work in child processes, a new one for each task, so that nothing of a task remains."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 MEMORY = 4 << 30
-"""Bytes of memory that a child may have beside those of its parent."""
+"""Bytes of memory that a child may use in addition to its parent's memory."""
 
 STATM = Path("/proc/self/statm")
 """A file of Linux on the memory of the process; its first number counts the mapped pages."""
 
 
 class OutOfTime(BaseException):
-    """A task took longer than it may; no `except Exception` of what it calls stops it."""
+    """An error: a task took longer than it may. No `except Exception` in the called code
+    stops it.
+    """
 
 
 def each(

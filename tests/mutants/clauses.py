@@ -1,4 +1,6 @@
-"""Clauses of rules: the defect that breaks each, and the implementation that it allows most."""
+"""Clauses of rules: the defect that breaks each, and the implementation that goes as far as it
+allows.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Allowance:
 
     name: str
     file: str = ""
-    """Below `reference/`; empty for the model itself."""
+    """Path below `reference/`; empty for the model itself."""
     was: str = ""
     becomes: str = ""
 

@@ -1,4 +1,6 @@
-"""Seeded defects: implementations with one mistake that somebody made, or is likely to make."""
+"""Seeded defects: implementations with one mistake that was made before, or is likely to be
+made.
+"""
 
 from __future__ import annotations
 
@@ -24,30 +26,30 @@ from mutants.loading import another_model
 from mutants.making import MODEL
 
 SMALL = 4
-"""The most brokers, and the most bundles, of a case that a person can check."""
+"""Maximum number of brokers, and of bundles, of a case that a person can check."""
 
 MOST_MODELS = 64
-"""The models with a defect that are kept for further questions."""
+"""Maximum number of models with a defect that are kept for further questions."""
 
 REDUCED = 3
-"""The cases that are reduced where no drawn one is small."""
+"""Number of cases that are reduced if no drawn case is small."""
 
 
 @dataclass(frozen=True, eq=False)
 class Defect:
-    """One piece of the model's source, and what stands there instead."""
+    """A part of the model's source, and its replacement."""
 
     name: str
     stands_for: str
-    """The historical defect or the slip."""
+    """The historical defect or the mistake."""
     rule: str
-    """The rule under which it is to be found."""
+    """The rule under which the defect must be found."""
     file: str
-    """Below `reference/`."""
+    """Path below `reference/`."""
     was: str
     becomes: str
     readings: Mapping[str, str]
-    """Readings without which it changes nothing."""
+    """Readings without which the defect changes nothing."""
 
     @property
     def source(self) -> str:
@@ -65,7 +67,7 @@ class Exhibit:
 
     @property
     def small(self) -> bool:
-        """Whether a person can check it by hand."""
+        """True if a person can check the case by hand."""
         return max(self.brokers, self.bundles) <= SMALL
 
 
@@ -119,7 +121,7 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
 
 @lru_cache(MOST_MODELS)
 def bench_of(defect: Defect, profile: str) -> Bench:
-    """The model with the defect, before its judges."""
+    """The model with the defect, as an implementation that is judged."""
     modules = another_model({defect.file: defect.source})
     rule = specs.load().rules[defect.rule]
     return Bench(modules[""].Model, profile, {**defect.readings, **rule.reading})

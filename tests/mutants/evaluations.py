@@ -43,7 +43,7 @@ class Evaluation:
     """One trial under one profile and one set of readings, and what the right model makes of it."""
 
     origin: str
-    """The worked example, or the rule for which it was drawn."""
+    """The worked example from which it comes, or the rule for which it was drawn."""
     example: fixtures.Example | None
     rules: tuple[str, ...]
     """The rules that judge it."""
@@ -54,7 +54,7 @@ class Evaluation:
     entered: frozenset[Place]
     """The functions that the right model enters."""
     consulted: frozenset[str]
-    """The readings that it looks up."""
+    """The readings that the right model looks up."""
     size: int
     """Characters of the trial as JSON: what it takes to ask it grows with them, and it is the same
     on every machine."""

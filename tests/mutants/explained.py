@@ -1,4 +1,6 @@
-"""Mutants that no document tells from the model, each with the reason; and stale ones."""
+"""Mutants that no document distinguishes from the model, each with the reason; and outdated
+explanations.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from mutants.making import Mutant, modules, mutants
 
 @dataclass(frozen=True)
 class Explained:
-    """Why a mutant may live, and the change that was reviewed."""
+    """Why a mutant may survive, and the change that was reviewed."""
 
     id: str
     line: str
@@ -31,7 +33,7 @@ FILE = "mutants/explained.yaml"
 
 @cache
 def explained() -> Mapping[str, Explained]:
-    """By the mutant's id. Errors: `SpecError`, with file and line."""
+    """Return the explanations by the ID of the mutant. Errors: `SpecError`, with file and line."""
     return explained_in(FOLDER)
 
 

@@ -1,4 +1,4 @@
-"""One mutant, asked until a rule catches it."""
+"""Questions to one mutant until a rule catches it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from mutants.loading import another_model
 from mutants.making import Mutant, changed
 
 PATIENCE = 10.0
-"""Seconds of CPU for one trial; the right model takes less than one."""
+"""Maximum seconds of CPU for one trial. The right model takes less than one."""
 
 MOST_SECONDS = 60.0
-"""Seconds of CPU for the drawn cases of a mutant, which then counts as living."""
+"""Maximum seconds of CPU for the drawn cases of a mutant, which then counts as surviving."""
 
 NO_START = "does not start"
 UNREACHED = "reaches no case"
-"""A rule that no case reaches: a run passes none."""
+"""Reason if a rule is reached by no case. No run passes such a rule."""
 
 
 @dataclass(frozen=True)
 class Catch:
-    """The fate of a mutant."""
+    """The fate of a mutant: caught by a rule, or surviving."""
 
     caught: bool
     rule: str = ""
-    """The rule that it breaks; empty where it survives, or does not even start."""
+    """The rule that it breaks; empty if it survives, or does not even start."""
     by: str = ""
     """The worked example, or `drawn`; or why it gives no answer at all."""
     seconds: float = 0.0
@@ -116,7 +116,7 @@ def _unreached(
     whole: Sequence[Evaluation],
     bench: Callable[[str, tuple[tuple[str, str], ...]], Bench],
 ) -> str | None:
-    """A rule that is reached by none of its cases, though by what the right model answers."""
+    """Return a rule that no case reaches any more, although the right model's answers reach it."""
     for rule in dict.fromkeys(one.rules[0] for one in otherwise):
         cases = [one for one in whole if one.rules[0] == rule]
 

@@ -1,4 +1,4 @@
-"""A model of another kind as the implementation under judgment, and what it breaks."""
+"""A changed model as the implementation that is judged, and the rules that it breaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "mutant"
 
 
 class MutantConnection(ReferenceConnection):
-    """Asks a changed model as the right one is asked."""
+    """Asks a changed model in the same way as the right one."""
 
     def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
         super().__init__(NAME, profile, readings)
@@ -39,7 +39,7 @@ class Altered(Implementation):
 
 
 class Bench:
-    """A changed model before its judges, under one profile and one set of readings."""
+    """A changed model that is judged under one profile and one set of readings."""
 
     def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
         usual = specs.load().default_readings(profile)
@@ -81,11 +81,11 @@ class Bench:
         return blame.rule or rule
 
     def reached(self, rule: str, trial: Trial, answers: Sequence[Json]) -> bool:
-        """Whether a rule applies to a trial with these answers."""
+        """True if a rule applies to a trial with these answers."""
         return self.subject.evaluator.judge(rule, trial, answers).word == "allowed"
 
     def own_fault(self, rule: str, trial: Trial) -> bool:
-        """Whether the answers break a rule, and nothing that it builds on."""
+        """True if the answers break a rule, and no rule that it presupposes."""
         answers = self.answers(trial)
         return answers is not None and self.broken(rule, trial, answers) == rule
 

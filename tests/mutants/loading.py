@@ -1,4 +1,6 @@
-"""Another model beside the right one: the modules of the model once more, some of them changed."""
+"""A changed copy of the model beside the right one: its modules are loaded again, some of them
+changed.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def _module_of(file: str) -> str:
 
 
 class ChangedSources(MetaPathFinder):
-    """Finds the changed modules of a folder before anybody finds the right ones."""
+    """Finds the changed modules of a folder before the right ones are found."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]], folder: Path = MODEL) -> None:
         self._sources = sources

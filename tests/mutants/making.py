@@ -1,4 +1,4 @@
-"""The mutants of a module: everything in it that decides an answer, changed one at a time."""
+"""The mutants of a module: each changes one thing that decides an answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mutants.operators import changes
 MODEL = Path(reference.__file__).parent
 
 TEXTS = frozenset({"derivation.py", "shedding_steps.py", "split_steps.py"})
-"""Modules that only say how an answer came about: no rule judges derivations."""
+"""Modules that only explain answers. No rule judges explanations."""
 
 TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
@@ -59,14 +59,14 @@ class Mutant:
     """The model with one change. `id` stays the same as long as what it changes does."""
 
     file: str
-    """Below `reference/`, such as `story/world.py`."""
+    """Path below `reference/`, such as `story/world.py`."""
     function: str
     """The function or table in which the change lies."""
     operator: str
     ordinal: int
     """Among the changes of one operator in one function, from 1."""
     line: str
-    """The line of the source, without the blanks around it."""
+    """The line of the source without surrounding blanks."""
     was: str
     becomes: str
     entered: int | None = field(compare=False)
@@ -187,7 +187,7 @@ def _decisive(node: ast.AST, file: str, function: str, entered: int | None) -> I
 
 
 def _only_tells(node: ast.AST, file: str, name: str) -> bool:
-    """Whether a node is a text for people, a guard, or no part of an answer for another reason."""
+    """True if a node is a text for people, a guard, or no part of an answer for another reason."""
     own = name.rpartition(".")[2]
     if isinstance(node, ast.FunctionDef):
         returned = ast.unparse(node.returns) if node.returns is not None else ""
@@ -217,5 +217,5 @@ def _docstring(node: ast.AST) -> bool:
 
 
 def _cached(function: ast.FunctionDef) -> bool:
-    """Whether a function is entered only once for the same arguments."""
+    """True if a function is entered only once for the same arguments."""
     return any("lru_cache" in ast.unparse(one) for one in function.decorator_list)

@@ -1,4 +1,4 @@
-"""The changes to an expression: each is a slip that somebody could make."""
+"""The changes to an expression, each a mistake that a programmer could make."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ COMPARED: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
 }
-"""The edge on the wrong side, and the opposite."""
+"""Comparisons that replace a comparison: with the other treatment of equal values, and the
+opposite.
+"""
 
 RECKONED: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -47,11 +49,11 @@ ORDERED: Mapping[str, str] = {
 UNITS: Mapping[int, int] = {1000: 1024, 1024: 1000}
 
 MARK = "~"
-"""Stands behind a text that was changed: no protocol, setting or class has it."""
+"""Appended to a text that was changed. No protocol, setting or class contains it."""
 
 
 def changes(node: ast.AST) -> Iterator[Change]:
-    """Every change of one node by itself, in a fixed order."""
+    """Yield every change of one node, in a fixed order."""
     for kind, change in CHANGES:
         if isinstance(node, kind):
             yield from change(node)

@@ -1,4 +1,4 @@
-"""The page that says how well the suite sees, in Markdown."""
+"""The page about how much the suite detects, as Markdown."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def killed_share(fates: Iterable[Fate]) -> float:
 
 
 def summary(fates: Sequence[Fate]) -> dict[str, str]:
-    """How many there are of each kind, and the median time to the first wrong answer."""
+    """Yield the number of mutants of each kind, and the median time to the first wrong answer."""
     verdicts = Counter(one.verdict for one in fates)
     times = [one.seconds for one in fates if one.verdict == "killed"]
     missed = sum(map(is_missed, fates))
@@ -144,7 +144,7 @@ def _by_module(fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _by_rule(fates: Sequence[Fate]) -> Iterator[str]:
-    """How many mutants of each kind a rule was the first to catch."""
+    """Yield the number of mutants of each kind that each rule was the first to catch."""
     kinds = sorted({one.operator for one in fates})
     counts: dict[str, Counter[str]] = {}
     for one in fates:

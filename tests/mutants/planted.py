@@ -70,13 +70,13 @@ class Planted:
     file: str = "main.mjs"
     kind: str = ""
     areas: tuple[str, ...] = ()
-    """The areas of the rules that speak of what is wrong; none where it is permitted."""
+    """The areas of the rules about the fault; none if the change is permitted."""
     also: Sequence[Mapping[str, str]] = ()
     """Other replacements in the same file."""
 
     @property
     def edits(self) -> list[tuple[str, str]]:
-        """Texts of the file, with what replaces each."""
+        """The texts of the file that are replaced, with their replacements."""
         return [(self.was, self.becomes), *((one["was"], one["becomes"]) for one in self.also)]
 
     def counts(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""The results of mutants, kept as they come: a run that was stopped continues where it was."""
+"""The results of mutants, stored as they come, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DECISIVE = (
     "conformance",
     "tests/mutants",
 )
-"""Folders on which it depends what becomes of a mutant."""
+"""Folders that determine what becomes of a mutant."""
 
 BESIDES = frozenset({"page.py", "results.py", "explained.py", "defects.py", "__main__.py"})
-"""Modules among them on which it does not."""
+"""Modules in these folders that do not."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class Fate:
 
 
 def digest() -> str:
-    """The fingerprint of everything that decides about mutants: a change voids earlier results."""
+    """Return a hash of everything that determines the results; a change of it makes earlier results
+    void.
+    """
     found = hashlib.sha256()
     for folder in DECISIVE:
         for file in sorted((HOUSE / folder).rglob("*")):
@@ -83,14 +85,14 @@ def digest() -> str:
 
 
 class Kept:
-    """A file of fates: its first line says for which sources they hold."""
+    """A file of results. Its first line says for which sources they hold."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._digest = digest()
 
     def earlier(self) -> dict[str, Fate]:
-        """By id, what an earlier run found for the same sources."""
+        """Return the results of an earlier run with the same sources, by ID."""
         try:
             first, *lines = self._file.read_text("utf-8").splitlines()
             if json.loads(first) != {"sources": self._digest}:

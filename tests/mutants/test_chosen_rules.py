@@ -1,4 +1,4 @@
-"""A rule finds the same faults, chosen alone or with all rules of its operations."""
+"""A rule finds the same faults if it is chosen alone or with all rules of its operations."""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""Mutants of the judge: what is changed, and that the seeded defects show it."""
+"""Mutants of the checks: which changes are made, and that the seeded defects reveal them."""
 
 import pytest
 

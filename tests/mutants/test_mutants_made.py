@@ -1,4 +1,6 @@
-"""The model with one change: what is changed, what catches it, and what nobody can tell."""
+"""The model with one change: which change it is, what catches it, and which changes cannot be
+caught.
+"""
 
 import ast
 import mmap

@@ -1,4 +1,4 @@
-"""The pages that say how well the suite sees."""
+"""The pages about how much the suite detects."""
 
 from pulsar_conformance import fixtures
 

@@ -1,4 +1,4 @@
-"""Each seeded defect is found under its own rule, by a case that a person can check."""
+"""Each seeded defect is found under its own rule, with a case that a person can check."""
 
 import pytest
 from pulsar_conformance import specs

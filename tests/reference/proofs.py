@@ -1,4 +1,6 @@
-"""Proofs about the model's own functions: each runs on symbols, once for every way through it."""
+"""Proofs about the model's own functions: each function runs on symbols, once for every execution
+path.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ z3 = pytest.importorskip("z3", reason="z3-solver has no wheel for this platform"
 
 
 class Refuted(AssertionError):
-    """A claim that does not hold, with the values that show it."""
+    """An error: a claim does not hold. The message has values that show it."""
 
     def __init__(self, values):
         super().__init__(f"refuted by {values}")
@@ -16,18 +18,20 @@ class Refuted(AssertionError):
 
 
 class Unreachable(Exception):
-    """A way whose conditions contradict each other."""
+    """An error: the conditions of an execution path contradict each other."""
 
 
 class Paths:
-    """The ways through a function: which conditions were taken for true, and which are next."""
+    """The execution paths of a function: which conditions were assumed true, and which come
+    next.
+    """
 
     def __init__(self, assumptions):
         self.assumptions = list(assumptions)
         self.taken, self.conditions = [], []
 
     def decide(self, condition):
-        """Take a condition for true first, and for false on a later way."""
+        """Assume a condition to be true first, and to be false on a later path."""
         place = len(self.conditions)
         if place == len(self.taken):
             self.taken.append(True)
@@ -38,14 +42,14 @@ class Paths:
         return value
 
     def solver(self):
-        """A solver that knows the assumptions and the conditions of this way."""
+        """A solver that knows the assumptions and the conditions of this path."""
         solver = z3.Solver()
         solver.set("timeout", 10_000)
         solver.add(*self.assumptions, *self.conditions)
         return solver
 
     def go_on(self):
-        """Turn to the next way; false if there is none."""
+        """Go to the next path; return False if there is none."""
         while self.taken and not self.taken[-1]:
             self.taken.pop()
         if self.taken:
@@ -146,7 +150,7 @@ def integers(names):
 
 
 def prove(claim, *assumptions):
-    """Prove what `claim()` returns on every way through it, under assumptions.
+    """Prove what `claim()` returns, on every execution path, under assumptions.
 
     Errors: `Refuted` with the values of all symbols.
     """

@@ -33,7 +33,7 @@ def asked(brokers, settings=None, bundles=None, **more):
 
 
 def taken(profile, case):
-    """All that may be drawn."""
+    """All brokers that a random choice may take."""
     model = Model(profile)
     return {model.answer("place.broker", case)["broker"] for _ in range(2 * len(case["brokers"]))}
 
@@ -79,7 +79,9 @@ def test_more_topics_than_a_broker_may_have_keep_it_out_unless_all_have_them(pro
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_later_versions_come_first_where_they_are_preferred(profile):
-    """3.0.10 is later than 3.0.9; where one tells none, all that may take it are back."""
+    """3.0.10 is later than 3.0.9. If one broker reports no version, all brokers are candidates
+    again.
+    """
     brokers, prefer = {"b1": broker(), "b2": broker()}, {"preferLaterVersions": True}
     versions = {"b1": "3.0.9", "b2": "3.0.10"}
     assert taken(profile, asked(brokers, prefer, versions=versions)) == {"b2"}

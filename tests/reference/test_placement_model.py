@@ -1,4 +1,6 @@
-"""The model places as the documents' own examples do, and takes turns where chance decides."""
+"""The model places as in the documents' own examples, and takes turns where the choice is
+random.
+"""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The model sheds what the statements of its rules say, also where nothing is carried."""
+"""The model sheds as its rules say, even if brokers carry no traffic."""
 
 import pytest
 from pulsar_conformance.reference import Model

@@ -1,4 +1,4 @@
-"""The archive of cases: whole, the same each time, and usable without the suite."""
+"""The archive of cases is complete, reproducible, and usable without the suite."""
 
 import hashlib
 import json

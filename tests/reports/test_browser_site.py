@@ -80,7 +80,7 @@ def axe():
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A server that shows the site's own page for what is not there, as hosts of pages do."""
+    """A server that answers with the site's own page if a page does not exist, as web hosts do."""
 
     def log_message(self, *_):
         pass

@@ -1,4 +1,4 @@
-"""The built site, read without a browser: what every page links to, shows and weighs."""
+"""The built site, read without a browser: the links, the content and the size of every page."""
 
 import os
 from collections import Counter
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.site
 ROOT = Path(__file__).parents[2]
 SITE = Path(os.environ.get("PULSAR_CONFORMANCE_SITE", ROOT / "reports" / "out" / "site"))
 LARGEST = 300_000
-"""Bytes of a page."""
+"""Maximum number of bytes of a page."""
 LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src", "use": "href"}
 """The attributes that lead from a page to a file, by tag."""
 NOT_FILES = ("http", "https", "mailto", "data")
@@ -52,7 +52,7 @@ def pages():
 
 
 def broken(pages):
-    """Each link that leads to no file, or to an anchor that its page has not."""
+    """Return each link to a missing file, or to an anchor that its page does not have."""
     for file, page in pages.items():
         for tag, link, _ in page.links:
             parts = urlsplit(link)

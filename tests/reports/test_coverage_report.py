@@ -1,4 +1,4 @@
-"""The report on an invented farm, whose two pages nobody needs to know."""
+"""The coverage report on invented documents about a farm."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The worked examples as Markdown: up to date, whole, and well made."""
+"""The worked examples as Markdown are up to date, complete and well formed."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports" / "examples"
 NAMES = sorted({"README.md", *(f"{Path(one.file).stem}.md" for one in fixtures.examples())})
 LONGEST = 700
-"""Characters of a row."""
+"""Maximum number of characters of a row."""
 CELLS = re.compile(r"(?<!\\)\|")
 
 each_page = pytest.mark.parametrize("name", NAMES)

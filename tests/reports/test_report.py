@@ -70,7 +70,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(run):
-    """Rule -> its Allure result."""
+    """The Allure result of each rule."""
     files = (run / "reports" / "out" / "allure").glob("*-result.json")
     found = [json.loads(file.read_text()) for file in files]
     return {result["name"].split()[0]: result for result in found}

@@ -1,4 +1,4 @@
-"""A report has beside it the cases that show its failures."""
+"""The cases that show the failures in a report are stored beside it."""
 
 import json
 from pathlib import Path

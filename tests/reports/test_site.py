@@ -1,4 +1,6 @@
-"""The sources of the site: every page there, every link leads somewhere, pictures say numbers."""
+"""The sources of the site: every page exists, every link leads to a page, and pictures have
+texts.
+"""
 
 import json
 import re

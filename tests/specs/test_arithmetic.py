@@ -1,4 +1,4 @@
-"""The sums in the hand calculations of examples: each comes to what is written, within rounding."""
+"""The sums in hand calculations of examples have the results that are written, within rounding."""
 
 import ast
 import operator

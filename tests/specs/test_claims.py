@@ -1,4 +1,4 @@
-"""Coverage both ways: no sentence without a word on it, no claim that is not needed."""
+"""Every sentence is accounted for, and every claim is needed."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A claim rests on a check that fails: each rule is broken by an answer that deviates."""
+"""Every claim is backed by a check that can fail: some deviating answer breaks each rule."""
 
 from contextlib import suppress
 from functools import cache

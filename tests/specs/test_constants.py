@@ -1,4 +1,4 @@
-"""Each number of the documents, one step up and one step down, breaks a worked example."""
+"""If a number of the documents is changed by one step, up or down, a worked example fails."""
 
 import pytest
 from mutants.children import each

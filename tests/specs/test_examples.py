@@ -1,4 +1,6 @@
-"""The worked examples are in order, and model, checks and hand calculation agree on them."""
+"""The worked examples are valid, and the model, the checks and the hand calculation agree
+on them.
+"""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Every mistake in the worked examples is told with its line."""
+"""Every mistake in the worked examples is reported with its line."""
 
 import shutil
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who chooses anew at each ask, where the documents leave a choice, is held against nobody."""
+"""If the documents leave a choice, an implementation may choose differently each time."""
 
 from itertools import pairwise
 from random import Random
@@ -16,7 +16,7 @@ from pulsar_conformance.reference.threshold import Levels
 from test_sentences_allow import NONE, PROFILE, SPECS, breaks, changed, cheapest, model, shedding
 
 ALIKE = ("SHED-05", "SHED-06", "OVERLOAD-11")
-"""The rules that hold two answers against each other."""
+"""The rules that compare two answers with each other."""
 
 SHEDDING = tuple(f"THRESHOLD-0{n}" for n in range(1, 7))
 

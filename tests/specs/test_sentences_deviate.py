@@ -1,4 +1,4 @@
-"""Deviations that show in few cases only: each is found among what its rule draws."""
+"""Deviations that show in few cases only are found in the cases that their rule draws."""
 
 import pytest
 from pulsar_conformance import specs
@@ -21,7 +21,7 @@ WEIGHTS = [name for name in DEFAULTS if name.endswith("ResourceWeight")]
 
 
 def breaks(rule, answer):
-    """Whether an implementation breaks the rule in one of 100 drawn cases."""
+    """True if an implementation breaks the rule in one of 100 drawn cases."""
     evaluator = RuleEvaluator(DEFAULTS, Readings.of(PROFILE, specs.load().rules[rule].reading))
     share = -(-EXAMPLES // len(checks()[rule].parts))
     for part in checks()[rule].parts:

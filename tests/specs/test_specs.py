@@ -1,4 +1,4 @@
-"""The bundled specifications are in order."""
+"""The bundled specifications are valid."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every mistake in the specifications is told with its line."""
+"""Every mistake in the specifications is reported with its line."""
 
 import shutil
 from dataclasses import dataclass

@@ -7,11 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
-        """Whoever asks may be killed meanwhile."""
+        """Answers even if the client is killed meanwhile."""
 
 
 class FakeCluster:
-    """Brokers that answer what `owned`, `leader` and so on say at the time."""
+    """Brokers whose answers are the present values of `owned`, `leader` and so on."""
 
     def __init__(self, brokers=2):
         self.groups, self.domains, self.shed = {}, {}, 0

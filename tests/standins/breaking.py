@@ -1,4 +1,4 @@
-"""The model in this process, which breaks on some cases; it counts what it is asked."""
+"""The model in this process, which breaks on some cases and counts its questions."""
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.reference import ReferenceConnection
@@ -20,7 +20,7 @@ class Breaking(ReferenceConnection):
 
     @staticmethod
     def bad(operation, case):
-        """Whether it breaks on a case."""
+        """True if it breaks on a case."""
         return False
 
     def exchange(self, operation, batch):

@@ -1,4 +1,4 @@
-"""Cycles of shedding that are small enough for paper."""
+"""Shedding cycles that are small enough to be worked out on paper."""
 
 OVERLOAD = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
 UNIFORM = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"

@@ -1,4 +1,4 @@
-"""An implementation that means ill: `python hostile.py TRAIT`. It offers `usage.max`."""
+"""A malicious implementation, which offers `usage.max`: `python hostile.py TRAIT`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The traits of `hostile.py`, and what is said of each."""
+"""The traits of `hostile.py`, and the message about each."""
 
 TRAITS = {
     "half a pair in its name": "has half of a surrogate pair",

@@ -1,4 +1,4 @@
-"""A recorder of a cluster that looks when it is told to, and what it wrote."""
+"""A recorder of a cluster that observes when a test asks for it, and what it wrote."""
 
 import json
 
@@ -9,7 +9,7 @@ from pulsar_conformance.audit.collect.recording import Recorder
 
 
 class Recorded:
-    """A recorder that is told when to look."""
+    """A recorder that observes when it is told to."""
 
     def __init__(self, cluster, folder, seconds=5.0):
         self.folder, self.told = folder, []

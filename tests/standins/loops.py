@@ -1,4 +1,4 @@
-"""Implementations of which a single answer is in order, and a course of cycles is not."""
+"""Implementations whose single answers are correct, but whose behavior over cycles is not."""
 
 from pulsar_conformance.adapters.reference import ReferenceConnection
 

@@ -1,6 +1,7 @@
-"""The model's machine with one part exchanged: each exchange breaks one rule that time shows.
+"""The model's simulation with one part replaced. Each replacement breaks one rule that only time
+shows.
 
-An exchange is made by pytest's `monkeypatch`.
+Pytest's `monkeypatch` makes the replacement.
 """
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Models with one number wrong, beside the right one that judges them."""
+"""Models with one wrong number, beside the right one, which judges them."""
 
 import importlib
 import sys

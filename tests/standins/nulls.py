@@ -96,7 +96,7 @@ def unloading(pairs):
 
 
 class Nothing(Null):
-    """Does as little as can be said."""
+    """Does as little as an answer can say."""
 
     def some(self, values):
         return []
@@ -147,7 +147,7 @@ class Nothing(Null):
 
 
 class Everything(Null):
-    """Does as much as can be said."""
+    """Does as much as an answer can say."""
 
     def some(self, values):
         return list(values)

@@ -1,4 +1,4 @@
-"""A placer after the documents, in floating point, and mistakes that one could make in it."""
+"""A placer written from the documents, in floating point, and mistakes that could be made in it."""
 
 from random import Random
 

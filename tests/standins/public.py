@@ -1,4 +1,4 @@
-"""Balancers that somebody proposed in public."""
+"""Balancers that were proposed in public."""
 
 import re
 import zlib

@@ -1,4 +1,4 @@
-"""Implementations that are the model but for one case of a bounded world."""
+"""Implementations that differ from the model in one case of a bounded world."""
 
 from standins.variants import Same
 

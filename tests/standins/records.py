@@ -1,4 +1,4 @@
-"""Lines of a history, good ones, and what became of them in Spark."""
+"""Lines of a history, and what Spark made of them."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The model in this process, which remembers what it should not."""
+"""The model in this process with a memory that it should not have."""
 
 from pulsar_conformance.adapters.reference import ReferenceConnection
 

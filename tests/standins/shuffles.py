@@ -1,4 +1,6 @@
-"""An implementation that answers the cases of a batch backwards, and dies of what it can't do."""
+"""An implementation that answers the cases of a batch in reverse order, and ends on a question that
+it cannot answer.
+"""
 
 import json
 import sys

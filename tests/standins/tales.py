@@ -1,4 +1,4 @@
-"""How implementations that decide nothing answer a story: step by step, by its shape alone."""
+"""Answers of implementations that decide nothing to a story: step by step, by its shape alone."""
 
 WHOLE = "0x00000000_0xffffffff"
 HALVES = ("0x00000000_0x80000000", "0x80000000_0xffffffff")

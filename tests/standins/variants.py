@@ -1,4 +1,4 @@
-"""Implementations that are the model but for one thing."""
+"""Implementations that differ from the model in one respect."""
 
 from types import MappingProxyType
 from zlib import crc32

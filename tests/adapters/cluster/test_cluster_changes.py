@@ -1,4 +1,6 @@
-"""`cluster:URL,changes=allowed` on a scripted admin API: stories are played, nothing is left."""
+"""`cluster:URL,changes=allowed` on a scripted admin API: it plays stories, and leaves nothing
+behind.
+"""
 
 import json
 import os
@@ -33,7 +35,7 @@ def cluster():
 
 @pytest.fixture
 def untouched(cluster):
-    """The cluster's state; a test ends by comparing."""
+    """The state of the cluster, which a test compares at its end."""
     return state(cluster)
 
 
@@ -167,9 +169,10 @@ def test_what_cannot_be_removed_is_named(cluster, monkeypatch):
 
 
 def killed(cluster, number):
-    """A run that is stopped while the cluster unloads something for it.
+    """A run that is stopped while the cluster unloads a bundle for it.
 
-    It heeds an interrupt, also where these tests run in a shell's background, which ignores it.
+    The run handles an interrupt even if these tests run in the background of a shell, which ignores
+    interrupts.
     """
     begun, stopped, change = threading.Event(), threading.Event(), cluster.change
 

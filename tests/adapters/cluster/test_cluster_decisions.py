@@ -1,4 +1,4 @@
-"""Single decisions of a running cluster, worked by hand."""
+"""Single decisions of a running cluster, worked out by hand."""
 
 import json
 import urllib.request
@@ -42,13 +42,13 @@ def decided(cluster, operation, **case):
 
 
 def rates(messages):
-    """Each message has 1,000 bytes, and goes in and out."""
+    """Each message has 1,000 bytes, and is counted both in and out."""
     in_and_out = dict.fromkeys(("msgRateIn", "msgRateOut"), messages / 2)
     return {**in_and_out, **dict.fromkeys(("msgThroughputIn", "msgThroughputOut"), messages * 500)}
 
 
 def carrying(cpu, **bundles):
-    """The report of a broker, with the messages per second of each bundle that it has."""
+    """The report of a broker, given the messages per second of each of its bundles."""
     return {
         "cpu": {"usage": cpu, "limit": 100},
         "bundles": list(bundles),
@@ -108,7 +108,7 @@ def test_a_namespace_of_very_many_bundles_is_not_made(cluster):
 
 
 def test_a_topic_lies_where_its_hash_does(cluster):
-    """CRC32 of the names is 0xa4a9234e and 0x59b18739."""
+    """The CRC32 of the names is 0xa4a9234e and 0x59b18739."""
     topics = ["persistent://shop/eu/orders", "persistent://shop/eu/b"]
     cuts = ["0x00000000", "0x7fffffff", "0xffffffff"]
     answer = decided(cluster, "bundles.locate", boundaries=cuts, topics=topics)
@@ -269,14 +269,14 @@ def test_what_is_set_dynamically_counts(cluster):
 
 @pytest.mark.parametrize("manager", [SIMPLE, MODULAR])
 def test_a_broker_that_changes_its_manager_meanwhile_is_not_waited_for(extensible, manager):
-    """Its former manager's producers are closed at any moment."""
+    """The producers of its former manager may be closed at any moment."""
     for _ in range(4):
         changed = decided(extensible, "manager.choose", conf=None, dynamic=manager)
         assert changed == {"manager": "simple" if manager == SIMPLE else "modular"}
 
 
 def test_a_bundle_without_topics_is_not_split_at_positions(extensible):
-    """Pulsar takes it for one that is not there."""
+    """Pulsar treats it as a class that does not exist."""
     case = {
         "bundle": "0x40000000_0x80000000",
         "algorithm": "specified_positions_divide",

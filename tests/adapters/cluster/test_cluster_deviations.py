@@ -1,4 +1,4 @@
-"""Each known deviation of a running cluster: each time that it is asked for, it is there."""
+"""Each known deviation of a running cluster occurs whenever its story is played."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 
 FILES = sorted((Path(__file__).parents[3] / "fixtures" / "deviations").glob("cluster-*.yaml"))
 TIMES = 5
-"""Times that a story is played; a decision of one moment is asked for once."""
+"""Number of times that a story is played. A question about a single decision is asked once."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -1,4 +1,4 @@
-"""Temporary folders of clusters: those of processes that are gone are removed, and no other."""
+"""Temporary folders of clusters: only folders of processes that have ended are removed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A broker in a JVM of its own: it does as the others do, and is killed for its crash."""
+"""A broker in a JVM of its own behaves like the others, and is killed to crash."""
 
 import subprocess
 
@@ -23,7 +23,7 @@ def up(number):
 
 
 def separate():
-    """The processes of brokers that have one."""
+    """The processes of brokers that run in processes of their own."""
     found = subprocess.run(["pgrep", "-f", "cluster.separate_host"], capture_output=True, text=True)
     return set(found.stdout.split())
 

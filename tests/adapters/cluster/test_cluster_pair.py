@@ -1,4 +1,4 @@
-"""Two clusters of one kind: which is asked what, and that neither is left behind."""
+"""Two clusters of one kind: how questions are divided between them, and that both are stopped."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ HELLO = Hello.of({"protocol": 1, "name": "cluster", "version": "1", "batch": 1, 
 
 
 class Alone:
-    """Answers each case with its own number, and breaks on some."""
+    """Answers each case with its own number, and breaks the connection on some."""
 
     adapter, hello, restarts, pid = "cluster:1", HELLO, True, 1
 
@@ -46,7 +46,7 @@ class Alone:
 
 @pytest.fixture
 def made():
-    """A pair, with the clusters that it has started."""
+    """A pair, and the clusters that it has started."""
     started = []
 
     def start():

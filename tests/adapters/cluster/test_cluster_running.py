@@ -1,4 +1,4 @@
-"""Clusters that run on loopback: what a story shows, and that nothing is left behind."""
+"""Clusters that run on loopback: what their stories show, and that they leave nothing behind."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def steps(cluster, *events):
 
 
 def processes(parent):
-    """The process and those beneath it that still run."""
+    """The process and its descendants that still run."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -69,7 +69,7 @@ def processes(parent):
 
 
 def sockets(process, listening):
-    """The addresses at which a process listens, or which it talks to, with the ports."""
+    """The addresses, with ports, at which a process listens or to which it is connected."""
     inodes = set()
     for link in Path(f"/proc/{process}/fd").iterdir():
         try:
@@ -255,7 +255,7 @@ def test_a_suite_that_is_killed_in_the_middle_of_a_story_leaves_nothing():
     suite.wait()
     until(lambda: processes(pid) == [], 20)
     assert folders(pid) == []
-    # Its threads take a moment to go.
+    # Its threads take a moment to end.
     until(lambda: not ports & listening_ports(), 20)
 
 

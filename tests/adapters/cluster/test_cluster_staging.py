@@ -1,4 +1,4 @@
-"""A cluster of somebody's own on loopback: judged, by stories too, and afterwards as it was."""
+"""A user's own cluster on loopback is judged, also by stories, and is unchanged afterwards."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ STANDING = Path(__file__).parents[2] / "standins" / "standing_cluster.py"
 
 @pytest.fixture
 def operated(tmp_path):
-    """The admin URL of a cluster of three brokers that somebody else has started."""
+    """The admin URL of a cluster of three brokers that another process has started."""
     _, jars = released_jars(Target("3.0.7"))
     words = [sys.executable, str(STANDING), "3.0.7", str(jars), str(tmp_path), "3"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

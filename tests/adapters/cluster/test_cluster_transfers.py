@@ -1,4 +1,4 @@
-"""Stories that a cluster of the extensible load manager plays, in which it moves bundles."""
+"""Stories in which a cluster of the extensible load manager moves bundles."""
 
 import pytest
 from pulsar_conformance.adapters.names import connect
@@ -40,7 +40,9 @@ LOADED = (
     used("shop/b", 30),
     used("shop/c", 40),
 )
-"""Three bundles on one broker; the two smaller ones exceed half of their traffic together."""
+"""Three bundles on one broker. The two smaller ones together exceed half of the broker's
+traffic.
+"""
 
 MINUTE = {"tick": {"minutes": 1}}
 SMALLEST = "shop/a/0x00000000_0xffffffff"
@@ -58,7 +60,7 @@ def cluster():
 
 
 def played(cluster, *events, **settings):
-    """Each step's unloads and assignments."""
+    """The unloads and assignments of each step."""
     case = {"settings": {**SETTINGS, **settings}, "events": [*LOADED, *events]}
     [answer] = cluster.ask("cluster.replay", [case])
     steps = answer["steps"][len(LOADED) :]

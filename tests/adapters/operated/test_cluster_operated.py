@@ -1,4 +1,4 @@
-"""`cluster:URL` on a scripted admin API: what is asked of a cluster as it stands, by reading."""
+"""`cluster:URL` on a scripted admin API: how a cluster is judged by reading alone."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def passed(verdicts):
 
 
 SHOWN = {"BUNDLE-01", "BUNDLE-04", "BUNDLE-05", "MANAGER-01", "REPORT-01"}
-"""The state of a modular cluster with one namespace of two bundles."""
+"""Rules that the state of a modular cluster with one namespace of two bundles can show."""
 
 
 def test_a_cluster_is_judged_by_what_it_is(judged):
@@ -62,7 +62,7 @@ def test_nothing_but_reading_requests_is_made(cluster, judged):
     assert {command for _, command, _ in cluster.seen} == {"GET"}
     looked_up = [path for *_, path in cluster.seen if path.startswith("/lookup")]
     assert looked_up
-    # A lookup of a topic assigns its bundle; where a name lies, can be asked without.
+    # Looking up a topic assigns its bundle. The range of a name can be asked without that.
     assert all(path.endswith("/bundle") for path in looked_up)
     assert json.dumps([cluster.owned, cluster.boundaries]) == before
 

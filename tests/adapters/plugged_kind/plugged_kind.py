@@ -1,4 +1,6 @@
-"""A kind of adapter in a package of its own: `constant:ANSWER`, which always answers the same."""
+"""A kind of adapter in a package of its own: `constant:ANSWER` gives the same answer to
+every case.
+"""
 
 import json
 

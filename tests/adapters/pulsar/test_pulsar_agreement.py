@@ -1,4 +1,6 @@
-"""The model decides as each release's own classes do, on cases for the branches of their code."""
+"""The model decides like the classes of each release, in cases that reach the branches of their
+code.
+"""
 
 import os
 import re
@@ -13,13 +15,13 @@ pytestmark = pytest.mark.pulsar
 
 TESTS = Path(__file__).parents[2]
 CASES = os.environ.get("RELEASE_CASES", "300")
-"""Cases of each release; 3000 take some minutes each."""
+"""Number of cases for each release. 3000 cases take some minutes for each."""
 
 LEAST = 99.5
-"""Percent of the cases that the model decides as the release."""
+"""Minimum percentage of the cases that the model decides as the release does."""
 
 OPERATORS = os.environ.get("RELEASE_OPERATORS", "40")
-"""Files of operators for each release; 500 take a minute each."""
+"""Number of operators' files for each release. 500 files take a minute for each."""
 
 
 def asked(*words):

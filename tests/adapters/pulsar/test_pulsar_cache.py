@@ -1,4 +1,4 @@
-"""Jars are fetched once, whole or not at all; what goes wrong is one message."""
+"""Jars are downloaded once, completely or not at all; any failure gives one message."""
 
 import json
 import stat
@@ -29,7 +29,7 @@ exit 1
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """An empty cache, and a mvn that does as it is told."""
+    """An empty cache, and a stand-in for mvn that does what a test sets."""
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COUNT", str(tmp_path / "count"))
     programs = tmp_path / "bin"
@@ -184,7 +184,7 @@ for part in PARTS; do
 done
 echo jar > "$out/org.apache.pulsar.pulsar-broker-3.3.6.jar"
 """
-"""A repository without some parts of 3.3.6, which has those of 4.0.7."""
+"""A repository that lacks some parts of 3.3.6, but has those of 4.0.7."""
 
 
 def test_parts_that_decide_nothing_are_taken_from_the_closest_release(machine, tmp_path):

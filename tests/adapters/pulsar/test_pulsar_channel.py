@@ -25,7 +25,7 @@ OPERATION = "channel.apply"
 
 
 def each_change():
-    """Every state of a bundle, each with every change, and a lookup at every broker."""
+    """Every state of a bundle with every change, and with a lookup at every broker."""
     defaults = specs.load().defaults(PROFILE)
     lookups = [{"bundle": BUNDLE, "at": broker} for broker in BROKERS]
     for before, change in product([None, *ENTRIES], ENTRIES):

@@ -1,4 +1,6 @@
-"""Settings of each release, and its ways that no case can show, asked of its classes."""
+"""Settings of each release, and differences from the documents that no case shows, asked of its
+classes.
+"""
 
 import functools
 import json

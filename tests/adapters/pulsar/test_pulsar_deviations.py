@@ -1,4 +1,4 @@
-"""Each known deviation of a release, asked again: it is there, and answers as the file says."""
+"""Each known deviation of a release occurs again, with the answer that the file gives."""
 
 import importlib.util
 import json
@@ -28,14 +28,14 @@ pytestmark = [
 
 CASES = "fixtures/cases"
 OTHERWISE = (
-    # One bundle alone, the one with the most messages: D02.
+    # One bundle alone goes, the one with the most messages: D02.
     ("OVERLOAD-05", {"overload-amount": "one"}, "shed.select/5574602de653"),
     ("SHED-07", {"shed-measure": "message-rate"}, "shed.select/23fb7d1b45fd"),
     # A burst is no reason to split: D13.
     ("SPLIT-03", {"split-rate-window": "latest"}, "bundles.split_candidates/ce774a614c58"),
-    # The parts of a bundle that was unloaded may go at once: D14.
+    # The parts of a bundle that was unloaded may be unloaded at once: D14.
     ("SHED-04", {"grace-of": "topic"}, "shed.select/dbdee421dfc5"),
-    # Two partitions in one bundle, with another to spare: D21.
+    # Two partitions are in one bundle although another bundle is free: D21.
     ("BUNDLE-08", {"partitions": "spread"}, "bundles.locate/35c9ea082ae5"),
 )
 """Readings of the documents that no release follows: rule, reading, case."""
@@ -46,14 +46,14 @@ EVER = (
     # Failure domains are left out of account unless failureDomainsEnabled is true: D06.
     ("ANTI-01", "place.anti_affinity/a68770df9148"),
 )
-"""Behaviour that all releases share."""
+"""Deviations that all releases share."""
 
 MINIMUM = ("THRESHOLD-01", "shed.select/ce1322c463c5")
-"""9 MB/s to shed, under the 10 MiB/s that a release asks for by default: D04."""
+"""A broker with 9 MB/s to shed, less than the 10 MiB/s that releases require by default: D04."""
 
 
 def broken(subject, rule, case, readings=()):
-    """Whether a release breaks a rule on a case, under other readings than the usual ones."""
+    """True if a release breaks a rule on a case under the given readings."""
     trial = load_case(ROOT / CASES / f"{case}.json").trial
     [answers] = subject.implementation.answers([trial])
     read = Readings({**subject.evaluator.readings.choices, **dict(readings)})

@@ -1,4 +1,6 @@
-"""The classes of 4.2.4 answer examples of pages since 4.0 as written, or as noted beside them."""
+"""The classes of 4.2.4 answer examples of the pages since 4.0 as written, or as the example
+notes.
+"""
 
 import pytest
 from pulsar_conformance import fixtures, specs
@@ -28,7 +30,7 @@ def release():
 
 
 def agrees(operation, written, got):
-    """Whether an answer is the written one; of a failure its beginning is written."""
+    """True if an answer is the written one. Of a failure, only the beginning is written."""
     if "failed" in written:
         return got.get("failed", "").startswith(written["failed"])
     return "failed" not in got and OPERATIONS[operation].matches(written, got)

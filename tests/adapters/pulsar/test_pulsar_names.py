@@ -1,4 +1,4 @@
-"""Names after `pulsar:`, and the one message for a name that cannot be used."""
+"""Names after `pulsar:`, and the message for each name that cannot be used."""
 
 import os
 from pathlib import Path
@@ -115,7 +115,7 @@ def test_a_machine_without_the_extra(monkeypatch):
 
 @pytest.fixture
 def complete(monkeypatch):
-    """A machine that has Java and JPype, whether this one does or not."""
+    """Pretend that the machine has Java and JPype."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     monkeypatch.setattr("shutil.which", _which)
 

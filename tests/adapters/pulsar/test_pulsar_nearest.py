@@ -1,4 +1,6 @@
-"""The examined release that another one is nearest to, by what its classes answer."""
+"""The examined release to which another version is nearest, found from the answers of its
+classes.
+"""
 
 import pytest
 from pulsar_conformance.adapters.arguments import usual_profile
@@ -9,7 +11,7 @@ RELEASES = list(versions.releases())
 
 
 def answering(release, **otherwise):
-    """Answer as a release does, but for some defaults."""
+    """Answers like a release, except for some defaults."""
 
     def ask(operation, case):
         if operation == "settings.defaults":

@@ -1,4 +1,4 @@
-"""Each place in Pulsar's source that a text about a release names is in that release's jars."""
+"""Texts about a release name only classes and methods that are in the jars of the release."""
 
 import re
 import zipfile
@@ -51,7 +51,7 @@ class Jars:
         return [jar.read(wanted) for jar in found if wanted in jar.namelist()]
 
     def of_name(self, name):
-        """Bytes of each class of this name, in whatever package."""
+        """Bytes of each class of this name, in any package."""
         ends = f"/{name}.class"
         return [jar.read(member) for jar, member in self._members if member.endswith(ends)]
 
@@ -64,7 +64,7 @@ def jars(request):
 
 
 def has(classes, name):
-    """Whether one of these classes has a method or field, by the names in its constants."""
+    """True if one of these classes has a method or field of this name in its constants."""
     constant = len(name).to_bytes(2, "big") + name.encode()
     return any(b"\x01" + constant in each for each in classes)
 

@@ -58,7 +58,9 @@ public class NAME implements LoadSheddingStrategy {
     }
 }
 """
-"""A class NAME that sheds its excess and MARGIN, and counts heap memory as documented."""
+"""The source of a class NAME that sheds its excess plus MARGIN, and counts heap memory as
+documented.
+"""
 LAST_STATS = Path(__file__).with_name("LastStatsShedder.java")
 MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
 

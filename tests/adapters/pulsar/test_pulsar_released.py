@@ -1,4 +1,4 @@
-"""Released classes answer for themselves, each case as if it were the only one."""
+"""Released classes answer each case as if it were the only one."""
 
 import importlib.util
 import json
@@ -62,7 +62,7 @@ def test_it_keeps_the_protocol(version):
 
 
 def test_cases_alone_together_and_in_reverse_get_the_same_answers(release):
-    """Cases that differ: one that is asked again at once may get the next of its answers."""
+    """Distinct cases. If a case is repeated at once, its next answer may be another one."""
     for operation, cases in questions().items():
         if operation in release.hello.operations:
             different = list({json.dumps(case, sort_keys=True): case for case in cases}.values())
@@ -124,7 +124,9 @@ def test_the_setting_names_the_strategy(release):
 
 
 def test_history_weighs_nine_tenths(newer):
-    """90 % of earlier 10 % and 10 % of now 60 % are 15 %: within 10 of the average of 12.5."""
+    """90 % of the earlier 10 % and 10 % of the present 60 % are 15 %, within 10 points of the
+    average of 12.5.
+    """
     brokers = {
         "b1": {**broker(60, 100 * MB, [LEFT, RIGHT]), "usageHistory": [10]},
         "b2": {**broker(10), "usageHistory": [10]},
@@ -142,7 +144,7 @@ def test_history_weighs_nine_tenths(newer):
 
 
 def small_traffic():
-    """9 MB/s to shed, under the 10 MiB/s that the release asks for."""
+    """9 MB/s to shed, less than the 10 MiB/s that the release requires."""
     brokers = {"b1": broker(40, 60 * MB, [LEFT, RIGHT]), "b2": broker(10), "b3": broker(10)}
     settings = {"loadBalancerBrokerThresholdShedderPercentage": 10}
     loads = {LEFT: carrying(30 * MB), RIGHT: carrying(30 * MB)}
@@ -172,7 +174,7 @@ def test_a_folder_of_jars_is_a_release_too():
 
 
 def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
-    """The batch takes a hundred times as long as the blow."""
+    """The batch takes a hundred times as long as the interruption."""
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
         connection.ask("shed.select", [overloaded()])
         blow = threading.Timer(0.2, os.kill, (connection.pid, signal.SIGKILL))

@@ -1,4 +1,4 @@
-"""Every release's answers on averages, reports, load managers, placement and anti-affinity."""
+"""Answers of every release on averages, reports, load managers, placement and anti-affinity."""
 
 import importlib.util
 import shutil
@@ -32,7 +32,7 @@ def asked(release, operation, **case):
 
 
 def since(release, *least):
-    """Whether the release is this one or a later one."""
+    """True if the release is this one or a later one."""
     return [int(one) for one in release.hello.version.partition("-")[0].split(".")] >= list(least)
 
 
@@ -68,7 +68,9 @@ def average(rate, samples=10):
 
 
 def test_a_broker_is_the_sum_of_its_bundles(release):
-    """Seven and fifty, which are assumed of the bundle that nobody measured; not the stray one."""
+    """Seven messages, and fifty that are assumed of the bundle that was never measured. A
+    bundle that the broker does not own does not count.
+    """
     known = {"shortTermData": average(3), "longTermData": average(7)}
     bundles = {LEFT: known, "t/other/0x00000000_0xffffffff": known}
     found = asked(release, "average.broker", bundles=bundles, owned=[LEFT, RIGHT])
@@ -112,7 +114,7 @@ FAIL_FAST = (4, 2, 4)
 
 
 def manager(release, conf, dynamic=None):
-    """The manager that runs; none where it is refused."""
+    """The manager that runs, or none if the name is refused."""
     return asked(release, "manager.choose", conf=conf, dynamic=dynamic).get("manager")
 
 
@@ -163,7 +165,7 @@ def test_the_least_long_term_rate_takes_it_whatever_the_usage(release):
 
 
 def test_what_is_preallocated_counts_and_what_was_never_measured(release):
-    """90 of the first are less than the 100 assumed of the second's, until 20 are added."""
+    """90 messages of the first are less than the 100 assumed of the second, until 20 are added."""
     brokers = {"b1": broker(0, LEFT), "b2": broker(0, RIGHT)}
     other = "t/other/0x00000000_0xffffffff"
     case = placing(brokers, {LEFT: carrying(45), other: carrying(10)})

@@ -1,4 +1,4 @@
-"""Unusable input for a release gives one message, and no verdict."""
+"""If the input for a release cannot be used, there is one message and no verdict."""
 
 import importlib.util
 import shutil
@@ -63,7 +63,7 @@ def refused(adapter):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Strategies compiled against the release, which is fetched where it is not there."""
+    """Strategies compiled against the release, which is downloaded if it is missing."""
     with connect("pulsar:3.0.7", PROFILE, {}):
         pass
     folder = tmp_path_factory.mktemp("plug-ins")

@@ -1,4 +1,4 @@
-"""The whole placement of each release is what the model foresees of it."""
+"""The model predicts the complete placement of each release."""
 
 import importlib.util
 import shutil
@@ -30,7 +30,7 @@ BESIDE_LOAD = (
     assignments.overload_some,
 )
 EACH = 6
-"""Cases of each thing beside load that decides, and of all together."""
+"""Number of cases for each filter, and for all filters together."""
 
 
 def drawn(profile):

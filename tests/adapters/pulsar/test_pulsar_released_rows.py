@@ -1,4 +1,6 @@
-"""One object of a release answers cycles in a row; a plug-in with a stale map is found out."""
+"""One strategy object of a release answers consecutive cycles; a plug-in that keeps old unloads is
+found.
+"""
 
 import importlib.util
 import shutil
@@ -61,7 +63,7 @@ def verdicts(adapter, profile, root, rules, examples=25):
 
 @pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory):
-    """The stale strategy, and the same with its map emptied before each cycle."""
+    """A strategy that keeps old unloads, and one that drops them before each cycle."""
     with connect("pulsar:3.0.7", PROFILE, {}):
         pass
     folder = tmp_path_factory.mktemp("plug-ins")
@@ -109,7 +111,7 @@ LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 
 
 def test_hits_are_counted_from_cycle_to_cycle():
-    """AvgShedder waits for the second of two cycles at 40 points apart or more."""
+    """AvgShedder waits for the second of two cycles with a difference of 40 points or more."""
     rates = {LEFT: 2500, RIGHT: 600}
     cycle = {
         "minutes": 1,

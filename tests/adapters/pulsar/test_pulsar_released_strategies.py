@@ -1,4 +1,6 @@
-"""A strategy of a release is asked by its class name, short or full, or it is said why not."""
+"""A strategy of a release can be named by its class, short or full; otherwise the message says why
+not.
+"""
 
 import importlib.util
 import shutil
@@ -69,7 +71,7 @@ def unsupported(connection, operation, case):
 
 @pytest.mark.parametrize("name", ["AvgShedder", f"{IMPL}AvgShedder"])
 def test_the_average_shedder_takes_a_fifth_of_the_difference(release, name):
-    """0.2 (3100 - 0) = 620 messages per second: 2500 are too many, 600 fit."""
+    """0.2 (3100 - 0) = 620 messages per second: a bundle of 2500 is too large, one of 600 fits."""
     assert "AvgShedder" in release.hello.strategies
     [answer] = release.ask("shed.select", [cycle(name)])
     assert answer["unload"] == [{"broker": "b1", "bundle": RIGHT}]
@@ -99,7 +101,7 @@ def test_a_misspelt_name_finds_the_nearest(release):
 
 
 def test_a_class_that_decides_nothing_is_not_replaced_by_another(older):
-    """The release takes OverloadShedder for it, and says so in its log alone."""
+    """The release runs OverloadShedder instead, and says so only in its log."""
     said = unsupported(older, "shed.select", cycle("DeviationShedder"))
     assert said == "DeviationShedder of Pulsar 2.10.5 is abstract, and decides nothing"
 
@@ -123,7 +125,7 @@ def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
 
 
 def test_a_strategy_that_plans_destinations_follows_the_plan_of_a_case(release):
-    """Without one it draws any broker, the overloaded one among them."""
+    """Without a plan, it draws any broker, possibly the overloaded one."""
     case = placement("AvgShedder")
     planned = {**case, "plan": {"from": "b1", "to": "b2", "attempt": "running"}}
     assert release.ask("place.select", [planned] * 4) == [{"broker": "b2"}] * 4
@@ -138,7 +140,7 @@ def test_the_average_shedder_names_the_destination_that_it_plans(release):
 
 
 def test_a_strategy_that_plans_destinations_is_shedder_and_placement_at_once(release):
-    """A manager that has it as one of the two alone does not start."""
+    """A manager that has the strategy as only one of the two does not start."""
     case = {
         **placement("AvgShedder"),
         "domains": {},
@@ -186,9 +188,9 @@ def test_a_name_that_cannot_be_asked_is_told_when_it_starts(target, said):
 
 
 def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map():
-    """Bundles come into the map one by one, so that it has 16 places: theirs are 3 and 9.
-
-    A map that is made for two has 4 places, where they would be 3 and 1, the other way round.
+    """Bundles are added to the map one at a time, so that it has 16 places, in which they have the
+    places 3 and 9. A map that is made for two has 4 places, in which they would have 3 and 1, in
+    the reverse order.
     """
     first, last = "t/ns/0x00000000_0x10000000", "t/ns/0x50000000_0x60000000"
     busy = {"cpu": {"usage": 95, "limit": 100}, "bundles": [last, first]}
@@ -200,7 +202,9 @@ def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map(
 
 
 def test_earlier_usage_counts_where_direct_memory_alone_has_a_weight(release):
-    """At 80 % an hour ago, and by a share of 1 for ever; the other broker was idle."""
+    """One broker had 80 % an hour ago, which counts for ever with a share of 1; the other
+    was idle.
+    """
     names = ("CPU", "BandwithIn", "BandwithOut", "BandwidthIn", "BandwidthOut")
     weights = {f"loadBalancer{name}ResourceWeight": 0 for name in names}
     settings = {**weights, "loadBalancerHistoryResourcePercentage": 1}

@@ -1,4 +1,6 @@
-"""Troubles of the adapter are errors and no verdict on Pulsar; a plug-in's show its frame."""
+"""A failure of the adapter is an error, never a verdict on Pulsar; that of a plug-in names its
+stack frame.
+"""
 
 import zipfile
 from types import SimpleNamespace
@@ -27,7 +29,7 @@ class Frame:
 
 
 def raised(text, *names, cause=None):
-    """A Java exception that came through these classes, the innermost first."""
+    """A Java exception that passed through these classes, the innermost first."""
     return SimpleNamespace(
         toString=lambda: text,
         getStackTrace=lambda: [Frame(name, line) for line, name in enumerate(names)],

@@ -1,4 +1,4 @@
-"""Each release answers the cases of fixtures/ways as the model of the release does."""
+"""Each release answers the cases in fixtures/ways like the model of that release."""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Fewer messages to Java: constant columns, short lists, and objects that are freed later."""
+"""Fewer messages to Java: constant columns are kept, lists are short, and objects are freed
+later.
+"""
 
 from collections import deque
 from types import SimpleNamespace

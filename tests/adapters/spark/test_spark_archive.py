@@ -1,4 +1,4 @@
-"""The archive of Java's classes: kept for later starts, done without where none can be made."""
+"""The archive of Java's classes is kept for later starts; without one, Spark starts as usual."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def named(kept):
 
 
 def listed(kept):
-    """An archive for which Java has listed three classes, the last one not to its end."""
+    """An archive for which Java has listed three classes, the last of them incompletely."""
     assert named(kept) == ("DumpLoadedClassList", kept.listing)
     kept.listing.write_text(LISTED)
     return kept

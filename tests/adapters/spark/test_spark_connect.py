@@ -1,6 +1,6 @@
-"""The same engine over a Spark Connect server on this machine, as commands of their own ask it.
+"""The same engine on a local Spark Connect server, used by commands in their own processes.
 
-A process has either a Spark of its own or a client of Spark Connect.
+A process has either a Spark session of its own or a client of Spark Connect.
 """
 
 import gzip

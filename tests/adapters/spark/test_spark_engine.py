@@ -1,4 +1,4 @@
-"""The Spark engine answers as the rules say, thousands of cases a job."""
+"""The Spark engine answers as the rules demand, with thousands of cases in one job."""
 
 from fractions import Fraction
 from itertools import product
@@ -34,7 +34,7 @@ SETTLED = (
     "average.bundle",
     "average.broker",
 )
-"""Operations whose answer the documents and the readings leave no choice about."""
+"""Operations for which the documents and the readings allow a single answer."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,8 @@ def test_every_example_is_answered(connection):
         assert not any({"failed", "unsupported"} & set(answer) for answer in answers)
 
 
-# Both kinds of plans give each answer; compiling a plan for few cases takes longer than they do.
+# Both kinds of plans give each answer. For few cases, compiling a plan takes longer than running
+# it.
 def test_few_cases_are_answered_by_interpreted_plans(connection, spark, monkeypatch):
     mode = "spark.sql.codegen.factoryMode"
     few, many = spark.session_for(COMPILED_FROM - 1), spark.session_for(COMPILED_FROM)
@@ -90,7 +91,7 @@ def cases_of(operation, each):
 
 
 def rounded(value):
-    """Numbers as far as floating point carries them."""
+    """Numbers rounded to what floating point can represent."""
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
@@ -109,7 +110,7 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
 
 
 DOCUMENTED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
-"""The engine keeps to the documents where releases do not."""
+"""Profiles of documents. The engine follows the documents where releases differ."""
 ALWAYS = "documented-5.0"
 """The profile whose rules take part in all runs; the others are among the thorough tests, and
 `nox -s conformance` judges the engine by documented-3.0 and unwritten-3.0.
@@ -137,7 +138,7 @@ def bundle(place):
 
 
 def shedding(levels, settings, strategy):
-    """A cycle: each broker uses so much of its CPU, and has two bundles of 10 MB/s."""
+    """A cycle with these usages of CPU, in which each broker has two bundles of 10 MB/s."""
     names = [bundle(place) for place in range(2 * len(levels))]
     load = {"msgThroughputIn": 1e7, "msgRateIn": 100, "numSamples": 1}
     return {

@@ -84,7 +84,9 @@ except ValueError:
 with session.acquired("local[1]", "the test") as spark:
     print("last", spark.session.range(3).count())
 """
-"""Sessions that nobody waits for, one that is waited for, and one that ends after the process."""
+"""Sessions that no code waits for, one that the code waits for, and one that ends after the
+process.
+"""
 
 
 def test_a_session_that_is_idle_is_left_to_end_by_itself():

@@ -1,4 +1,4 @@
-"""The engine refuses and answers as the model does where settings are left out."""
+"""If settings are missing, the engine refuses and answers like the model."""
 
 from random import Random
 

@@ -1,4 +1,6 @@
-"""The private interfaces of PySpark and Py4J that are used, so that a break has a name."""
+"""Private interfaces of PySpark and Py4J that the engine uses, so that a test names one that
+breaks.
+"""
 
 import inspect
 from collections import deque

@@ -53,7 +53,7 @@ UNTOUCHED = {
     "second-domain",
     "channel-transfer",
 }
-"""Readings of what it is not asked."""
+"""Readings about operations that the engine does not offer."""
 
 OTHERS = [
     (name, value)

@@ -1,4 +1,4 @@
-"""Spark starts in a thread of its own, beside what its caller goes on to do."""
+"""Spark starts in a thread of its own, while its caller continues."""
 
 import subprocess
 import sys

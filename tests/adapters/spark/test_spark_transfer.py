@@ -1,4 +1,4 @@
-"""TransferShedder in Spark: it moves what the model moves, by its own arithmetic."""
+"""TransferShedder in Spark moves the same bundles as the model, by an independent computation."""
 
 from random import Random
 
@@ -30,7 +30,7 @@ IN_A_ROW = (draws.hits_in_a_row, draws.after_an_unload)
 
 
 def cycle(found, **changes):
-    """A cycle that decides at once, unless it says otherwise."""
+    """A cycle that decides at once, unless a test sets hits or a delay."""
     settings = {HITS: 0, **found["settings"]}
     case = {"strategy": TRANSFER_SHEDDER, "recentlyUnloaded": {}, **found, "settings": settings}
     return {**case, **changes}

@@ -1,4 +1,4 @@
-"""Rules about any answer: each mistake is found, and no other rule is held against it."""
+"""Rules about any answer find each mistake, and no other rule is broken by it."""
 
 import copy
 from dataclasses import replace
@@ -23,7 +23,7 @@ PROFILE = "unwritten-3.0"
 STRANGER = "shop/eu/0x00000001_0x00000002"
 CYCLE = "shed.select"
 FEW = 50
-"""Cases a rule."""
+"""Number of cases for each rule."""
 
 
 class Planted(ReferenceConnection):
@@ -57,7 +57,7 @@ class SplitsTheWholeNamespace(Planted):
 
 
 class RemembersWhatItUnloaded(Planted):
-    """Leaves a bundle alone that it let go in any case before."""
+    """Never unloads a bundle that it unloaded in an earlier case."""
 
     known = frozenset()
 
@@ -69,7 +69,7 @@ class RemembersWhatItUnloaded(Planted):
 
 
 class CountsItsQuestions(Planted):
-    """Measures a little more each time."""
+    """Answers a little more each time."""
 
     asked = 0
 
@@ -80,7 +80,7 @@ class CountsItsQuestions(Planted):
 
 
 class TakesBundlesAsTheyCome(Planted):
-    """Unloads as many as it should, the first that are reported."""
+    """Unloads the right number of bundles, but those that were reported first."""
 
     def shed_select(self, operation, case):
         unload, taken = self.right(operation, case)["unload"], []
@@ -100,7 +100,7 @@ class TakesTheFirstBroker(Planted):
 
 
 class LocatesByPlace(Planted):
-    """Deals topics out to the bundles in turn."""
+    """Assigns topics to the bundles in turn."""
 
     def bundles_locate(self, operation, case):
         ends = case["boundaries"]
@@ -109,7 +109,7 @@ class LocatesByPlace(Planted):
 
 
 class SortsInPlace(Planted):
-    """Sorts each broker's bundles where they stand."""
+    """Sorts the bundles of each broker within the case itself."""
 
     def shed_select(self, operation, case):
         for report in case["brokers"].values():

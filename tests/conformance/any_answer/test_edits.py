@@ -1,4 +1,4 @@
-"""Edits of drawn cases: what they can lead to, and what they leave alone."""
+"""Edits of drawn cases: which cases they produce, and which they leave unchanged."""
 
 from random import Random
 

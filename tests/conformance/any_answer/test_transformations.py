@@ -1,4 +1,4 @@
-"""Transformations that may not change an answer: each mistake with names or notation is found."""
+"""Changes of a case that must not change the answer find each mistake with names or notation."""
 
 import copy
 from itertools import islice
@@ -122,7 +122,7 @@ class TakesNullForZero(Planted):
 
 
 class TakesAWrittenDefaultForAChoice(Planted):
-    """Takes a default that is written out for a number that was chosen deliberately."""
+    """Takes a default that is given explicitly for a deliberate choice."""
 
     def bundles_create(self, operation, case):
         answer = self.right(operation, case)

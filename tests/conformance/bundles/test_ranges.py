@@ -1,4 +1,4 @@
-"""Partitions: they are spread as independent topics are."""
+"""Partitions are distributed over bundles like independent topics."""
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.engine.draw import draw_trials

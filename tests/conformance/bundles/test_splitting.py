@@ -60,7 +60,9 @@ A, B, C = sorted((f"persistent://t/ns/{name}" for name in "abc"), key=hash_of)
     [([A, A, B], {2}), ([A, B, B], {1}), ([A, B, B, C], {1, 3}), ([A, A, A, B, C], {3})],
 )
 def test_topics_with_the_same_hash_are_not_parted(topics, below):
-    """They are parted as evenly as their hashes permit, and no cut is nearer to a half."""
+    """The topics are divided as evenly as their hashes permit, and no other boundary is nearer to
+    half.
+    """
     split = {
         "bundle": "0x00000000_0xffffffff",
         "algorithm": "topic_count_equally_divide",

@@ -1,4 +1,6 @@
-"""Campaigns and bounded worlds: what is covered, what is found, and how parts are merged."""
+"""Campaigns and bounded worlds: which cases they cover, which faults they find, and how parts are
+merged.
+"""
 
 import gc
 import json
@@ -74,7 +76,7 @@ def test_sections_cover_a_world_without_overlap(small):
 
 
 def test_parts_cover_all_worlds_and_become_small_at_the_end(tmp_path):
-    """A core waits at the end for a part of the others: of 1,250 cases, not of 10,000."""
+    """At the end, a core waits for a part of 1,250 cases at most, not of 10,000."""
     plan = Plan.make(["reference"], ["documented-3.0"], root=tmp_path)
     every = bounded_worlds()
     parts = search.parts_of(plan, every, 0)
@@ -190,7 +192,9 @@ def test_an_interrupted_campaign_goes_on_where_it_stopped(small, tmp_path):
 
 
 KIBIBYTES_OF_A_PART = 1500
-"""Some 800 are in caches of numbers, which are limited; cases and answers would be 5,700."""
+"""Kibibytes that a part may keep. Some 800 are in caches of numbers, which are limited; cases and
+answers would take 5,700.
+"""
 
 
 def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):

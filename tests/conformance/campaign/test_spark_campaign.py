@@ -1,4 +1,4 @@
-"""Campaigns in Spark's tasks: on this machine, and on a cluster of which a worker is killed."""
+"""Campaigns as Spark tasks: on this machine, and on a cluster whose worker is killed."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`pulsar-conformance case`: reports and bundle data of a real cluster become a case."""
+"""`pulsar-conformance case` makes a case of reports and bundle data of a real cluster."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Settings of managers that balance nothing, and classes of which it is not known what they do."""
+"""Settings of managers that balance nothing, and classes whose behavior is not known."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Load reports are read as brokers write them, and what is none is told in words."""
+"""Load reports are read as brokers write them; for any other file, a message says what is wrong."""
 
 import json
 import shutil

@@ -194,7 +194,8 @@ def test_a_version_takes_the_way_of_its_place_in_its_line(version, way, taken):
 POLICY = {"primary": ["b1"], "secondary": [], "minLimit": 1, "usageThreshold": 80}
 
 
-# 3.0 leaves out what the new policy does not select, and without a scope unloads all that it does.
+# 3.0 leaves out what the new policy does not select, and without a scope unloads all that it
+# selects.
 @pytest.mark.parametrize(
     ("scope", "old_releases", "later"),
     [

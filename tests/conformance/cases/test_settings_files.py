@@ -1,4 +1,4 @@
-"""Settings in every form that operators have: each name is used or named, and none vanishes."""
+"""Settings in every form that operators have: each name is used or reported."""
 
 import json
 from contextlib import closing

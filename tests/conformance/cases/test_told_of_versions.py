@@ -1,4 +1,4 @@
-"""Differences told of a version are about what it has: no class or point that came later."""
+"""Differences listed for a version concern only classes and settings that the version has."""
 
 import re
 

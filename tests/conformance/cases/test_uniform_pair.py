@@ -1,4 +1,4 @@
-"""The brokers that UniformLoadShedder compares, by the version that runs."""
+"""The brokers that UniformLoadShedder compares, by version."""
 
 import json
 

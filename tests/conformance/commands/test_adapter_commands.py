@@ -1,4 +1,4 @@
-"""`ask`, `check` and `new-adapter`, as a person meets them."""
+"""`ask`, `check` and `new-adapter`, as users run them."""
 
 import argparse
 import io

@@ -1,4 +1,6 @@
-"""The help of every command: short lines, whole words, a text for each argument, an example."""
+"""The help of every command: short lines, complete words, a text for each argument, and an
+example.
+"""
 
 import argparse
 import re

@@ -1,4 +1,4 @@
-"""The tables at the end of a run, as a person meets them in 80 columns."""
+"""The tables at the end of a run, as users see them in 80 columns."""
 
 import pytest
 from pulsar_conformance.reports import table

@@ -1,4 +1,4 @@
-"""Each testable rule has a check whose draws are legal, reach its guard, and are large enough."""
+"""Each testable rule has a check; its draws are legal, reach its guard, and are numerous enough."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ OF_THE_MODEL = (
 
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
 PROFILES = (*OF_THE_MODEL, *RELEASED)
-"""A rule is looked at under the first of these that has it."""
+"""Profiles, of which the first that has a rule is used to test the rule."""
 
 RULES = specs.load().rules
 TESTABLE = [rule for rule in RULES if RULES[rule].untestable is None]
@@ -38,7 +38,7 @@ def profile_of(rule_id):
 
 @cache
 def drawn(rule_id):
-    """The trials of the rule's strategy, legal or not."""
+    """The trials that the strategy of the rule draws, legal or not."""
     return draw(checks()[rule_id].draws, EXAMPLES, f"checks/{rule_id}")
 
 

@@ -1,4 +1,4 @@
-"""Right implementations pass under every seed."""
+"""Correct implementations pass with every seed."""
 
 import shutil
 

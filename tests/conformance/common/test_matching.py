@@ -1,4 +1,4 @@
-"""Which answers are those that were worked by hand."""
+"""Which answers are accepted as those that were worked out by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A check that is content with implementations that decide nothing would check nothing."""
+"""No check accepts implementations that decide nothing."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages of what releases decide otherwise: made of what `changes` prints and writes."""
+"""The pages about changes between releases, made from the output and the files of `changes`."""
 
 import json
 import re

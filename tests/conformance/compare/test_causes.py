@@ -59,7 +59,7 @@ def test_only_settings_that_the_decision_depends_on_are_causes():
     ids=["a position twice", "no topics", "one position"],
 )
 def test_what_the_older_release_has_nothing_of_is_no_cause(more):
-    """2.10.5 knows no positions, so that neither few topics nor equal positions matter to it."""
+    """2.10.5 has no split at positions, so neither few topics nor equal positions matter to it."""
     found = explained("2.10.5", "3.0.7", "bundles.split", POSITIONED | more)
     assert found == ["default-positions"]
 

@@ -40,7 +40,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def stands_in(monkeypatch, variant_of):
-    """Has releases answer as the model does, but for what a variant of it does otherwise."""
+    """Make releases answer like the model, with the differences of a variant."""
     name = "python:standins.variants:{}".format
     monkeypatch.setattr(changes, "adapter_of", lambda version: name(variant_of(version)))
 

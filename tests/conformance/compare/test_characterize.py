@@ -1,4 +1,4 @@
-"""Whatever readings an implementation follows, they are found out from its answers alone."""
+"""The readings that an implementation follows are found from its answers alone."""
 
 import re
 from dataclasses import replace
@@ -27,7 +27,7 @@ TRIPLES = 8
 
 
 class Silent(ReferenceConnection):
-    """The model under readings of its own, which it does not tell."""
+    """The model under readings that it does not declare."""
 
     def __init__(self, choices, profile=PROFILE, says=None):
         super().__init__("silent", profile, choices)
@@ -57,7 +57,7 @@ def found_of(connection, profile=PROFILE):
 
 
 SEEN_BESIDE = {"expensive-measure": {"overload-amount": "one"}}
-"""Readings that matter only where another place is taken in some way."""
+"""Readings that matter only under a certain alternative of another reading."""
 
 
 def alternatives(profile=PROFILE):
@@ -88,7 +88,7 @@ def told_by_no_answer(reading, choices, values):
 
 
 def check(choices, connected, profile=PROFILE):
-    """Each reading was found to be what is followed, but for what no answer can tell."""
+    """Check that each reading was found to be the one followed, unless no answer can show it."""
     found = found_of(connected(Silent(choices, profile)), profile)
     for name, followed in Readings.of(profile, choices).choices.items():
         if name not in found or name not in aimed() or found[name].found == followed:

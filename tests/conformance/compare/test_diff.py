@@ -1,4 +1,4 @@
-"""Two implementations compared: what is printed, and that a broken rule comes first."""
+"""Two implementations compared: the output, in which a broken rule comes first."""
 
 import os
 import re

@@ -1,4 +1,6 @@
-"""How much of an implementation the model predicts, and why it misses the rest."""
+"""The share of an implementation's decisions that the model predicts, and the causes of the
+others.
+"""
 
 import gzip
 import json

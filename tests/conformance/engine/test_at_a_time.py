@@ -1,4 +1,4 @@
-"""An implementation that takes several questions at a time is asked so many, and no more."""
+"""An implementation that accepts several questions at a time is asked that many at most."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where a case takes seconds, fewer are drawn, and each serves every rule that it reaches."""
+"""If a case takes seconds, fewer cases are drawn, and each serves every rule that it reaches."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""An answer that failed is told by the rules that speak about what was asked, and by no other."""
+"""A failed answer counts against rules about the question that was asked, and against no other."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""No violation is lost: a case that is held against another rule makes that rule fail."""
+"""No violation is lost: if a fault counts against another rule, that rule fails."""
 
 import pytest
 from pulsar_conformance import fixtures, specs

@@ -1,4 +1,4 @@
-"""Undeclared readings are found from the answers, in the run that judges them."""
+"""Readings that are not declared are found from the answers, in the run that judges them."""
 
 import json
 import re
@@ -228,7 +228,9 @@ def test_a_rule_that_is_broken_in_controls_decides_no_reading(strategy, how, mon
     ],
 )
 def test_a_fixed_threshold_is_no_sign_of_a_reading(strategy, setting, value, seed, monkeypatch):
-    """It keeps bundles that must go, as who spares parts, or sheds less, as who sheds only one."""
+    """It keeps bundles that must go, as under the reading that protects parts, or sheds less, as
+    under the reading of a single bundle.
+    """
     profile = "documented-3.0"
     monkeypatch.setattr(
         implementations, "connect", lambda *_: Fixed(profile, strategy, setting, value)

@@ -1,4 +1,4 @@
-"""Rules that share operations are drawn for together, and asked about at once."""
+"""Cases of rules that share operations are drawn together and asked at once."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Earlier questions must not matter: a failure of memory is reported as one, and replayed."""
+"""Earlier questions must not matter: if they do, the failure says so, and can be replayed."""
 
 import json
 import os
@@ -23,7 +23,7 @@ PROFILE = "documented-3.0"
 TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 FEW = 4
-"""The most questions that a row of these stand-ins needs."""
+"""Maximum number of questions in a row that these stand-ins need."""
 
 
 @pytest.fixture

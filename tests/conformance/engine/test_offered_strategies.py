@@ -1,4 +1,4 @@
-"""An implementation is asked for the strategies alone that its hello message lists."""
+"""An implementation is asked only for the strategies that its hello message lists."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One case that crashes an implementation, hangs it, is refused or answered with nonsense."""
+"""One case that crashes an implementation, makes it hang, is refused or gets an unusable answer."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Failing cases become small: few questions, the same minimum from anywhere, legal, plain."""
+"""Failing cases are reduced to few questions and to the same minimum, and stay legal and plain."""
 
 import json
 from itertools import islice, pairwise
@@ -184,7 +184,7 @@ def test_it_ends_whatever_fails(verdict):
 
 
 def test_nothing_that_does_not_fail_is_kept():
-    """A judge that is content with the very trial alone gets it back."""
+    """A judge that accepts only the original trial gets it back."""
     trial = Trial.of("shed.select", report(Random(3), brokers=3, bundles=4))
     assert reduce(trial, lambda trials: [one == trial for one in trials]) == trial
 

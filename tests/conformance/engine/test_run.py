@@ -1,4 +1,4 @@
-"""A run from end to end: the stream, the exit status, saved cases, known deviations, mistakes."""
+"""A complete run: the stream, the exit status, saved cases, known deviations and mistakes."""
 
 import json
 import os

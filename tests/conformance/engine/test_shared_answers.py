@@ -1,4 +1,4 @@
-"""Every rule judges every answer of its operations, and a choice of rules changes no verdict."""
+"""Every rule judges every answer of its operations, and choosing rules changes no verdict."""
 
 import pytest
 from pulsar_conformance import specs
@@ -109,7 +109,7 @@ def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeyp
 
 
 def test_who_unloads_nothing_breaks_the_rule_of_the_amount(connected, tmp_path):
-    """It is not taken to follow the other reading, under which it breaks another rule."""
+    """It is not assumed to follow the other reading, under which it breaks another rule."""
     connected(Idle())
     found = verdicts(["OVERLOAD-02"], tmp_path)["OVERLOAD-02"]
     assert found.verdict == "fail"

@@ -1,4 +1,4 @@
-"""The model fails no rule, whichever alternatives it follows without declaring any."""
+"""The model fails no rule, whichever alternatives it follows without declaring them."""
 
 from dataclasses import replace
 from random import Random

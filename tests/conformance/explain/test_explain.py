@@ -1,4 +1,6 @@
-"""`pulsar-conformance explain`: any case, each bundle accounted for; mistakes in a sentence."""
+"""`pulsar-conformance explain` accounts for each bundle of any case, and reports mistakes in a
+sentence.
+"""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Whatever `pulsar-conformance explain` cannot use is told in a sentence."""
+"""If `pulsar-conformance explain` cannot use its input, a sentence says why."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Load data of the extensible load manager as operators have them: metrics and messages."""
+"""Load data of the extensible load manager in the forms that operators have: metrics and
+messages.
+"""
 
 import json
 

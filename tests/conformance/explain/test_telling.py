@@ -1,4 +1,4 @@
-"""A failure prints commands that can be pasted, and JSON instead of Python."""
+"""A failure prints commands that can be pasted, and values as JSON instead of Python."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Metrics without bundles tell no traffic, so decisions that depend on it stay open."""
+"""Metrics without bundles show no traffic, so decisions that depend on it stay open."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calculations print as many places as a verdict needs."""
+"""Calculations print as many decimal places as a verdict needs."""
 
 from pulsar_conformance.conformance.common.check import SHARE
 from pulsar_conformance.reference import Model

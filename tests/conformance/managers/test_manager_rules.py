@@ -1,4 +1,4 @@
-"""Load managers that are chosen wrongly: each is found under the rule that it breaks."""
+"""Each wrong choice of a load manager breaks the rule about it."""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""Each mistake in a placer breaks the rule that forbids it, and no rule about something else."""
+"""Each mistake in a placer breaks the rule that forbids it, and no rule about anything else."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Defaults: a value may be answered as itself or as text, and no other way."""
+"""Defaults: an answer may give a value as itself or as text, and in no other way."""
 
 import pytest
 from pulsar_conformance import specs

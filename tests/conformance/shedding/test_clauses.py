@@ -1,4 +1,4 @@
-"""Implementations that do the most that a clause of a rule of shedding allows."""
+"""Implementations that go as far as a clause of a shedding rule allows."""
 
 import pytest
 from mutants.defects import Defect, shown

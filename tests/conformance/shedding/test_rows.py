@@ -1,4 +1,6 @@
-"""State that a strategy keeps between cycles is judged by cycles in a row, asked of one object."""
+"""State that a strategy keeps between cycles is judged by consecutive cycles, asked of one
+object.
+"""
 
 import json
 
@@ -56,7 +58,9 @@ def test_a_strategy_with_a_wrong_memory_fails_only_over_several_cycles(kind, jud
 
 
 def test_a_fault_of_a_single_cycle_fails_the_rule_of_single_cycles(judged):
-    """Who never sheds breaks OVERLOAD-01 in each cycle, whatever came before."""
+    """An implementation that never sheds breaks OVERLOAD-01 in each cycle, whatever happened
+    before.
+    """
     found = failed(judged(Idle, "OVERLOAD-01", "OVERLOAD-12"))
     assert found == {"OVERLOAD-01"}
 
@@ -74,7 +78,7 @@ def row(*cycles, strategy="OverloadShedder", settings=None):
 
 
 def cycle(used, minutes=0, recent=None, **more):
-    """b1 at so many percent with two bundles of 60 and 40 MB/s, b2 at 0."""
+    """b1 has this percentage and two bundles of 60 and 40 MB/s, b2 has 0."""
     rates = {name: {"msgThroughputIn": size, "numSamples": 1} for name, size in BYTES.items()}
     b1 = {"cpu": {"usage": used, "limit": 100}, "msgThroughputIn": 1e8, "bundles": [LEFT, RIGHT]}
     return {

@@ -1,4 +1,4 @@
-"""A story event by event: what is certain about the cluster after each."""
+"""The certain facts about a cluster after each event of a story."""
 
 from pulsar_conformance.conformance.stories.world import moments
 from pulsar_conformance.reference import Settings

@@ -1,4 +1,4 @@
-"""Stories: the model's machine, failures planted in it, and how short their stories become."""
+"""Stories: the model's simulation, failures planted in it, and how short their stories become."""
 
 from fractions import Fraction
 from random import Random
@@ -30,7 +30,7 @@ RULES = specs.load().rules
 PROFILE = "documented-3.0"
 EXAMPLES = 100
 LONGEST = 8
-"""Events that it takes at most to show a failure."""
+"""Maximum number of events that show a failure."""
 LONGER = {"ANTI": 14}
 """By area: two namespaces in use with their groups, and brokers in two domains, have to stay."""
 

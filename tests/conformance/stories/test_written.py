@@ -1,4 +1,6 @@
-"""The records that brokers write, and when: stand-ins that keep the rules and that break them."""
+"""The records that brokers write, and when: stand-ins that keep the rules, and some that break
+them.
+"""
 
 from functools import cache
 
