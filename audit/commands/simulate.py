@@ -27,6 +27,7 @@ from pulsar_conformance.audit.simulation.reporting import (
     league_lines,
     league_page,
     moves_lines,
+    overload_lines,
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
@@ -34,7 +35,6 @@ from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, re
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
     make_simulator,
-    overload_lines,
     profile_of_adapter,
     settings_without_effect,
     simulate_worlds,

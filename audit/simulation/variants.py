@@ -1,7 +1,4 @@
-"""Variants to compare: implementations, strategies, settings and the values of a sweep.
-
-Also the reasons why brokers of a variant stay overloaded.
-"""
+"""Variants to compare: implementations, strategies, settings, and the values of a sweep."""
 
 from __future__ import annotations
 
@@ -18,12 +15,10 @@ from pulsar_conformance.adapters.protocol import Hello
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.loop import (
     ITSELF,
-    REMEMBERING,
     Decider,
     Simulation,
     deciding_by,
 )
-from pulsar_conformance.audit.simulation.measures import overload_percentage
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     SimulatedWorld,
@@ -41,18 +36,12 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, odd_value, swept_values
 from pulsar_conformance.conformance.cases.settings import given_settings
-from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.conformance.explain.running import with_release_defaults
-from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.reference.shedding import short_name
-from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.judged import nearest_profile, version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
-from pulsar_conformance.specs.text import counted, paragraph
 
 STRATEGY, PROFILE = "strategy", "profile"
 NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
@@ -60,9 +49,6 @@ NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
 
 PULSAR = "pulsar:"
 """Prefix of the names of adapters for released Pulsar."""
-
-OVERLOADED = 3
-"""Maximum number of overloaded brokers for which a reason is given."""
 
 REFERENCE = "reference"
 
@@ -337,64 +323,3 @@ def _with_profile(variant: Variant) -> str:
     if variant.adapter != REFERENCE or not offering:
         return ""
     return f"; it does with profile={' or '.join(offering)}"
-
-
-def overload_lines(
-    course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
-) -> Iterator[str]:
-    """Yield a line for each broker that ends above the overload threshold and sheds nothing."""
-    last, threshold = course.cycles[-1], overload_percentage(course)
-    shedding = {move.source for move in last.sheds}
-    over = {
-        broker: usage
-        for broker, usage in last.usage.items()
-        if usage > threshold and broker not in shedding
-    }
-    if not over:
-        return
-    derived = _last_derivation(course, variant, readings)
-    for broker, usage in list(over.items())[:OVERLOADED]:
-        why = _no_derivation(variant) if derived is None else _reason(derived, broker)
-        told = f"{broker} ends at {usage:.4g} %, over {threshold:g} %, and sheds nothing: {why}"
-        yield from paragraph(told, 2, "")
-    if len(over) > OVERLOADED:
-        yield f"{counted(len(over) - OVERLOADED, 'more broker')} over {threshold:g} %"
-
-
-def _last_derivation(
-    course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
-) -> Derivation | None:
-    """Return the model's derivation of the last cycle.
-
-    None if another implementation decided, or if the decision depends on earlier cycles.
-    """
-    if variant.adapter != REFERENCE or course.strategy in REMEMBERING or not course.question:
-        return None
-    trial = Trial.of(SHED, dict(course.question))
-    model, _ = with_release_defaults(trial, Model(variant.profile, readings))
-    try:
-        return model.derive(*trial.questions[0])
-    except MissingSetting:
-        return None
-
-
-def _no_derivation(variant: Variant) -> str:
-    if variant.adapter == REFERENCE:
-        return f"{variant.strategy} counts over cycles; explain shows the reason for a single one"
-    return (
-        f"{variant.adapter} gives no reason; explain shows that of the model for the first cycle, "
-        f"and simulate {REFERENCE} that for the last one"
-    )
-
-
-def _reason(derived: Derivation, broker: str) -> str:
-    """Return the strategy's reason why a broker keeps its bundles."""
-    try:
-        steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # A fraction cannot be infinite.
-        return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
-    for label in ("decision", "stays"):
-        found = [step.text for step in steps if step.label.strip() == label]
-        if found:
-            return found[-1] if label == "decision" else found[0]
-    return "what it sheds is placed on it again"
