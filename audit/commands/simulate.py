@@ -37,6 +37,7 @@ from pulsar_conformance.audit.simulation.variants import (
     make_simulator,
     profile_of_adapter,
     settings_without_effect,
+    simulate_in_tasks,
     simulate_worlds,
     split_strategy,
     sweep,
@@ -45,6 +46,7 @@ from pulsar_conformance.audit.simulation.variants import (
 from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld, world_titles
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
+from pulsar_conformance.conformance.reporters import CountedProgress
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import print_note, status_of
 from pulsar_conformance.specs.text import columns
@@ -155,6 +157,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="search for the smallest cluster that never comes to rest, and show its cycles",
     )
+    parser.add_argument(
+        "--spark",
+        metavar="TARGET",
+        help="make each simulation of --compare, --sweep and several worlds in a task of the Spark "
+        "at TARGET: local[N], spark://HOST:PORT or sc://HOST:PORT",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--moves", action="store_true", help="also print every move of a bundle")
     parser.add_argument(
@@ -193,11 +201,17 @@ def _run(args: argparse.Namespace) -> int:
     for note in dict.fromkeys((*known, *late, *unused, *idle)):
         print_note(note)
     readings = chosen_readings(args.reading)
-    courses = [
-        course
-        for variant in variants
-        for course in simulate_worlds(variant, worlds, args.cycles, readings)
-    ]
+    if args.spark:
+        progress = CountedProgress(len(variants) * len(worlds), "simulation")
+        courses = simulate_in_tasks(
+            args.spark, variants, worlds, args.cycles, readings, progress.show
+        )
+    else:
+        courses = [
+            course
+            for variant in variants
+            for course in simulate_worlds(variant, worlds, args.cycles, readings)
+        ]
     alone = len(courses) == 1
     over = list(overload_lines(courses[0], variants[0], readings)) if alone else []
     for line in _output_lines(args, courses, worlds, over):
@@ -246,6 +260,8 @@ def _search(args: argparse.Namespace) -> int:
         raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
     if args.sweep:
         raise BadWorld("--smallest: it searches for each variant; leave out --sweep")
+    if args.spark:
+        raise BadWorld("--smallest: each cluster depends on the ones before; leave out --spark")
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
     found: dict[str, search.Restless | None] = {}
     stories: dict[str, list[str]] = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shlex
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from pulsar_conformance import specs
@@ -40,6 +43,7 @@ from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.reference.shedding import short_name
+from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import nearest_profile, version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
 
@@ -273,6 +277,54 @@ def simulate_worlds(
     specs.load().check_open(variant.profile, readings)
     with connect(variant.adapter, variant.profile, readings) as connection:
         yield from map(make_simulator(variant, connection, cycles), worlds)
+
+
+Report = Callable[[int], object]
+"""Function that is called with the number of completed simulations."""
+
+
+def simulate_in_tasks(
+    target: str,
+    variants: Sequence[Variant],
+    worlds: Sequence[SimulatedWorld],
+    cycles: int,
+    readings: Mapping[str, str],
+    report: Report,
+) -> list[SimulatedCourse]:
+    """Return the simulation of each variant in each world, each made in its own Spark task.
+
+    Errors: as in `simulate_worlds`, and `AdapterError` if Spark is unavailable.
+    """
+    from pulsar_conformance.adapters.spark.tasks import in_tasks
+
+    pairs = [f"{one} {world}" for one in range(len(variants)) for world in range(len(worlds))]
+    work = partial(_simulate_pair, variants, worlds, cycles, readings)
+    found: dict[str, SimulatedCourse] = {}
+    report(0)
+    for pair, result in in_tasks(target, work, pairs):
+        course, problem = pickle.loads(b64decode(result))
+        if problem:
+            raise BadWorld(problem)
+        found[pair] = course
+        report(len(found))
+    return [found[pair] for pair in pairs]
+
+
+def _simulate_pair(
+    variants: Sequence[Variant],
+    worlds: Sequence[SimulatedWorld],
+    cycles: int,
+    readings: Mapping[str, str],
+    pair: str,
+) -> str:
+    """Return the simulation of a variant in a world, or a user's mistake, as text."""
+    variant, world = map(int, pair.split())
+    course, problem = None, ""
+    try:
+        [course] = simulate_worlds(variants[variant], [worlds[world]], cycles, readings)
+    except UserError as mistake:
+        problem = str(mistake)
+    return b64encode(pickle.dumps((course, problem))).decode()
 
 
 def make_simulator(

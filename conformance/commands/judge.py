@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -27,7 +25,7 @@ from pulsar_conformance.conformance.engine.plan import (
     plan_of,
     rules_folder,
 )
-from pulsar_conformance.conformance.reporters import overwrite
+from pulsar_conformance.conformance.reporters import CountedProgress
 from pulsar_conformance.conformance.reporters.terminal import INTERRUPTED
 from pulsar_conformance.fixtures import shipped
 from pulsar_conformance.specs.text import counted, paragraph
@@ -35,9 +33,6 @@ from pulsar_conformance.specs.text import counted, paragraph
 UNUSABLE = 2
 CAMPAIGN = "campaign"
 """Folder for a campaign's results, within the folder of the run's results."""
-
-SECONDS_BETWEEN_LINES = 10.0
-"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +171,7 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
         with starting:  # Readings are found while Spark starts.
             readings = search.readings_of(plan)
             stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
-            progress = _Progress(len(parts))
+            progress = CountedProgress(len(parts), "part")
             found = search.search(plan, parts, readings, stored, ask, progress.show)
     except AdapterError as error:
         raise BadPlan(str(error)) from None
@@ -189,24 +184,3 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
         bounds = "; ".join(one.bounds for one in worlds)
         print("\n".join(paragraph(f"no counterexample up to {bounds}", 0, "")))
     return file
-
-
-class _Progress:
-    """Reports how many parts are complete, and the estimated remaining time."""
-
-    def __init__(self, parts: int) -> None:
-        self._parts, self._begun, self._first = parts, time.monotonic(), -1
-        self._reported = 0.0
-
-    def show(self, done: int) -> None:
-        """Print the number of completed parts: on a terminal after every part, otherwise seldom."""
-        now = time.monotonic()
-        self._first = done if self._first < 0 else self._first
-        asked, left = done - self._first, self._parts - done
-        rest = f", {(now - self._begun) / asked * left / 60:.0f} min left" if asked else ""
-        text = f"{done} of {counted(self._parts, 'part')}{rest}"
-        if sys.stderr.isatty():
-            overwrite(text if left else "")
-        elif now - self._reported >= SECONDS_BETWEEN_LINES or not left:
-            self._reported = now
-            print(text, file=sys.stderr, flush=True)

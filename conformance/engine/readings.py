@@ -200,7 +200,7 @@ def _evidence_that_decides(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide each reading.
 
-    `suspects` has the rules that are violated in each reading's controls. If the answers would leave
+    `suspects` has the rules that are violated in each reading's controls. If the answers leave
     other alternatives of the reading without these rules, no evidence decides the reading.
     """
     left = without_broken_rules(evidence, domains)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from pulsar_conformance.conformance.common.events import Event, VerdictReached
-from pulsar_conformance.specs.text import WIDTH, printable
+from pulsar_conformance.specs.text import WIDTH, counted, printable
+
+SECONDS_BETWEEN_LINES = 10.0
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 def overwrite(text: str) -> None:
@@ -31,3 +35,25 @@ class Progress:
         """Show an event, except a verdict, which pytest shows."""
         if self._show:
             overwrite("" if isinstance(event, VerdictReached) else str(event))
+
+
+class CountedProgress:
+    """Reports how many of a number of things are complete, and the estimated remaining time."""
+
+    def __init__(self, count: int, noun: str) -> None:
+        self._count, self._noun = count, noun
+        self._begun, self._first = time.monotonic(), -1
+        self._reported = 0.0
+
+    def show(self, done: int) -> None:
+        """Print the number of completed ones; on a terminal each time, otherwise rarely."""
+        now = time.monotonic()
+        self._first = done if self._first < 0 else self._first
+        asked, left = done - self._first, self._count - done
+        rest = f", {(now - self._begun) / asked * left / 60:.0f} min left" if asked else ""
+        text = f"{done} of {counted(self._count, self._noun)}{rest}"
+        if sys.stderr.isatty():
+            overwrite(text if left else "")
+        elif now - self._reported >= SECONDS_BETWEEN_LINES or not left:
+            self._reported = now
+            print(text, file=sys.stderr, flush=True)
