@@ -200,8 +200,8 @@ def _evidence_that_decides(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide each reading.
 
-    `suspects` has the rules that are violated in each reading's controls. If the answers leave
-    other alternatives of the reading without these rules, no evidence decides the reading.
+    `suspects` has the rules that are violated in each reading's controls. If leaving out these
+    rules changes the remaining alternatives of a reading, no evidence decides it.
     """
     left = without_broken_rules(evidence, domains)
     if not any(suspects.values()):
