@@ -363,9 +363,9 @@ def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
     off = ", ".join(snapshot.switched_off(SWITCHES[0]))
     if off:
         yield (
-            f"{SWITCHES[0]} is false in the report of {off}: only namespaces with an isolation "
-            "policy can go there, but the answer assumes that all can; explain with --place BUNDLE "
-            "says where a bundle goes"
+            f"{SWITCHES[0]} is false in the report of {off}: only bundles of namespaces with "
+            "an isolation policy can go there, but the answer assumes that all can; explain with "
+            "--place BUNDLE says where a bundle goes"
         )
 
 

@@ -260,7 +260,7 @@ def test_a_broker_without_persistent_topics_is_no_candidate(said, save):
     )
     assert told in err
     _, err = said("explain", folder)
-    assert "persistentTopicsEnabled is false in the report of b3: as a destination" in err
+    assert "persistentTopicsEnabled is false in the report of b3: only bundles of namespaces" in err
     folder = saved_with(save, cpu={"usage": 1.0, "limit": 100.0}, nonPersistentTopicsEnabled=False)
     out, err = said("explain", folder, "--place", BUNDLES[0])
     assert "answer broker b2 or b3, drawn" in out
