@@ -192,7 +192,7 @@ def search_part(
         found = _search_world(plan, part, followed, connected)
     else:
         found = _search_drawn(plan, part, followed)
-        gc.collect()  # Else 60 MB of garbage per part.
+        gc.collect()  # Otherwise, each part would leave 60 MB of garbage.
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 

@@ -128,7 +128,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=Path,
         metavar="FILE",
-        help="instead of reports, the metrics of all brokers: Prometheus text, or the JSON of a "
+        help="the metrics of all brokers instead of reports: Prometheus text, or the JSON of a "
         "query, with pulsar_lb_* and pulsar_bundle_*",
     )
     parser.add_argument(

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="FOLDER",
-        help="load reports of the modular load manager (for usage.max and report.read, of the "
-        "simple one as well), one file BROKER.json each, or BROKER/load-report as curl saves them",
+        help="load reports of the modular load manager (for usage.max and report.read, also of the "
+        "simple one), each in a file BROKER.json, or in BROKER/load-report as curl saves it",
     )
     parser.add_argument(
         "--reports", type=Path, metavar="DIR", help="the same as FOLDER, as an option"

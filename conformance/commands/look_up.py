@@ -179,13 +179,13 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
         "operation",
         nargs="?",
         metavar="OPERATION",
-        help="such as shed.select; also message and shapes; without it, all are listed",
+        help="a schema: shed.select or another operation, message or shapes (without: list all)",
     )
     parser.add_argument(
         "--example",
         action="store_true",
-        help="instead of the schema, a question that ask, explain and run --replay take, and on "
-        "standard error the model's answer",
+        help="print a question that ask, explain and run --replay take, instead of the schema, and "
+        "the model's answer on standard error",
     )
 
 

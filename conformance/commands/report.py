@@ -57,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="VERDICTS.jsonl",
-        help="the verdict stream that a run left (verdicts.jsonl in --out)",
+        help="the verdict stream of a run (verdicts.jsonl in its --out)",
     )
     make.add_argument(
         "--out",
         type=Path,
         default=allure.OUT,
         metavar="DIR",
-        help=f"the folder for the results that the run had ({allure.OUT})",
+        help=f"the folder with the results of the run, its --out ({allure.OUT})",
     )
     make.add_argument(
         "--project", required=True, metavar="NAME", help="the name of the project that was judged"

@@ -219,7 +219,7 @@ class Check:
     def name(self) -> str:
         """The name of the registered function as words; it says what the rule requires."""
         function = self.predicate.function
-        undecorated: Callable[..., None] = getattr(function, "func", function)  # for a partial
+        undecorated: Callable[..., None] = getattr(function, "func", function)  # unwraps a partial
         return undecorated.__name__.replace("_", " ")
 
     @property

@@ -362,7 +362,7 @@ def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Doma
         before = domains
         for reading, trials in evidence.items():
             left = common_alternatives(reading, trials, domains)
-            if left:  # Else it follows none, or several.
+            if left:  # Empty if an implementation follows no alternative, or several.
                 domains = {**domains, reading: left}
         if domains == before:
             return domains

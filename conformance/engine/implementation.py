@@ -232,7 +232,7 @@ class Implementation:
         return operation not in self._supported and (None in kinds or len(kinds) > 1)
 
     def notes(self) -> list[str]:
-        """Return remarks for users: on how it was asked, and on declared readings not used."""
+        """Return remarks for users: how this implementation was asked, and its unused readings."""
         remarks = self._connection.remarks() if self._connection is not None else []
         unused = specs.load().unused_readings(self.profile, self.declared, self.pinned)
         return [*remarks, *(f"{self.name}, {self.profile}, declares {one}" for one in unused)]

@@ -162,7 +162,7 @@ def _binomial(count: int, part: float, most: int) -> Iterator[float]:
 
 
 def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield where a bundle goes after its owner's next report, if that differs from before it.
+    """Yield where a bundle goes after its owner's next report, if that report changes it.
 
     Clients look a bundle up as soon as it is unloaded, when the leader still counts it with its
     former owner (ModularLoadManagerImpl.updateBundleData).

@@ -336,7 +336,7 @@ def none_eligible(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 def asked_repeatedly() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of one question 60 times, with all candidates overloaded."""
+    """Return a strategy for trials that ask a question 60 times; all candidates are overloaded."""
 
     def world(number: int) -> Trial:
         random = Random(number)

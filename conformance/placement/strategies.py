@@ -186,7 +186,8 @@ def _running(random: Random) -> Trial:
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that ask a question with a plan in one of these states 60 times.
+    """Return a strategy for trials that ask a question 60 times; its plan is in one of these
+    states.
 
     Without states, there is no plan.
     """

@@ -58,7 +58,7 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
 
 def legal_transfers(settings: Settings) -> Problems:
     """Yield the problems of TransferShedder's settings."""
-    settings.number(TRANSFER_TARGET)  # A profile needs this default.
+    settings.number(TRANSFER_TARGET)  # raises MissingSetting if the profile has no default
     from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS
 
     for name in (*TRANSFER_NUMBERS, HISTORY_SHARE):

@@ -158,7 +158,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
 
 
 def _started(now: Moment, broker: str) -> dict[str, Changed]:
-    """Return the changed settings after a broker started, and so applies them, or stopped."""
+    """Return the changed settings after a broker stopped, or started with the new values."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
         for name, one in now.changed.items()
