@@ -90,7 +90,7 @@ class Applied:
 
     @classmethod
     def read(cls, case: Json, answer: Json) -> Applied:
-        """Parse an answer. Errors: `Violated` if the number of lookups differs."""
+        """Parse an answer. Errors: `Violated` if it has not one result for each lookup."""
         asked, found = len(case["lookups"]), len(answer["lookups"])
         if asked != found:
             raise Violated(f"{asked} lookups", f"{found} lookups")

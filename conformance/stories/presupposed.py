@@ -68,7 +68,7 @@ Maker = Callable[[Course, Scene], Iterator[Question]]
 
 
 def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield the question which bundles the cluster sheds at the start of a scene."""
+    """Yield the question of which bundles the cluster sheds at the start of a scene."""
     if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
@@ -85,7 +85,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield the question which bundles with known names are split at the start of a scene."""
+    """Yield the question of which bundles with known names are split at the start of a scene."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -103,7 +103,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Course, scene: Scene) -> Iterator[Question]:
-    """Yield, for each assigned bundle, the question where it is placed at that moment."""
+    """Yield, for each assigned bundle, the question of where it is placed at that moment."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {

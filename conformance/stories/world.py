@@ -20,7 +20,7 @@ CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
 
 @dataclass(frozen=True)
 class Changed:
-    """A setting that was changed while brokers were running, and who has the new value."""
+    """A setting that was changed while brokers were running, and the brokers that wait for it."""
 
     former: Value
     latest: Value
