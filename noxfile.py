@@ -89,10 +89,9 @@ ENDS = ("--timeout", "900", "--durations", "25")
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as users do, with an extra and a dependency group.
 
-    Old code must not be installed: setuptools would keep what an earlier build left in `build/`,
-    and uv would take a folder for unchanged if its pyproject.toml is. Unlike pip, uv does not
-    compile modules, and the first command would have to; only sessions with a dependency group
-    leave this to the tests, which import a small part of Spark's packages.
+    Old code must not be installed. setuptools keeps files that an earlier build left in `build/`,
+    and uv considers a folder unchanged if its pyproject.toml is. Unlike pip, uv compiles modules
+    only if it is told to. In sessions with a dependency group, tests compile what they import.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -171,7 +170,9 @@ def spark(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure implementations on the same cases, and the audit against its floor; print ratios."""
+    """Measure implementations on the same cases, and an audit against Spark jobs that compute
+    nothing.
+    """
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
     session.run("python", "-m", "bench", *session.posargs, env=BESIDE_TESTS)

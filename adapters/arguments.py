@@ -169,8 +169,8 @@ def limits_of(given: float | None) -> Limits:
 def given_readings(args: argparse.Namespace) -> dict[str, str]:
     """Return the readings given as arguments.
 
-    Raises UnknownName for a profile, reading or value that does not exist, or a value that the
-    profile does not permit, and BadReading for a reading without a value.
+    Errors: `UnknownName` for a profile, reading or value that does not exist, or for a value that
+    the profile does not permit. `BadReading` for a reading without a value.
     """
     given = {}
     for text in args.reading:

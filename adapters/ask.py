@@ -117,7 +117,9 @@ def _is_question(begun: list[Row], line: bytes) -> bool:
 
 
 def _next_values(begun: list[Row]) -> list[Row]:
-    """Return the lines from the next line on that can start a value."""
+    """Return the lines after the first one, without those before the next line that can start a
+    value.
+    """
     starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
     return begun[next(starts, len(begun)) :]
 

@@ -1,8 +1,8 @@
 """Finds the processes that a child has started, even outside the child's process group.
 
 Each child has a mark in its environment, which its descendants inherit; they are also looked up
-while the child lives. Neither way finds a process that cleared its environment and was adopted by
-another parent, a process of another user, or a process on another machine or in a container.
+while the child lives. Some processes are not found: those that cleared their environment and were
+adopted by another parent, those of another user, and those in a container or on another machine.
 """
 
 import os

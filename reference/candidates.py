@@ -102,8 +102,8 @@ class Growth:
 
     @cached_property
     def split(self) -> tuple[str, ...]:
-        """The bundles to split in this run: candidates in order, as many as each namespace has room
-        for.
+        """The bundles to split in this run: the candidates, in order, until their namespaces are
+        full.
 
         [SPLIT-06]
         """

@@ -124,12 +124,15 @@ def boundaries(count: int) -> list[str]:
 
 
 def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
-    """Locate a partition by the hash of its own name, like any other topic. [BUNDLE-07]"""
+    """Return the index of a partition's bundle by the hash of the partition's own name.
+
+    [BUNDLE-07]
+    """
     return index_of(ranges, hash_of(topic))
 
 
 def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
-    """Locate a partition: partition N of a topic is N bundles after its first partition.
+    """Return the index of a partition's bundle: partition N is N bundles after partition 0.
 
     Consecutive partitions lie in consecutive bundles, which different brokers can own. [BUNDLE-08]
     """

@@ -63,7 +63,7 @@ def read(report: object) -> Report:
     `Unreadable`. [REPORT-03 … 08]
     """
     if not isinstance(report, Mapping):
-        raise Unreadable("a load report is a JSON object")
+        raise Unreadable("a load report must be a JSON object")
     manager = manager_of_report(report)
     broker = (_simple if manager == "simple" else _modular)(report)
     if not broker and NESTED not in report:

@@ -145,9 +145,10 @@ def at_the_positions(split: Split, readings: Readings) -> list[int]:
 
 
 def where_limits_are_exceeded(split: Split, _readings: Readings) -> list[int]:
-    """Return positions before each topic with which a part would exceed a limit. [SPLIT-28 … 30]
+    """Return cuts that keep parts within the limits. [SPLIT-28 … 30]
 
-    Cuts are half-way between hashes. A topic that exceeds a limit on its own gets its own part.
+    Each cut is half-way between two hashes, before a topic that makes its part exceed a limit. A
+    topic that exceeds a limit by itself gets a part of its own.
     """
     limits = split.limits
     assert limits is not None, "loads come with their limits"
@@ -185,8 +186,8 @@ SELECTING_SETTING: Mapping[str, str] = {
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
     """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
 
-    Errors: `Refused` for an unknown algorithm, and for the one that cuts at given positions if a
-    setting selects it or a broker requests it.
+    Errors: `Refused` for an unknown algorithm. Also for cuts at given positions, unless an
+    administrator requests them.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]

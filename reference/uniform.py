@@ -173,7 +173,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield the differences between brokers and their thresholds as steps."""
+    """Yield as steps the differences between brokers, with the thresholds for these differences."""
     spread = Imbalance(cycle)
     yield _rates_step(spread)
     yield _throughputs_step(spread)

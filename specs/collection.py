@@ -184,7 +184,7 @@ class Specs:
         )
 
     def default_readings(self, profile: str) -> dict[str, str]:
-        """Return the value of every reading in a profile."""
+        """Return the alternative of every reading that a profile follows by default."""
         values = {name: reading.values[0] for name, reading in self.readings.items()}
         for one in self.lineage(profile):
             values.update(one.readings)
@@ -202,9 +202,9 @@ class Specs:
         return tuple(dict.fromkeys((own, *(allowed or self.readings[reading].documented))))
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return all rules of a profile, under whichever readings they hold.
+        """Return all rules of a profile, for all readings.
 
-        The rules of the profiles that it is based on are included, except those that a profile
+        They include the rules of the profiles on which it is based, except those that a profile
         excludes. A profile of assumptions that no document states has only its own rules.
         """
         found = self.profile(profile)

@@ -33,11 +33,12 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 
 @dataclass(frozen=True)
 class JudgedVersion:
-    """A version, the profile that decides most like it, and how the two differ.
+    """A version without a profile of its own, and how it differs from the most similar `profile`.
 
-    `defaults` and `ways` are the version's own; it does not have the shedding strategies in
-    `lacks`, and decides unlike the profile with those in `unlike`. `has` are settings that the
-    nearest known release lacks. `since` is an earlier version with the same defaults, if any.
+    `defaults` and `ways` are the version's own. `lacks` has the shedding strategies that the
+    version does not have, and `unlike` those with which it decides differently. `has` are settings
+    that the nearest known release lacks. `since` is an earlier version with the same defaults, if
+    any.
     """
 
     version: str

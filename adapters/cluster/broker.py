@@ -157,7 +157,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _Exit:
-    """Records the exit status with which a broker outside the suite would have ended its JVM."""
+    """Records the exit status that a broker passes to `Runtime.halt`, which is not called here."""
 
     def __init__(self) -> None:
         self.status: int | None = None

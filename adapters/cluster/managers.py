@@ -51,9 +51,8 @@ class LoadManager(ABC):
                 pool.submit(idle_task()).get(WAIT, _seconds())
 
     def ignore_updates(self) -> None:
-        """Process the updates announced so far, and ignore all later ones.
-
-        A later update would replace load data that a question has set.
+        """Process the updates announced so far, and ignore later ones: these replace data of a
+        question.
         """
         for pool in self._pools():
             pool.shutdown()

@@ -131,7 +131,7 @@ class Metadata:
         return found
 
     def nodes(self, path: str) -> Iterator[tuple[str, Node]]:
-        """Yield the relative path and content of each node below a path that contains JSON."""
+        """Yield each node below `path` whose content is JSON, with its path relative to `path`."""
         for name in self.node_paths(path):
             read = self._read(name)
             if read is not None:

@@ -121,7 +121,7 @@ class OwnQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """Return each topic's bundle, for which the brokers are asked in turn."""
+        """Return each topic's bundle; the brokers are asked in turn."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])

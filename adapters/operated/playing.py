@@ -209,7 +209,7 @@ class PlayedStory(StoryPlayer):
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
-        """Send a change. Errors: `Declined` if it is rejected."""
+        """Call `ask`, which sends a change. Errors: `Declined` if the change is rejected."""
         try:
             ask()
         except NoAnswer as error:

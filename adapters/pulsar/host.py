@@ -76,7 +76,7 @@ class Released:
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return the name, the operations, and the list of stubs.
 
-        No readings are declared. The options of a run say by which readings a release is judged:
+        No readings are declared. The options of a run choose the readings by which it is judged:
         those of the documents, or those that `--characterize` finds.
         """
         release = self._release

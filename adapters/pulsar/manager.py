@@ -79,7 +79,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Stop a load manager's threads, and those of the manager that it wraps, if any."""
+    """Stop the threads of a load manager and of the load manager that it wraps, if it wraps one."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:

@@ -184,7 +184,7 @@ def _final(type_name: str) -> bool:
 
 
 def done(value: Java = None) -> Java:
-    """Return a completed future; the release would wait forever for one that is not complete."""
+    """Return a completed future, since the release waits for its result."""
     return java_class(FUTURE).completedFuture(value)
 
 

@@ -52,7 +52,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Neutral:
-    """A setting that would hide a documented rule, and a value with which it does not."""
+    """A setting that can hide a documented rule, and a value that does not hide it."""
 
     name: str
     value: Any

@@ -47,9 +47,8 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add columns to bundles: the limits that a bundle `exceeds`, `turn`, `split` and `unloaded`.
 
-    `turn` numbers the bundles of a namespace, of which those that exceed a limit come first.
-    `split` is true if the bundle is split, and `unloaded` if its parts are unloaded then.
-    [SPLIT-05, 06]
+    `turn` numbers the bundles of a namespace; those that exceed a limit come first. `split` is true
+    if the bundle is split, and `unloaded` if its parts are unloaded afterwards. [SPLIT-05, 06]
     """
     rates = F.col(WINDOW[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}

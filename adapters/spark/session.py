@@ -121,7 +121,7 @@ PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+
 
 
 def check_target(target: str, adapter: str) -> None:
-    """Raise AdapterError if a text is not the target of a Spark."""
+    """Raise AdapterError if a text is not a target such as local[4] or sc://HOST:PORT."""
     if target != SUBMITTED and not PLACES.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
@@ -195,7 +195,8 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
 def separate_session(session: Session) -> Session | None:
     """Return another session of the same Spark, with settings of its own.
 
-    Return None on a Spark Connect server, where the new session would outlive the first one.
+    Return None on a Spark Connect server, which keeps the new session after the first one has
+    ended.
     """
     from pyspark.sql.utils import is_remote
 
@@ -207,7 +208,7 @@ def separate_session(session: Session) -> Session | None:
 
 
 def release(spark: Spark, *, idle: bool = False) -> None:
-    """Count one user less of a Spark that `acquire` returned; the last user stops it.
+    """Release a Spark that `acquire` returned; its last user stops it.
 
     If the session is `idle` and belongs to the suite's own Java process, its end is not waited for.
     """

@@ -1,4 +1,4 @@
-"""Creating, locating and splitting bundles. [BUNDLE, SPLIT]"""
+"""Answers about creating, locating and splitting bundles. [BUNDLE, SPLIT]"""
 
 from __future__ import annotations
 

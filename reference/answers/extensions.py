@@ -20,7 +20,7 @@ def due(context: Context, case: Case) -> Derivation:
 
 
 def due_of(report: ReportDue) -> Derivation:
-    """Return the answer whether a load report is due; its derivation lists the changes."""
+    """Return the answer to `report.due`; its derivation lists the changes since the last report."""
 
     def explain() -> Iterator[Step]:
         if report.first:

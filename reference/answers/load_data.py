@@ -1,4 +1,4 @@
-"""Usage, averages, and the contents of load reports. [USAGE, DATA, REPORT]"""
+"""Answers about usage, averages, and the contents of load reports. [USAGE, DATA, REPORT]"""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def reported_speed(case: Case) -> Fraction | None:
 
 
 def speed_answer(reported: Fraction | None, speed: Fraction) -> Derivation:
-    """Return the answer that contains the effective speed of a network card in Gbit/s."""
+    """Return the answer to `usage.nic`: the effective speed of a network card in Gbit/s."""
 
     def explain() -> Iterator[Step]:
         yield Step("reported", "nothing" if reported is None else f"{plain(reported)} Gbit/s")

@@ -1,4 +1,4 @@
-"""Choice of the load manager, and the documented defaults. [MANAGER, CONFIG]"""
+"""Answers about the choice of the load manager, and about documented defaults. [MANAGER, CONFIG]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement of bundles and of anti-affinity groups. [PLACE, ANTI]"""
+"""Answers about the placement of bundles and of anti-affinity groups. [PLACE, ANTI]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unloads of a shedding cycle. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
+"""Answers about the unloads of shedding cycles. [SHED, OVERLOAD, THRESHOLD, UNIFORM]"""
 
 from __future__ import annotations
 

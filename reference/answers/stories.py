@@ -1,4 +1,4 @@
-"""Replay of a cluster's story, event by event. [OWN]"""
+"""Answers about stories: replays the events of a cluster one by one. [OWN]"""
 
 from __future__ import annotations
 

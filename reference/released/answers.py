@@ -43,7 +43,7 @@ EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNames
 
 
 def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the usage that a release's strategies compare."""
+    """Return a release's answer: the usage that its strategies compare."""
     one = {"brokers": {"broker": case["broker"]}, "bundles": {}}
     known = Leader(one, context.settings(case), release)
     if case["weighted"] and release.ways["shedders"] == "overload":
@@ -63,7 +63,7 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def nic(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the speed of a network interface in Gbit/s; 0 if it is unknown."""
+    """Return a release's answer: the speed of a network interface in Gbit/s, 0 if it is unknown."""
     reported = answers.load_data.reported_speed(case)
     if reported is not None and release.ways["reported-speed"] == "binary":
         reported = reported * 1000 / 1024
@@ -76,9 +76,9 @@ def _failed(why: str) -> tuple[Step]:
 
 
 def locate(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with each topic's bundle.
+    """Return a release's answer: each topic's bundle.
 
-    The release fails for a V1 topic name, and for a topic outside all bundles.
+    A release fails for a V1 topic name, and for a topic outside all bundles.
     """
     failed = _old_topic(case, release) or _topics_without_bundle(context, case, release)
     return failed or answers.bundles.locate(context, case)
@@ -109,14 +109,14 @@ def _topics_without_bundle(
 
 
 def defaults(context: Context, _case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the defaults of a release's settings."""
+    """Return a release's answer: the defaults of its settings."""
     without = STRATEGY if release.ways["shedders"] == "overload" else None
     known = {name: value for name, value in context.defaults.items() if name != without}
     return answers.managers.defaults_answer(known)
 
 
 def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the parts of a bundle, or with the reason why the request fails."""
+    """Return a release's answer: the parts of a bundle, or why the request fails."""
     asked = Split.of(case["bundle"], case["topics"], case["positions"])
     traffic = splitting.traffic_of(case["topics"], case.get("topicLoads", {}))
     given = case["algorithm"], case["by"], context.settings(case)
@@ -124,7 +124,7 @@ def split(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the bundles that a release's leader splits and those whose parts it
+    """Return a release's answer: the bundles that its leader splits, and those whose parts it
     unloads.
     """
     task = SplitterTask(Leader(case, context.settings(case), release))
@@ -133,8 +133,9 @@ def split_candidates(context: Context, case: Case, release: ReleasedWays) -> Der
 
 
 def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the choice of a release's placement strategy; equal candidates take
-    turns.
+    """Return a release's answer: the broker that its placement strategy chooses.
+
+    Equally good brokers take turns.
     """
     known = Leader(case, context.settings(case), release)
     placing = ReleasedPlacement(known, tuple(case["candidates"]))
@@ -149,9 +150,9 @@ def select(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the broker that a release's load manager assigns.
+    """Return a release's answer: the broker that its load manager assigns.
 
-    Equal candidates take turns.
+    Equally good brokers take turns.
     """
     assigning = ReleasedAssignment(case, context.settings(case), release)
     declined = assigning.declined
@@ -165,7 +166,7 @@ def broker(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 
 def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the candidates that remain after a release's anti-affinity filter."""
+    """Return a release's answer: the candidates that remain after its anti-affinity filter."""
     spread = Spread.of(case, "candidates")
     served = {name: case["owned"].get(name, ()) for name in case["candidates"]}
     group = group_of(spread.groups, spread.namespace)
@@ -194,12 +195,12 @@ def anti_affinity(context: Context, case: Case, release: ReleasedWays) -> Deriva
 
 
 def shed(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the unloads of one cycle."""
+    """Return a release's answer: the unloads of one cycle."""
     return shedding.select(Cycle(case, context.settings(case), context.readings), release)
 
 
 def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the unloads of consecutive cycles.
+    """Return a release's answer: the unloads of consecutive cycles.
 
     The strategy keeps its state from one cycle to the next.
     """

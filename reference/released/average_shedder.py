@@ -105,10 +105,10 @@ def _shedding(
 
 
 def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
-    """Return text with each broker's count of consecutive cycles in which it was far from its
+    """Return text with the hits of each broker: consecutive cycles in which it was far from its
     partner.
 
-    `needed` is the count from which the pair sheds; `setting` names its threshold.
+    `needed` is the number of hits from which on the pair sheds; `setting` names the threshold.
     """
     counts = " and ".join(f"{name} {hits.get(name, 0)}" for name in pair)
     return f"by {setting}, {counts} of {needed} times"

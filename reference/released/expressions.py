@@ -61,7 +61,9 @@ ONLY_PYTHON = re.compile(r"\(\?(?:P|#|\(|<\w*_)")
 
 
 class BadExpression(ValueError):
-    """Raised for text that is no regular expression of Java, or that cannot be evaluated here."""
+    """Raised for text that is not a regular expression of Java, or that cannot be evaluated
+    here.
+    """
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class LoadState:
 
     @property
     def uneven(self) -> bool:
-        """True if a condition to shed holds."""
+        """True if one of the conditions for unloading holds."""
         return self.deviates or self.has_low_load or self.has_low_traffic or self.overloaded
 
     @property

@@ -53,7 +53,7 @@ OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOu
 
 
 def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer whether a broker writes its load data now."""
+    """Return a release's answer: whether a broker writes its load data now."""
     return due_of(_ReleasedDue(case, context.settings(case), release))
 
 
@@ -85,11 +85,11 @@ class _Mismatch(Exception):
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:
-    """Return the answer with the values of a parsed report's getters, or with why parsing fails."""
+    """Return a release's answer: the values of a parsed report's getters, or why parsing fails."""
     report = case["report"]
     try:
         if not isinstance(report, Mapping):
-            raise _Mismatch("a load report is a JSON object")
+            raise _Mismatch("a load report must be a JSON object")
         simple = is_simple(report)
         broker = _simple(report, release) if simple else _modular(report, release)
     except _Mismatch as error:

@@ -46,7 +46,8 @@ def select(
     memory: CycleMemory | None = None,
     minute: Minutes = ZERO,
 ) -> Derivation:
-    """Return the answer with the unloads of a cycle; `unsupported` if the model lacks the strategy.
+    """Return a release's answer: the unloads of a cycle, or `unsupported` if the model lacks the
+    strategy.
 
     `memory` is the state of the strategy after earlier cycles. `minute` is the time in minutes
     since the first of them.
@@ -124,7 +125,7 @@ def _destination(unloads: BrokerUnloads, bundle: str, named: bool) -> Mapping[st
 def _transferred(
     cycle: Cycle, release: ReleasedWays, memory: CycleMemory, minute: Minutes
 ) -> Derivation:
-    """Return the answer with the unloads of the extensible load manager's UnloadScheduler."""
+    """Return a release's answer: the unloads of the extensible load manager's UnloadScheduler."""
     from pulsar_conformance.reference.released import transfer_shedder, transfer_steps
 
     state = memory.transfer = memory.transfer or transfer_shedder.TransferMemory()

@@ -69,8 +69,8 @@ def split_answer(
     settings: Settings,
     release: ReleasedWays,
 ) -> Derivation:
-    """Return the answer with a bundle's parts, or with the bundle itself, or why the
-    request fails.
+    """Return a release's answer: a bundle's parts, or the whole bundle, or why the request
+    fails.
     """
     if by != "admin":
         split = replace(split, positions=())
@@ -185,11 +185,10 @@ def _boundaries(
 def _flow_boundaries(
     traffic: Sequence[TopicTraffic], settings: Settings
 ) -> tuple[list[int], str | None]:
-    """Return the hashes at which to cut, each before a topic with which a part would exceed a
-    limit.
+    """Return the cuts of a bundle, and why there are none, or None.
 
-    Also return why there are none, or None. Of several topics with one hash, the last one's traffic
-    counts as often as there are topics.
+    A cut is made before a topic that would make its part exceed a limit. If several topics have one
+    hash, the traffic of the last one counts once for each of them.
     """
     by_hash = {one.place: one for one in traffic}
     if len(by_hash) < FEWEST:

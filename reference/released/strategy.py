@@ -39,11 +39,11 @@ class Mix(NamedTuple):
 class CycleMemory:
     """State that a strategy keeps from one cycle to the next.
 
-    `usage` and `average` are the smoothed usage of each broker and of all, for ThresholdShedder;
-    `mixed` lists how the usage of each broker was smoothed in the latest question. `tables` holds
-    the capacities of the leader's hash maps. `low_hits` and `high_hits` count consecutive cycles in
-    which AvgShedder found a broker far from its counterpart. `transfer` is the state of
-    TransferShedder and is created with its model.
+    For ThresholdShedder, `usage` and `average` are the smoothed usage of each broker and of all
+    brokers, and `mixed` lists the steps of smoothing. `tables` holds the capacities of the leader's
+    hash maps. For AvgShedder, `low_hits` and `high_hits` count consecutive cycles in which a broker
+    was far from its counterpart. `transfer` is the state of TransferShedder, created with its
+    model.
     """
 
     usage: dict[str, float] = field(default_factory=dict)

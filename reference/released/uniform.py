@@ -115,8 +115,8 @@ def _apart(view: ClusterView, kind: str) -> _Spread:
 def _mixed(view: ClusterView) -> dict[str, _Spread]:
     """Return the spread of both measures, compared as some releases do.
 
-    In brokers' order, a broker replaces the busiest one so far if it has more traffic in either
-    measure, even if it has less in the other; likewise for the idlest one.
+    Brokers are compared in order. A broker replaces the busiest one so far if it has more traffic
+    in either measure, even if it has less in the other. The same holds for the idlest broker.
     """
     known = view.known
     busiest, idlest = None, None

@@ -29,5 +29,5 @@ class Names:
         return self.identify(name).partition(":")[0]
 
     def name(self, registered: object) -> str:
-        """Return the case's name of a registered broker."""
+        """Return the name that a registered broker has in the case."""
         return next(name for name, one in self._ids.items() if one == str(registered))

@@ -25,7 +25,7 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     """
     manager, _ = parse_report(case["report"])
     if manager != OWN:
-        raise Unsupported("this load manager does not read reports of the other kind")
+        raise Unsupported("this load manager does not read the reports of another one")
     leader.begin({}, [ALONE])
     one = leader.names.identify(OTHER)
     leader.cluster.metadata.register(one, json.dumps(case["report"]))

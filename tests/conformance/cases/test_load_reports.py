@@ -57,8 +57,8 @@ def test_whose_report_it_is_does_not_depend_on_what_else_is_in_it():
 UNREADABLE = {
     "nothing": ({}, "it has neither systemResourceUsage nor cpu"),
     "something else": ({"name": "x"}, "it has neither systemResourceUsage nor cpu"),
-    "no object": ([{"cpu": {}}], "a load report is a JSON object"),
-    "no text": ("{}", "a load report is a JSON object"),
+    "no object": ([{"cpu": {}}], "a load report must be a JSON object"),
+    "no text": ("{}", "a load report must be a JSON object"),
     "a percentage": ({"cpu": 95}, "cpu: 95 is not a JSON object"),
     "no limit": ({"cpu": {"usage": 1}}, "cpu.limit: is missing"),
     "no number": ({"memory": {"usage": "NaN", "limit": 1}}, "memory.usage: 'NaN' is not a number"),
