@@ -49,7 +49,7 @@ def marked(mark: str) -> list[psutil.Process]:
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
-    A process that got the ID of a known process after that one ended is not killed.
+    A process is not killed if it merely has the ID of a known process that has ended.
     """
     left = list(known)
     for _ in range(ROUNDS):

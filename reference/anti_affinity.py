@@ -40,7 +40,7 @@ class Spread:
 
     @cached_property
     def home(self) -> dict[str, str]:
-        """The domain of each broker that is in a domain; it is in at most one. [ANTI-08]"""
+        """The domain of each broker that is in one; a broker is in one domain at most. [ANTI-08]"""
         return {broker: domain for domain, brokers in self.domains.items() for broker in brokers}
 
     def rivals(self, broker: str) -> frozenset[str]:

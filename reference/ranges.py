@@ -124,7 +124,7 @@ def boundaries(count: int) -> list[str]:
 
 
 def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
-    """Return the index of a partition's bundle by the hash of the partition's own name.
+    """Return the index of a topic's bundle; a partition is located by its own name, like any topic.
 
     [BUNDLE-07]
     """

@@ -104,8 +104,8 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if no shedding strategy is set and the extensible load manager is, whose own one
-        applies.
+        """True if no shedding strategy is set and the extensible load manager runs, which has its
+        own.
 
         [TRANSFER-18]
         """
@@ -236,8 +236,8 @@ class Unloads:
 def select_movable(cycle: Cycle, broker: Broker, need: Rate) -> list[str]:
     """Select bundles that a broker may shed, by descending traffic, until they carry `need`.
 
-    If there is any such bundle, at least one is selected, even if it carries nothing. [OVERLOAD-01]
-    [SHED-07]
+    If there is any such bundle, at least one is selected, even if it carries nothing. [SHED-07,
+    OVERLOAD-01]
     """
     taken: list[str] = []
     carried = Fraction(0)

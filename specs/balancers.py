@@ -69,14 +69,12 @@ def similar_class(name: str, value: str) -> str:
 
 
 def misspelt_class(name: str, value: str) -> str:
-    """Return text that Pulsar has no such class, with the most similar name."""
+    """Return text saying that Pulsar has no such class, with the most similar name."""
     return no_class(value, OWN_CLASSES[name])
 
 
 def no_class(value: str, known: Mapping[str, str]) -> str:
-    """Return text that Pulsar has no such class; `known` maps short names to the classes that it
-    has.
-    """
+    """Return text saying that Pulsar has no such class; `known` maps short names to its classes."""
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

@@ -28,7 +28,9 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
 
 
 def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
-    """Check that the sentences exist to which a source refers; `of` names what has the source."""
+    """Check that a source refers to existing sentences; `of` names the entry that has the
+    source.
+    """
     if source.document not in specs.documents:
         problem = unknown(source.document, "document", specs.documents)
         raise sheet.error((*place, "document"), f"{of}: {problem}")
@@ -147,7 +149,9 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Check that a release's profile changes nothing to what its base has already."""
+    """Check that each value in a release's profile differs from that of the profile it is
+    based on.
+    """
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "only a profile of a release may have ways and hidden"

@@ -25,9 +25,7 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
 
 
 def unclaimed(specs: Specs) -> list[Where]:
-    """Return the sentences that no rule claims, and that are not marked as without a rule or
-    pending.
-    """
+    """Return the sentences that no rule claims, although they need one now."""
     claimed = claims(specs)
     return [
         where

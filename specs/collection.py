@@ -84,8 +84,8 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profiles on which a profile is based, the first of all first, and the profile
-        itself.
+        """Return the profiles on which a profile is based, the most basic one first, and the
+        profile.
         """
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
@@ -246,7 +246,9 @@ class Specs:
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 
     def why_closed(self, profile: str, reading: str, value: str) -> str | None:
-        """Return why a profile does not leave a value of a reading open; None if it does."""
+        """Return why implementations may not follow a value of a reading in a profile; None if they
+        may.
+        """
         if value in self.open_values(profile, reading):
             return None
         found = next(one for one in self.readings[reading].alternatives if one.value == value)
@@ -259,9 +261,9 @@ class Specs:
     def unused_readings(
         self, profile: str, declared: Mapping[str, str], given: Mapping[str, str]
     ) -> Iterator[str]:
-        """Yield each declared reading that a profile's judgment ignores, with the reason.
+        """Yield each declared reading that is not used when judging by a profile, with the reason.
 
-        `given` are the readings that the run's options set; they override declared ones.
+        `given` are the readings that the options of the run set; they override declared ones.
         """
         for name, value in declared.items():
             instead = given.get(name, value)
@@ -275,7 +277,7 @@ class Specs:
                 yield f"{name}={value}, which is not used: {why}; {counts}"
 
     def check_open(self, profile: str, readings: Mapping[str, str]) -> None:
-        """Raise UnknownName if the profile does not leave one of these values open."""
+        """Raise UnknownName for a value that implementations may not follow in the profile."""
         for name, value in readings.items():
             if why := self.why_closed(profile, name, value):
                 kind = f"value of {name} that {profile} leaves open ({why})"

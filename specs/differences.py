@@ -38,10 +38,10 @@ def differences_from(
 ) -> tuple[list[str], Mapping[str, str]]:
     """Return sentences on how a version differs from a known release.
 
-    The second result has those about ways in which the version's profile differs, by way. Only
-    differences count that concern `parts`, the parts of a broker that are in force. Without
-    `lacks`, no sentence says that another strategy runs in place of a missing one. Without the
-    modular load manager, none is about a default.
+    The second result maps ways in which the profile of the version differs to sentences on them.
+    Only differences in `parts` count, the parts of a broker that are in force. Without `lacks`, no
+    sentence says that another strategy runs in place of a missing one. Without the modular load
+    manager, none is about a default.
     """
     judged = _judged_beside(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)

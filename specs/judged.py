@@ -112,8 +112,8 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return the former defaults of a version that a release no longer has; `lists`
-    includes lists.
+    """Return the former defaults of a version that a release no longer has, without lists
+    or with.
     """
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
@@ -279,7 +279,7 @@ def release_of_profile(profile: str) -> str:
 
 
 def assumption(version: str) -> str:
-    """Return text that a version is assumed to behave like an earlier release; otherwise empty.
+    """Return text saying that a version is assumed to be like an earlier release; otherwise empty.
 
     No release of its line is known then, except milestones. Errors: as `nearest_release`.
     """
@@ -295,7 +295,7 @@ def assumption(version: str) -> str:
 
 
 def caveat(version: str) -> str:
-    """Return text that a version was not examined; empty if it was. Errors: as
+    """Return text saying that a version was not examined; empty if it was. Errors: as
     `nearest_release`.
     """
     if version.count(".") < 2 or _is_milestone(version) or assumption(version):

@@ -133,8 +133,8 @@ class Observed:
     ) -> tuple[dict[str, list[str]], dict[str, Owner]]:
         """Return the ranges of each namespace and their owners, as of one moment.
 
-        A split bundle stays locked for a moment after the split, and its parts are locked before
-        it. A lock outside the ranges of its namespace is therefore ignored.
+        During a split, the bundle and its parts can be locked at the same time. A lock outside the
+        present ranges of its namespace is therefore ignored.
         """
         while True:
             ranges = self._ranges_of(spaces)

@@ -118,7 +118,7 @@ class LiveBroker:
     def crash(self) -> None:
         """Stop the broker immediately, closing all connections.
 
-        Clients with an open connection, such as other brokers, would keep using the broker's
+        Otherwise, clients with an open connection, such as other brokers, keep using the broker's
         topics.
         """
         brokers = self.service.getBrokerService()

@@ -94,7 +94,7 @@ class ExtensibleManager(LoadManager):
                 echo.wait()
 
     def leave(self) -> None:
-        """Stop without handing over bundles; the manager would wait for brokers that take them."""
+        """Stop without handing over bundles, since no broker remains that could take them."""
         self._service.getLoadManager().set(None)
         self._outer.stop()
 
@@ -124,7 +124,7 @@ class ExtensibleManager(LoadManager):
         )
 
     def age(self, minutes: float) -> None:
-        """Shift all times that the manager remembers into the past, by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
         ago = round(minutes * MILLIS)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)

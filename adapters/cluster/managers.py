@@ -51,8 +51,8 @@ class LoadManager(ABC):
                 pool.submit(idle_task()).get(WAIT, _seconds())
 
     def ignore_updates(self) -> None:
-        """Process the updates announced so far, and ignore later ones: these replace data of a
-        question.
+        """Process the updates announced so far, and ignore later ones, which could replace a
+        question's data.
         """
         for pool in self._pools():
             pool.shutdown()
@@ -88,7 +88,7 @@ class LoadManager(ABC):
 
     @abstractmethod
     def age(self, minutes: float) -> None:
-        """Shift all times that the manager remembers into the past, by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
 
     @abstractmethod
     def known(self) -> set[str]:
@@ -100,7 +100,7 @@ class LoadManager(ABC):
 
 
 def move_back(times: Java, millis: int) -> None:
-    """Shift the times in a map from names to milliseconds into the past."""
+    """Shift times into the past; `times` maps names to milliseconds."""
     for name in list(times.keySet().toArray()):
         at = int(times.get(name).longValue())
         times.put(name, java_class("java.lang.Long").valueOf(at - millis))
@@ -110,7 +110,7 @@ class ModularManager(LoadManager):
     """Access to a `ModularLoadManagerImpl`."""
 
     def age(self, minutes: float) -> None:
-        """Shift the times of the manager's last report and of its recent unloads into the past."""
+        """Make the manager's last report and its recent unloads older by some minutes."""
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
@@ -137,8 +137,8 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Shift the time of the manager's last report into the past; forget bundles shed long
-        enough ago.
+        """Make the manager's last report older by some minutes; forget bundles shed long enough
+        ago.
         """
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)

@@ -59,7 +59,7 @@ class SeparateBroker:
         return self._line.ask("broker", "setting", name)
 
     def set_load(self, throughput: float, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Set what the broker's sensors report from now on."""
+        """Set the load that the broker's sensors report from now on."""
         self._line.ask("broker", "set_load", throughput, table)
 
     def stop(self) -> None:
@@ -98,11 +98,11 @@ class SeparateManager:
         self._line.ask("manager", "settle")
 
     def receive(self) -> None:
-        """Process what other brokers have sent."""
+        """Process the messages that other brokers have sent."""
         self._line.ask("manager", "receive")
 
     def age(self, minutes: float) -> None:
-        """Shift all times that the manager remembers into the past, by some minutes."""
+        """Make everything that the manager remembers older by some minutes."""
         self._line.ask("manager", "age", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
@@ -197,6 +197,6 @@ class ChildProcess:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process, which cannot clean up then."""
+        """Kill the process without letting it clean up."""
         self._child.kill()
         self._child.wait()

@@ -70,8 +70,8 @@ class OwnQuestions:
                 yield {"boundaries": list(cuts), "topics": list(self._state.topics[space])}
 
     def _partition_cases(self) -> Iterator[JSON]:
-        """Yield cases with partitions of topics that do not exist: a bundle can be looked up
-        without them.
+        """Yield cases with partitions of topics that do not exist, whose bundles can still be
+        looked up.
         """
         for space, cuts in self._state.boundaries.items():
             if covers_all_hashes(cuts) and len(cuts) > PARTITIONS:

@@ -123,9 +123,8 @@ class Reader:
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the range that contains a topic, which the brokers are asked for in turn.
-
-        Errors: `NoAnswer`.
+        """Return the range that contains a topic; the brokers are asked in turn. Errors:
+        `NoAnswer`.
         """
         turns = sorted(brokers)
         self._asked += 1

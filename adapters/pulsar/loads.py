@@ -47,7 +47,7 @@ def broker_id(name: str) -> str:
 
 
 def broker_name(identifier: Java) -> str:
-    """Return the name in the case of a broker that Pulsar names."""
+    """Return the name that a broker of Pulsar has in the case."""
     name = str(identifier)
     return name if name in _ported else name.removesuffix(PORT)
 

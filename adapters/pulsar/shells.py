@@ -126,9 +126,7 @@ _IN_USE: list[Shells] = []
 
 
 def release_stubs() -> None:
-    """Release the stubs of a case, which neither Java nor Python can free: they refer to each
-    other.
-    """
+    """Release the stubs of a case; otherwise, objects of Java and Python keep each other alive."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
@@ -195,7 +193,7 @@ def some(value: Java) -> Java:
 
 @cache
 def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """Return the methods of a type whose names are among `names`, those with a reply."""
+    """Return the methods of a type that have a reply; `names` are the names of all replies."""
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_
     while java is not None:

@@ -157,7 +157,7 @@ def _destination(chosen: Basis, known: Sequence[str]) -> Column:
 def _unload_details(known: bool) -> tuple[Column, Column, Column]:
     """Return an unloaded bundle's position, its destination, and the cycle's state.
 
-    They are null unless `known` is true.
+    Without `known`, destination and state are null.
     """
     none = F.lit(None).cast("string")
     if not known:

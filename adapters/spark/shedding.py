@@ -168,9 +168,7 @@ def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple
 
 
 def _with_levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
-    """Add a struct of levels for each strategy, then drop the columns that only levels are
-    made of.
-    """
+    """Add a struct of levels for each strategy, then drop the columns that only the levels need."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
     return brokers.drop(*MEASURED)

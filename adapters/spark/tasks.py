@@ -36,7 +36,7 @@ def started_soon(place: str) -> Iterator[None]:
 def in_tasks(
     place: str, work: Callable[[str], str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each input with its result as soon as it is known, so in any order.
+    """Yield each input with its result as soon as the result is known, in any order.
 
     Spark repeats the task of an executor that is lost. No more than `WAITING` results are held at a
     time. Raises AdapterError if Spark cannot be used or a task keeps failing.

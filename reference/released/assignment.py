@@ -150,9 +150,7 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _why_again(self) -> str:
-        """Return text that says which candidates are overloaded, so that a broker is chosen
-        again.
-        """
+        """Return text on the overloaded candidates, because of which a broker is chosen again."""
         if self.first.strategy == IN_TURN:
             return f"{self.first.best[0]}, the first in turn, is overloaded"
         whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"

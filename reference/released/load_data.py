@@ -294,7 +294,7 @@ def _exchanged(
     """Yield the bundles that come from the less loaded broker in exchange for one that does not
     fit.
 
-    Yield none if no exchange helps. `net` is the traffic that has left by then, with that bundle.
+    Yield none if no exchange helps. `net` is the traffic moved so far, including that bundle.
     """
     whole = state.data.carried[state.busy]
     high, low = whole - net, state.data.carried[state.idle] + net

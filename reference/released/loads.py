@@ -170,7 +170,7 @@ class Leader:
         return {name: used * self.weight(name) for name, used in counted.items()}
 
     def _counted(self, broker: str, weighted: bool) -> dict[str, float]:
-        """Return the usage in percent of each resource that counts."""
+        """Return the usage in percent of each resource that the release takes into account."""
         used = self.percents(broker)
         if self.release.without_heap(weighted):
             del used[SHARE_OF_HEAP]

@@ -142,7 +142,9 @@ def _algorithm_of(
 
 
 def _default_of_broker(default: str, asked: str | None) -> str:
-    """Return the broker's default algorithm: `asked` if it is given; a blank name selects none."""
+    """Return the broker's default algorithm: `asked`, if it is given; a blank name means
+    `RANGE`.
+    """
     if asked is None:
         return default
     return asked.strip() or RANGE

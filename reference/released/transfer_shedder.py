@@ -247,7 +247,7 @@ class ReleasedTransfer:
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
-        """Yield the unloads from one broker to another: bundles that fit, then a swap if any."""
+        """Yield the unloads from one broker to another: bundles that fit, then a swap."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self._top(target))
         moved, left = 0.0, len(top)
@@ -351,7 +351,7 @@ class ReleasedTransfer:
 
 
 def _too_soon(name: str, passed: Fraction) -> str:
-    """Return text that a broker's load data were written too soon after its last unload."""
+    """Return text saying that a broker's load data were written too soon after its last unload."""
     after = plain(max(passed, ZERO))
     return f"the load data of {name} are from {after} s after its last unload ({DELAY})"
 
