@@ -153,7 +153,7 @@ class JavaProcess:
             from pyspark import SparkConf
             from pyspark.java_gateway import launch_gateway
 
-            # SPARK_HOME must not select another installation of Spark.
+            # SPARK_REMOTE must not select another Spark.
             os.environ.pop("SPARK_REMOTE", None)
             jars = Path(pyspark.__file__).with_name("jars")
             first = _first_class_path(jars)
