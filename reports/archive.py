@@ -31,8 +31,8 @@ cases/OPERATION/ID.json:
   id, title, rules   what the example is about; rules.json has the statements of the rules and their
                      sources, each with the profiles that cite it
   readings           the alternatives that the example assumes; it assumes nothing else
-  profiles           the profiles for which the example holds: each judges one of its rules and,
-                     with its own default settings, gives one of the allowed answers
+  profiles           profiles for which the example holds: each judges one of its rules, and with
+                     its own default settings, gives one of the allowed answers
   questions          to be asked in this order, each {"ask": OPERATION, "case": {...}}
   allowed            a list of alternatives, each with one answer per question;
                      null if only a rule can judge the answer

@@ -104,7 +104,7 @@ def test_a_folder_imports_nothing_that_it_must_not_know(folder):
     assert wrong == []
 
 
-def test_the_rooms_of_the_suite_are_all_in_the_order():
+def test_all_folders_of_the_suite_are_in_the_order():
     rooms = {room_of(file) for file in sources("conformance")} - {"__init__"}
     assert rooms == set(UPWARDS)
 
@@ -162,7 +162,7 @@ def test_a_class_name_stands_for_one_thing():
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_no_room_is_too_full_to_see_what_it_holds():
+def test_no_folder_holds_too_many_files():
     modules = Counter(
         file.parent.relative_to(ROOT).as_posix()
         for file in [*sources("conformance"), *sources("audit")]
@@ -190,7 +190,7 @@ def test_an_operation_is_named_where_it_is_answered_and_hardly_elsewhere():
     assert len(naming) <= ASKED_IN
 
 
-def test_the_page_names_every_room():
+def test_the_page_names_every_folder():
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     assert [room for room in UPWARDS if f"{room}" not in page] == []
 

@@ -29,7 +29,7 @@ def test_a_misspelt_kind_is_recognised():
 
 
 @pytest.mark.parametrize("name", ["reference:x", "python:", "python:module", "python::name"])
-def test_a_name_with_too_much_or_too_little_is_told(name):
+def test_a_name_with_too_much_or_too_little_is_reported(name):
     with pytest.raises(AdapterError, match="next: write "):
         connect(name, PROFILE, {})
 
@@ -110,7 +110,7 @@ def test_an_answer_that_is_no_json_is_a_failure(name, why):
         ("objects:CannotBeMade", "internal: TypeError: "),
     ],
 )
-def test_an_object_that_cannot_be_had_is_told(spec, told):
+def test_an_object_that_cannot_be_had_is_reported(spec, told):
     with pytest.raises(AdapterError) as caught:
         connect(f"python:{spec}", PROFILE, {})
     assert caught.value.phase == "hello"

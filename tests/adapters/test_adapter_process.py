@@ -116,7 +116,7 @@ def assert_told(error: AdapterError, parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("bug", AT_HELLO)
-def test_a_fault_at_hello_is_told(bug, started):
+def test_a_fault_at_hello_is_reported(bug, started):
     limits = SHORT if "hangs" in bug else PATIENT
     with pytest.raises(AdapterError) as caught:
         open_broken(bug, limits)
@@ -126,7 +126,7 @@ def test_a_fault_at_hello_is_told(bug, started):
 
 
 @pytest.mark.parametrize("bug", IN_A_BATCH)
-def test_a_fault_in_a_batch_is_told_and_ends_the_connection(bug, started):
+def test_a_fault_in_a_batch_is_reported_and_ends_the_connection(bug, started):
     with open_broken(bug) as connection:
         connection._limits = SHORT if "hangs" in bug or "half" in bug else PATIENT
         with pytest.raises(AdapterError) as caught:
@@ -170,7 +170,7 @@ def test_standard_error_is_read_and_its_end_is_kept():
         assert len(connection.stderr_tail()) < 10_000
 
 
-def test_a_child_that_reads_no_more_is_told_from_one_that_is_slow():
+def test_a_child_that_reads_no_more_is_distinguished_from_one_that_is_slow():
     with open_broken("stops_reading") as connection:
         connection._limits = SHORT
         large = {**CASE, "settings": {"filling": "x" * 1_000_000}}
@@ -195,7 +195,7 @@ def test_many_cases_travel_in_batches_and_megabytes_pass_both_ways():
         ("leaves_a_grandchild", "left processes behind that hold its output open"),
     ],
 )
-def test_a_bad_end_is_told_and_ended(bug, told, started):
+def test_a_bad_end_is_reported_and_ended(bug, told, started):
     connection = open_broken(bug, SHORT_END)
     with pytest.raises(AdapterError, match=told) as caught:
         connection.bye()
@@ -261,7 +261,7 @@ def test_an_interrupted_exchange_ends_the_connection_at_once(monkeypatch):
         ("exec:'open", "can't split the command: No closing quotation"),
     ],
 )
-def test_what_cannot_be_started_is_told(adapter, told, tmp_path, monkeypatch):
+def test_what_cannot_be_started_is_reported(adapter, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("lies-here").write_text("#!/bin/sh\n")
     Path("no-first-line").write_bytes(b"\x00\x01\n")

@@ -90,7 +90,7 @@ def test_a_pasted_report_is_legal(path, value):
         (["strategy"], 3, "case.strategy"),
     ],
 )
-def test_an_illegal_case_is_told_with_its_place(path, value, told):
+def test_an_illegal_case_is_reported_with_its_place(path, value, told):
     case = changed(path, value)
     assert told in wrong_in_case("shed.select", case)
     assert slowly_wrong("shed.select", "case", case)

@@ -44,7 +44,7 @@ def marks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("trait", hostile_traits.TRAITS)
-def test_it_is_told_in_one_error(trait, marks, monkeypatch, capfd):
+def test_it_is_reported_in_one_error(trait, marks, monkeypatch, capfd):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(QUESTION.encode())))
     adapter = f"exec:{sys.executable} {HOSTILE} {trait!r}"
     began = time.monotonic()

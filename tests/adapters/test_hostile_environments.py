@@ -60,7 +60,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_file_where_a_folder_belongs_is_told(name):
+def test_a_file_where_a_folder_belongs_is_reported(name):
     file = Path(TAKEN[name])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine", "utf-8")

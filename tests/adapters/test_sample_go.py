@@ -63,7 +63,7 @@ def test_without_go_it_is_left_out_and_why(tmp_path, monkeypatch):
     assert "sample:go: it needs go 1.21 or newer, which is not on PATH" in left_out
 
 
-def test_what_the_compiler_says_is_told_and_nothing_is_left(go):
+def test_what_the_compiler_says_is_reported_and_nothing_is_left(go):
     kept = go("go version go1.21.0 linux/amd64", "echo 'main.go:3: no such luck' >&2; exit 1")
     with pytest.raises(AdapterError) as caught:
         connect("sample:go", PROFILE, {})
@@ -74,7 +74,7 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(go):
     assert list(kept.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written_is_told(go, tmp_path):
+def test_a_cache_that_cannot_be_written_is_reported(go, tmp_path):
     go("go version go1.21.0 linux/amd64", "exit 1")
     (tmp_path / "cache").write_text("a file in its place")
     with pytest.raises(NotBuilt, match="can't be written"):
@@ -91,7 +91,7 @@ def test_a_build_that_takes_too_long_has_a_remedy_of_its_own(go, monkeypatch):
     assert "GOCACHE" not in str(caught.value)
 
 
-def test_it_is_compiled_once_and_anew_where_its_source_changed(go, tmp_path):
+def test_it_is_compiled_once_and_again_where_its_source_changed(go, tmp_path):
     # go build -o FILE . makes FILE; each build is counted.
     counted = tmp_path / "builds"
     go("go version go1.21.0 linux/amd64", f'echo built >> {counted}; echo "$3" > "$3"')

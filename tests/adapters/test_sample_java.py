@@ -54,7 +54,7 @@ def test_classes_that_another_run_has_compiled_meanwhile_are_taken(java, tmp_pat
     assert list(made.iterdir()) == [program]
 
 
-def test_what_the_compiler_says_is_told_and_nothing_is_left(java):
+def test_what_the_compiler_says_is_reported_and_nothing_is_left(java):
     kept = java("echo 'Main.java:3: error: no such luck' >&2; exit 1")
     with pytest.raises(AdapterError) as caught:
         connect("sample:java", PROFILE, {})

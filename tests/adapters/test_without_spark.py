@@ -142,7 +142,7 @@ def test_jobs_that_end_at_once_are_all_counted():
     )
 
 
-def test_no_server_is_told_at_once(installed):
+def test_no_server_is_reported_at_once(installed):
     installed(PYSPARK)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -17,7 +17,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told(mistake, capfd):
+def test_a_mistake_is_reported(mistake, capfd):
     words, told = MISTAKES[mistake]
     with pytest.raises(SystemExit) as ended:
         main(["audit", "--input", "in", "--output", "out", *words])
@@ -40,7 +40,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("mistake", PATHS)
-def test_what_cannot_be_read_or_written_is_told(mistake, tmp_path, monkeypatch, capfd):
+def test_what_cannot_be_read_or_written_is_reported(mistake, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").mkdir()
     (tmp_path / "file").touch()

@@ -44,7 +44,7 @@ def held(tmp_path):
         process.kill()
 
 
-def test_a_second_writer_is_refused_and_told_who_the_first_one_is(held):
+def test_a_second_writer_is_refused_and_the_first_one_is_named(held):
     output, process = held
     with pytest.raises(AuditError) as refused, hold_lock(str(output)):
         pass

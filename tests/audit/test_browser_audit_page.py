@@ -98,7 +98,7 @@ def test_it_opens_and_loads_nothing(opened):
     assert len(opened.find_elements(By.CSS_SELECTOR, ".u-legend .u-series")) == BROKERS + 3
 
 
-def test_a_mark_tells_its_reason(opened):
+def test_a_mark_gives_its_reason(opened):
     place = MARKED / (POINTS - 1)
     opened.execute_script(
         """

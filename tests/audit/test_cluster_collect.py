@@ -112,7 +112,7 @@ def moved(cluster, bundle=ONE):
 
 @pytest.mark.parametrize(("counted", "cause"), [(1, "shedding"), (0, "admin"), (2, "unknown")])
 @pytest.mark.usefixtures("at_once")
-def test_the_leaders_count_tells_the_cause(cluster, recorded, counted, cause):
+def test_the_leaders_count_shows_the_cause(cluster, recorded, counted, cause):
     unloaded, assigned = moved(cluster)
     cluster.shed += counted
     assert happened(recorded.look()) == [{**unloaded, "cause": cause}, assigned]
@@ -368,7 +368,7 @@ def test_whenever_it_is_killed_the_history_can_be_read(cluster, tmp_path, number
         assert f"{len(lines) - 1} lines" in out
 
 
-def test_a_token_is_sent_and_never_told(cluster, tmp_path, capsys, monkeypatch):
+def test_a_token_is_sent_and_never_printed(cluster, tmp_path, capsys, monkeypatch):
     cluster.token = "very-secret"
     words = ["collect", cluster.url, "--output", str(tmp_path / "one"), "--for", "0.01"]
     assert main(words) == 2

@@ -62,7 +62,7 @@ def test_a_change_of_leader(history):
     assert len({one["broker"] for one in of_users(history, "leader")}) >= 2
 
 
-def test_whoever_releases_a_bundle_had_it(history):
+def test_a_broker_that_releases_a_bundle_had_it(history):
     holder = {}
     for one in history:
         if one["kind"] == "owners":
@@ -118,7 +118,7 @@ def test_whatever_an_extensible_broker_gave_up_has_its_cause(name):
     assert len(set(history.leaders)) == 2
     [stopped] = {one["broker"] for one in history.unloads("shutdown")}
     assert (stopped == history.leaders[0]) == (name == "crash")
-    test_whoever_releases_a_bundle_had_it(history.lines)
+    test_a_broker_that_releases_a_bundle_had_it(history.lines)
     test_times_ascend_and_no_line_stands_twice(history.lines)
 
 

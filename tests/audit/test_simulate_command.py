@@ -111,7 +111,7 @@ def test_the_conf_of_a_real_cluster_keeps_its_undocumented_settings(capsys, tmp_
         ({"lowerBoundarySheddingEnabled": 3}, "lowerBoundarySheddingEnabled=3: it takes"),
     ],
 )
-def test_a_wrong_setting_of_a_world_is_told(capsys, tmp_path, setting, problem):
+def test_a_wrong_setting_of_a_world_is_reported(capsys, tmp_path, setting, problem):
     file = tmp_path / "wrong.yaml"
     data = {"brokers": [{"bundles": 2, "usage": 60}], "settings": setting}
     file.write_text(json.dumps(data), "utf-8")

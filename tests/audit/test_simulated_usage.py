@@ -57,7 +57,7 @@ def test_a_note_says_which_use_is_not_that_of_traffic():
 @pytest.mark.parametrize(
     "start", [("--reports", REPORTS), ("--history", "fixtures/histories/cluster-3.0.7.json.gz")]
 )
-def test_the_assumption_is_told_in_text_and_json(capsys, start):
+def test_the_assumption_is_reported_in_text_and_json(capsys, start):
     words = ("simulate", *map(str, start), "--cycles", "2", "--json")
     assert main(list(words)) == 0
     said = capsys.readouterr()

@@ -325,7 +325,7 @@ TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
 
 
 @pytest.mark.parametrize("clusters", [["near"], list(TOPICS)])
-def test_a_split_is_judged_by_all_that_was_told_before(session, tmp_path, clusters):
+def test_a_split_is_judged_by_all_that_was_reported_before(session, tmp_path, clusters):
     lines = []
     for cluster in clusters:
         lines.append(line("leader", cluster, START, broker="b0"))
@@ -350,7 +350,7 @@ def test_a_split_is_judged_by_all_that_was_told_before(session, tmp_path, cluste
         }
 
 
-def test_the_first_cycle_that_is_recorded_makes_all_that_were_guessed_anew(written, audited):
+def test_the_first_recorded_cycle_rebuilds_all_that_were_assumed(written, audited):
     history, store = audited
     at = START + timedelta(days=DAYS, hours=2)
     write(history, DAYS, [*written[DAYS], line("cycle", "guessed", at)])
@@ -369,7 +369,7 @@ def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
     assert before == files_before(store, "2026-12-01")
 
 
-def test_a_clock_that_was_wrong_and_many_files_are_read_anew(written, audited, monkeypatch):
+def test_after_a_wrong_clock_or_with_many_files_all_is_read_again(written, audited, monkeypatch):
     history, store = audited
     late = line("cycle", "told", START + timedelta(days=400))
     write(history, DAYS, [*written[DAYS], late])

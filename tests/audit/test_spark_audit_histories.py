@@ -184,7 +184,7 @@ def test_what_is_wrong_is_found_and_nobody_else_is_accused(audited, history):
 @pytest.mark.parametrize(
     "history", [one for one in HISTORIES if "causes" in one], ids=lambda history: history["name"]
 )
-def test_causes_are_told(audited, history):
+def test_causes_are_reported(audited, history):
     rows = audited["unloads", history["name"]]
     for at, cause in history["causes"].items():
         told = {row["cause"] for row in rows if abs(minute(row["at"]) - float(at)) < 0.01}

@@ -251,7 +251,7 @@ def test_a_folder_names_the_cluster(session, tmp_path):
     assert reasons(told(session, tmp_path)) == {None: 1, "bad-cluster": 1}
 
 
-def test_files_of_other_formats_are_told(session, tmp_path):
+def test_files_of_other_formats_are_reported(session, tmp_path):
     (tmp_path / "more.jsonl.xz").write_bytes(b"BZh9")
     (tmp_path / "deeper").mkdir()
     (tmp_path / "deeper" / "old.7z").write_bytes(b"\x28")

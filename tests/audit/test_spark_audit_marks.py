@@ -71,7 +71,7 @@ def test_a_mark_of_sparks_is_replaced(audit_session, tmp_path, monkeypatch):
     assert later.read()["cycles"] == PART
 
 
-def test_whoever_is_stopped_while_writing_leaves_no_mark(audit_session, tmp_path):
+def test_a_process_that_is_stopped_while_writing_leaves_no_mark(audit_session, tmp_path):
     made = Marks(audit_session, str(tmp_path))
     made.begin("audit")
     made.put("cycles", WHOLE)

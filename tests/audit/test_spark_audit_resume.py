@@ -219,7 +219,7 @@ def test_small_tables_are_planned_while_their_parents_are_written(history, tmp_p
     assert jobs([store, replace(store)], {}) == jobs([replace(store, in_one=False)], {}) == whole
 
 
-def test_what_breaks_at_once_is_told_and_what_is_done_is_kept(audit_session, history, tmp_path):
+def test_what_breaks_at_once_is_reported_and_what_is_done_is_kept(audit_session, history, tmp_path):
     store = Store(audit_session, str(tmp_path))
     every = every_step(store, history)
 
@@ -242,7 +242,7 @@ def stale(store, every):
     return [step.table for step in every if marks[step.table].fingerprint != wanted[step.table]]
 
 
-def test_other_options_and_other_input_make_anew_what_depends_on_them(
+def test_other_options_and_other_input_rebuild_what_depends_on_them(
     audit_session, history, undisturbed, tmp_path
 ):
     made = []

@@ -60,7 +60,7 @@ def test_what_spark_cannot_do_is_one_sentence(unstarted, monkeypatch, capsys):
     assert shown.count("\n") == 1
 
 
-def test_the_last_cause_is_told():
+def test_the_last_cause_is_reported():
     trace = (
         "An error occurred.\n: org.apache.Failed: job\n\tat x.Y\nCaused by: java.io.No: a file\n"
     )
@@ -74,7 +74,7 @@ def test_a_release_is_judged_by_the_documents_that_it_follows():
     assert set(rules_of(AuditPlan.of(of.id))) == documented - set(of.without)
 
 
-def test_documents_without_rules_of_shedding_are_told():
+def test_documents_without_rules_of_shedding_are_reported():
     with pytest.raises(AuditError, match="it has no rule about unloads"):
         check_profile_has_rules(AuditPlan.of("unwritten-3.0"))
 

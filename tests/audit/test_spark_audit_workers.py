@@ -70,7 +70,7 @@ def test_what_breaks_is_raised_and_nothing_is_begun_after_it():
     assert begun == ["root", "left"]
 
 
-def test_tables_are_told_in_their_order_whichever_is_there_first():
+def test_tables_are_reported_in_their_order_whichever_is_there_first():
     told, marks = [], {name: Mark(name, 1, 0.1) for name in "abcd"}
 
     def tell(name, mark):

@@ -72,7 +72,7 @@ def audited(request, spark, tmp_path_factory):
     return request.param, words, json.loads((folder / "found.json").read_text())
 
 
-def test_causes_are_told_and_nobody_is_accused(audited):
+def test_causes_are_reported_and_nobody_is_accused(audited):
     cluster, _words, found = audited
     assert sum(found["lines"]["quarantined"].values()) == 0
     causes = {"admin": 1, "shedding": 1, "shutdown": cluster.shutdowns, "split": 2}
@@ -84,7 +84,7 @@ def test_causes_are_told_and_nobody_is_accused(audited):
     assert {"OVERLOAD-01", "OVERLOAD-02", "OVERLOAD-03", "SHED-02"} <= set(found["rules"])
 
 
-def test_the_split_and_changes_of_the_leader_are_told(audited):
+def test_the_split_and_changes_of_the_leader_are_reported(audited):
     cluster, _words, found = audited
     assert found["splits"] == 1
     told = found["leaders"]["first"]

@@ -129,7 +129,7 @@ def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
         assert not gone & set(names)
 
 
-def test_who_was_told_to_own_a_bundle_reports_it_next(told):
+def test_a_broker_that_was_assigned_a_bundle_reports_it_next(told):
     """The owners by the records `owners`, `assigned` and `split`, without the unloads."""
     actions = [*told["owners"], *told["assigned"], *told["split"]]
     for number in range(SMALL.clusters):
@@ -185,7 +185,7 @@ def test_there_is_as_much_as_was_asked_for(told):
     assert {record["cluster"] for record in told["owners"]} == {"fleet-1", "fleet-2"}
 
 
-def test_bundles_carry_the_same_whoever_decides(undecided, decides):
+def test_bundles_carry_the_same_whichever_implementation_decides(undecided, decides):
     def loads(told):
         return {
             (record["cluster"], seconds(record) // SMALL.period_seconds, name): [
@@ -259,7 +259,7 @@ def course(fleet, carried, adapter, planted=()):
 
 @pytest.mark.parametrize("adapter", ["reference", JAVA])
 @pytest.mark.parametrize("strategy", ["ThresholdShedder", "OverloadShedder", "UniformLoadShedder"])
-def test_an_honest_history_breaks_no_rule(carried, strategy, adapter):
+def test_a_history_without_violations_breaks_no_rule(carried, strategy, adapter):
     found, rows = course(Fleet(1, 4, 10, 12, strategy=strategy), carried, adapter)
     cycles = sum(kind == "cycle" for kind, _ in rows)
     assert len(found) == cycles
@@ -339,7 +339,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
     ],
 )
-def test_what_cannot_be_is_told_in_one_sentence(words, said, tmp_path, capsys):
+def test_what_cannot_be_is_reported_in_one_sentence(words, said, tmp_path, capsys):
     path = str(tmp_path / "fleet")
     assert main(["fleet", *GIVEN, "--output", path, *words]) == 2
     shown = capsys.readouterr().err

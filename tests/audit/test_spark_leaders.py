@@ -40,7 +40,7 @@ def changes(spark):
     return found
 
 
-def test_a_broker_that_leads_again_begins_anew(changes):
+def test_a_broker_that_leads_again_begins_again(changes):
     assert changes((0, "b1", None), (5, "b1", None)) == [(5, "b1", "b1", leaders.RESTARTED)]
 
 

@@ -97,7 +97,7 @@ def test_until_it_is_interrupted(cluster, tmp_path):
         ([], "nothing listens there"),
     ],
 )
-def test_mistakes_are_told_before_anything_starts(cluster, more, told, tmp_path, capsys):
+def test_mistakes_are_reported_before_anything_starts(cluster, more, told, tmp_path, capsys):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}"

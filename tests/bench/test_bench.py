@@ -45,7 +45,7 @@ def test_a_strategy_that_one_lacks_is_asked_of_nobody():
     assert named <= {"OverloadShedder", "None"}
 
 
-def test_whoever_is_slow_is_asked_less(monkeypatch):
+def test_a_slow_implementation_is_asked_less(monkeypatch):
     monkeypatch.setattr(rates, "OPERATIONS", ("usage.max",))
     monkeypatch.setattr(rates, "ENOUGH", 0)
     slow = Watched()
@@ -54,7 +54,7 @@ def test_whoever_is_slow_is_asked_less(monkeypatch):
     assert len(rounds) == 1
 
 
-def test_a_command_that_is_not_there_is_told_before_anything_is_measured(capsys):
+def test_a_command_that_is_not_there_is_reported_before_anything_is_measured(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["audit", "--beside", "no-such-command", "script.py"])
     assert ended.value.code == 2

@@ -157,14 +157,14 @@ def test_an_example_that_rules_judge_has_to_be_answered(examples):
     assert first_wrong(refusing, asked) == ("SPLIT-11", "split-four-topics")
 
 
-def test_a_rule_that_no_case_reaches_any_more_is_told():
+def test_a_rule_that_no_case_reaches_any_more_is_reported():
     drawn = list(evaluations.drawn_for("SPLIT-22"))[:20]
     never = only("story/timers.py", "for bundle in growth.split:", "for bundle in ():")
     assert first_wrong(never, drawn, drawn) == ("SPLIT-22", hunting.UNREACHED)
     assert first_wrong(never, drawn) == ("", "")
 
 
-def test_what_a_child_does_to_its_process_is_told_and_ends_there():
+def test_what_a_child_does_to_its_process_is_reported_and_ends_there():
     import os
 
     found = dict(each([0, 7], lambda status: os._exit(status), lambda _, status: status, 2, 60))
@@ -182,7 +182,7 @@ def test_a_child_has_its_memory_beside_that_of_its_parent(monkeypatch):
     assert found == {1 << 20: 1 << 20}
 
 
-def test_a_child_that_takes_more_memory_than_it_may_is_told(monkeypatch):
+def test_a_child_that_takes_more_memory_than_it_may_is_reported(monkeypatch):
     monkeypatch.setattr(children, "MEMORY", 64 << 20)
     [(_, catch)] = each([1 << 30], taken, lost, 1, 60)
     assert catch == Catch(False, by="ended with 1")
@@ -192,7 +192,7 @@ def test_no_explanation_is_stale():
     assert list(stale(explained(), all_mutants())) == []
 
 
-def test_a_stale_explanation_is_told(tmp_path):
+def test_a_stale_explanation_is_reported(tmp_path):
     (tmp_path / "mutants").mkdir()
     file = tmp_path / "mutants" / "explained.yaml"
     one = mutants("overload.py")[1]

@@ -64,7 +64,7 @@ STATS = {
 
 
 @pytest.mark.parametrize("profile", RELEASED)
-def test_marks_tell_whose_report_it_is_and_resources_do_not(profile):
+def test_marks_show_whose_report_it_is_and_resources_do_not(profile):
     """Without a mark, what stands in systemResourceUsage is passed over."""
     unmarked = read(profile, systemResourceUsage=CPU)
     assert unmarked["manager"] == "modular"

@@ -223,7 +223,7 @@ def test_a_derivation_says_what_became_of_each_bundle():
     assert "| stays | shop/eu/0xa0000000_0xc0000000 = 26 MB/s, enough has gone |" in shown
 
 
-def test_questions_that_are_asked_together_are_told_apart():
+def test_questions_that_are_asked_together_are_distinguished():
     shown = part_of(example_of("overload-others-do-not-matter"))
     for heading in ("### Question 1", "### Question 2", "Question 1:"):
         assert f"\n{heading}\n" in shown
@@ -375,7 +375,7 @@ def test_the_page_of_an_area_that_lost_its_examples_goes(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
+def test_a_place_that_cannot_be_written_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(f"{main.__module__}.pages", built)
     (tmp_path / "file").write_text("")
     assert main(["--to", str(tmp_path / "file")]) == 2

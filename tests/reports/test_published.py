@@ -153,7 +153,7 @@ def test_a_change_without_a_new_checksum_does_not_verify(report, verified):
         (lambda report: report.update(stars=5), "stars"),
     ],
 )
-def test_another_shape_is_told_with_its_place(report, verified, change, told):
+def test_another_shape_is_reported_with_its_place(report, verified, change, told):
     change(report)
     status, said = verified(report)
     assert status == 2
@@ -201,7 +201,7 @@ def test_a_change_makes_a_new_version_with_the_difference(tmp_path, monkeypatch)
     ]
 
 
-def test_what_is_not_frozen_is_told(tmp_path, monkeypatch, capsys):
+def test_what_is_not_frozen_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(requirements, "FOLDER", tmp_path)
     assert main(["report", "freeze", "--check"]) == 1
     assert "documented-3.0, not frozen" in capsys.readouterr().out
@@ -236,7 +236,7 @@ def test_from_a_run_to_a_report(tmp_path, monkeypatch, capsys):
         ),
     ],
 )
-def test_a_stream_that_makes_no_report_is_told(content, told, tmp_path, capsys):
+def test_a_stream_that_makes_no_report_is_reported(content, told, tmp_path, capsys):
     stream = tmp_path / "verdicts.jsonl"
     stream.write_text(content)
     words = ["--project", "mine", "--contact", "me"]

@@ -130,7 +130,7 @@ def test_a_result_names_rule_implementation_and_profile(results):
     assert parameters.items() >= told.items()
 
 
-def test_the_settings_that_decide_a_case_are_told_with_it(results):
+def test_the_settings_that_decide_a_case_are_reported_with_it(results):
     parameters = {one["name"]: one for one in results["OVERLOAD-01"]["parameters"]}
     decides = parameters["loadBalancerBrokerOverloadedThresholdPercentage"]
     assert float(decides["value"].split()[0]) >= 0

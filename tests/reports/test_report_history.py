@@ -34,7 +34,7 @@ def test_a_report_that_is_made_again_is_no_second_run(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["no JSON\n", "[]\n", "{}\n", ""])
-def test_what_is_no_history_is_told_and_kept(tmp_path, content):
+def test_what_is_no_history_is_reported_and_kept(tmp_path, content):
     history = tmp_path / "allure-history.jsonl"
     history.write_text(content)
     if content:

@@ -370,7 +370,7 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
         ({"loop": {**LOOP, "world": ""}, "ask": "usage.max"}, "only a case of shed.select can be"),
     ],
 )
-def test_the_playground_tells_a_mistake_in_a_sentence(asked, told):
+def test_the_playground_reports_a_mistake_in_a_sentence(asked, told):
     names = {}
     exec((HERE / "assets" / "playground.py").read_text("utf-8"), names)
     call = names["simulate" if "loop" in asked else "answer"]

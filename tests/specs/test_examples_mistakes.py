@@ -136,7 +136,7 @@ def line_of(text: str, beginning: str) -> int:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_with_its_line(tmp_path, mistake):
+def test_a_mistake_is_reported_with_its_line(tmp_path, mistake):
     shutil.copytree(BUNDLED / "examples", tmp_path / "examples")
     path = tmp_path / "examples" / "overload.yaml"
     text = path.read_text("utf-8")
@@ -150,7 +150,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, mistake):
     assert mistake.says in str(raised.value)
 
 
-def test_a_file_of_no_area_is_told(tmp_path):
+def test_a_file_of_no_area_is_reported(tmp_path):
     shutil.copytree(BUNDLED / "examples", tmp_path / "examples")
     (tmp_path / "examples" / "overlaod.yaml").write_text("[]", "utf-8")
     with pytest.raises(SpecError, match=r"examples/overlaod\.yaml:1: unknown area 'overlaod'"):

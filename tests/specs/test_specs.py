@@ -102,7 +102,7 @@ def test_readings_choose_rules(bundled: Specs) -> None:
     assert one.applies({**readings, "overload-amount": "one"})
 
 
-def test_unknown_names_are_told_with_those_that_there_are(bundled: Specs) -> None:
+def test_unknown_names_are_reported_with_those_that_there_are(bundled: Specs) -> None:
     with pytest.raises(
         UnknownName, match=r"documented-9\.9 is not a profile; choose from documented-"
     ):

@@ -282,7 +282,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_with_its_line(mistake: Mistake, directory: Path) -> None:
+def test_a_mistake_is_reported_with_its_line(mistake: Mistake, directory: Path) -> None:
     file = directory / mistake.file
     text = file.read_text(encoding="utf-8")
     assert mistake.before in text, "the edit no longer fits the data"
@@ -305,13 +305,13 @@ def test_a_sentence_cannot_await_an_area_that_has_rules(directory: Path) -> None
         specs.load_from(directory)
 
 
-def test_a_missing_file_is_told(directory: Path) -> None:
+def test_a_missing_file_is_reported(directory: Path) -> None:
     (directory / "settings.yaml").unlink()
     with pytest.raises(SpecError, match=r"^settings\.yaml:1: cannot be read"):
         specs.load_from(directory)
 
 
-def test_a_rule_file_of_no_area_is_told(directory: Path) -> None:
+def test_a_rule_file_of_no_area_is_reported(directory: Path) -> None:
     shutil.move(directory / "rules" / "shed.yaml", directory / "rules" / "shedding.yaml")
     with pytest.raises(SpecError, match=r"rules/shedding\.yaml:1: unknown area 'SHEDDING'"):
         specs.load_from(directory)

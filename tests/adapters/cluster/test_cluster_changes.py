@@ -131,7 +131,7 @@ def test_groups_are_not_judged_where_load_may_decide(cluster):
     assert "uses 80 %, which may influence placement" in answer["unsupported"]
 
 
-def test_groups_are_not_judged_where_a_broker_tells_no_load(cluster):
+def test_groups_are_not_judged_if_a_broker_reports_no_load(cluster):
     answer = cluster.answer
     cluster.answer = lambda name, path: None if "load-report" in path else answer(name, path)
     told = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})

@@ -161,7 +161,7 @@ def test_the_leader_splits_what_is_busy(cluster):
     assert answer == {"split": [LEFT], "unload": [LEFT]}
 
 
-def test_whoever_is_asked_leads(cluster):
+def test_any_broker_that_is_asked_leads(cluster):
     answer = decided(
         cluster,
         "bundles.split_candidates",
@@ -188,7 +188,7 @@ def test_an_overloaded_broker_sheds(cluster, cpu, unloaded):
     assert answer["unload"] == [{"broker": "broker-1", "bundle": one} for one in unloaded]
 
 
-def test_a_bundle_that_was_unloaded_lately_stays(cluster):
+def test_a_bundle_that_was_unloaded_recently_stays(cluster):
     case = {
         "strategy": "OverloadShedder",
         "settings": {"loadBalancerSheddingGracePeriodMinutes": 30},
@@ -311,7 +311,7 @@ def test_a_report_of_its_own_kind_is_read(cluster):
     assert told == {"unsupported": "this load manager does not read the reports of another one"}
 
 
-def test_a_story_after_a_decision_begins_anew(cluster):
+def test_a_story_after_a_decision_begins_again(cluster):
     decided(cluster, "bundles.create", bundles=2, settings={})
     up = {"broker_up": {"broker": "broker-1", "capacity": 1e8}}
     made = {"namespace": {"name": "t/ns", "bundles": 1}}

@@ -289,7 +289,7 @@ def test_no_broker_stays_connected_to_one_that_crashed(extensible):
     assert last["owners"][another] in ("broker-2", "broker-3")
 
 
-def test_what_the_extensible_manager_owns_is_seen_anew(extensible):
+def test_what_the_extensible_manager_owns_is_seen_again(extensible):
     *_, used, unloaded = steps(extensible, *USED, {"unload": {"bundleOf": ORDERS}})
     bundle = "shop/eu/0x00000000_0xffffffff"
     assert used["assigned"] == unloaded["assigned"] == [{"bundle": bundle, "to": "broker-1"}]
@@ -313,7 +313,7 @@ def test_a_release_without_an_extensible_manager_that_can_be_watched(version, sa
 
 
 @pytest.mark.parametrize("version", ["3.0.7", "4.2.4"])
-def test_a_broker_answers_for_itself_whoever_was_there_before(version, tmp_path):
+def test_a_broker_answers_for_itself_whatever_broker_was_there_before(version, tmp_path):
     _, jars = released_jars(Target(version))
     done = subprocess.run(
         [sys.executable, str(ASKED), version, str(jars), str(tmp_path)],

@@ -115,7 +115,7 @@ def test_a_class_that_was_set_dynamically_decides(cluster, judged):
     assert passed(verdicts) == {"MANAGER-02"}
 
 
-def test_what_no_question_asks_is_told(cluster, judged):
+def test_what_no_question_asks_is_reported(cluster, judged):
     one, two = cluster.names
     cluster.domains, cluster.groups = {"north": [one]}, {"shop/eu": "apart"}
     cluster.owned[two].append(cluster.owned[one][0])
@@ -131,7 +131,7 @@ def test_what_no_question_asks_is_told(cluster, judged):
     )
 
 
-def test_whoever_reads_is_told_of_what_others_left(cluster, judged):
+def test_a_reader_is_informed_of_what_others_left(cluster, judged):
     cluster.tenants.add("conformance-0123abcd")
     for name in ("ns-1", "unset:loadBalancerSheddingEnabled=true"):
         cluster.divide(f"conformance-0123abcd/{name}", 1)
@@ -171,7 +171,7 @@ def test_a_case_about_something_else_is_unsupported(cluster):
             assert "can be asked only about what exists in the cluster" in answer["unsupported"]
 
 
-def test_a_token_is_sent_and_never_told(cluster, judged, tmp_path, monkeypatch):
+def test_a_token_is_sent_and_never_printed(cluster, judged, tmp_path, monkeypatch):
     cluster.token = "very-secret"
     _, status, said = judged()
     assert status == 2

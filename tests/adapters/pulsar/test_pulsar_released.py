@@ -151,7 +151,7 @@ def small_traffic():
     return cycle("ThresholdShedder", brokers, loads, settings=settings)
 
 
-def test_a_neutral_setting_is_told_and_can_be_undone(newer):
+def test_a_neutral_setting_is_reported_and_can_be_undone(newer):
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
     assert name in newer.hello.neutral
     assert len(unloaded(newer, small_traffic())) == 1
@@ -304,7 +304,7 @@ def test_a_wrong_placement_fails_on_a_drawn_case(plug_ins, tmp_path, monkeypatch
         (f"pulsar:2.10.5,strategy={IMPL}.LeastLongTermMessageRate", "so it cannot run"),
     ],
 )
-def test_a_class_that_takes_no_place_is_told_in_one_sentence(adapter, said):
+def test_a_class_that_takes_no_place_is_reported_in_one_sentence(adapter, said):
     with pytest.raises(AdapterError, match=said) as told, connect(adapter, PROFILE, {}):
         pass
     assert "Traceback" not in str(told.value)

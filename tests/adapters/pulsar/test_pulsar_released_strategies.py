@@ -180,7 +180,7 @@ def test_the_adapters_name_takes_a_short_name_of_the_releases_own():
         ("3.0.7,strategy=DeviationShedder", "is abstract, and decides nothing"),
     ],
 )
-def test_a_name_that_cannot_be_asked_is_told_when_it_starts(target, said):
+def test_a_name_that_cannot_be_asked_is_reported_when_it_starts(target, said):
     with pytest.raises(AdapterError) as told, connect(f"pulsar:{target}", PROFILE, {}):
         pass
     assert said in str(told.value)

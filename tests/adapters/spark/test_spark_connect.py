@@ -127,7 +127,7 @@ def test_an_audit_reads_and_writes_where_the_server_is(server, tmp_path):
     assert (tmp_path / "out" / "verdicts" / "_SUCCESS").exists()
 
 
-def test_a_server_that_is_gone_is_told_and_not_waited_for(server, tmp_path):
+def test_a_server_that_is_gone_is_reported_and_not_waited_for(server, tmp_path):
     name, process = server
     _end(process)
     asked = '{"ask": "bundles.create", "case": {"bundles": 2, "settings": {}}}\n'

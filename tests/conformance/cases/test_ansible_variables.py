@@ -63,7 +63,7 @@ def test_a_setting_that_it_may_override_is_undecided(read):
         assert [one.name for one in found.unknown()] == [SESSIONS]
 
 
-def test_expressions_of_ansible_tell_its_variables_from_values_of_helm(read):
+def test_expressions_of_ansible_distinguish_its_variables_from_values_of_helm(read):
     broker = f"broker:\n  extra:\n    {SESSIONS}: 0\n"
     for said in ("{{ home | d('/') }}", "{{ home }}", "{% if x %}1{% endif %}"):
         text = f'{SHEDDING}: "false"\ndata_dir: "{said}"\n{broker}'

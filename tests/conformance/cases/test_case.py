@@ -356,7 +356,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("mistake", "says"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_in_a_sentence(mistake, says, reports, capsys, monkeypatch):
+def test_a_mistake_is_reported_in_a_sentence(mistake, says, reports, capsys, monkeypatch):
     words = mistake(reports)
     monkeypatch.chdir(reports.parent)
     assert main(["case", "--reports", "reports", *map(str, words)]) == 2

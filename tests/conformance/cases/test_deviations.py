@@ -82,7 +82,7 @@ def _small(trial):
     return all(few(question.case) for question in trial.questions)
 
 
-def test_entries_of_whom_nobody_judged_are_told():
+def test_entries_of_whom_nobody_judged_are_reported():
     listed = load_deviations(FILES["pulsar 3.0.7"])
     [said] = notes_on_unjudged(listed, {("reference 0.1", "reference", "reference"): {}})
     assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
@@ -261,7 +261,7 @@ def test_a_version_without_a_list_takes_the_readings_of_the_closest_one(tmp_path
         ({"uniform-trigger": "neither"}, "neither"),
     ],
 )
-def test_a_reading_that_there_is_not_is_told_with_its_line(tmp_path, readings, said):
+def test_a_reading_that_there_is_not_is_reported_with_its_line(tmp_path, readings, said):
     with pytest.raises(specs.SpecError, match=said) as told:
         load_deviations(Path(given(tmp_path, readings)))
     assert "known.yaml:1" in str(told.value)

@@ -93,7 +93,7 @@ def test_the_model_of_an_early_version_sheds_by_its_default():
 
 
 @pytest.mark.parametrize("version", ["2.6.1", "2.7.5", "2.8.1", "2.9.1"])
-def test_settings_tells_the_default_strategy_of_an_early_version(told, version):
+def test_settings_names_the_default_strategy_of_an_early_version(told, version):
     line = {"loadBalancerSheddingEnabled": "true"}
     out = told(line, "--release", version, "--all", "--to", "2.10.5")
     assert f"{STRATEGY} is OverloadShedder by default" in out

@@ -35,7 +35,7 @@ def test_nothing_takes_effect_with_an_upgrade_after_which_the_broker_does_not_st
 
 
 # 3.0.7 has flow_or_qps_equally_divide, and 2.10.5 has not.
-def test_an_upgrade_after_which_the_broker_starts_is_told(told):
+def test_an_upgrade_after_which_the_broker_starts_is_reported(told):
     lines = [
         "supportedNamespaceBundleSplitAlgorithms=range_equally_divide,flow_or_qps_equally_divide"
     ]
@@ -73,7 +73,7 @@ def test_heap_memory_is_ignored_whether_or_not_the_broker_starts(told):
         assert "1: the modular load manager no longer counts heap memory" in out
 
 
-def test_the_name_that_a_release_has_is_told(told):
+def test_the_name_that_a_release_has_is_reported(told):
     _, out = told(["loadBalancerBandwidthOutResourceWeight=0.5"], "--release", "3.0.7")
     assert "its name there is loadBalancerBandwithOutResourceWeight" in out
 
@@ -86,7 +86,7 @@ def test_a_missing_file_is_one(name, options, tmp_path, capsys, monkeypatch):
     assert f"{name}: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_milestone_is_told_as_what_is_known_of_its_release(told):
+def test_a_milestone_is_described_by_what_is_known_of_its_release(told):
     _, out = told([f"{THRESHOLD}=20"], "--release", "4.2.4")
     assert "changes with Pulsar 5.0.0, of which 5.0.0-M1 is known" in out
     status, out = told([f"{THRESHOLD}=20"], "--release", "4.2.4", "--to", "2.10")

@@ -158,7 +158,7 @@ def test_a_command_line_is_refused(line, capfd):
     assert len(complaints) == 1 or words[0] == "check"
 
 
-def test_a_file_whose_name_is_no_text_is_told(capfd):
+def test_a_file_whose_name_is_no_text_is_reported(capfd):
     name = os.fsdecode(b"\xff\x1b[31m.json")
     Path(name).write_text("{}", "utf-8")
     said = refused(["explain", name], capfd, [name])

@@ -116,7 +116,7 @@ def test_overload_shedder_runs_where_the_version_lacks_the_strategy(
     ("version", "says"),
     [("2.9.1", "Yes, like every other resource."), ("2.11.0", "Only in the weighted usage")],
 )
-def test_versions_that_count_heap_memory_are_told(capsys, tmp_path, version, says):
+def test_versions_that_count_heap_memory_are_reported(capsys, tmp_path, version, says):
     conf = tmp_path / "broker.conf"
     conf.write_text("loadBalancerMemoryResourceWeight=0.5\n", "utf-8")
     words = (REPORTS / "three-brokers" / "modular", "--conf", conf, "--release", version)
@@ -135,7 +135,7 @@ def test_versions_that_count_heap_memory_are_told(capsys, tmp_path, version, say
 
 
 @pytest.mark.parametrize("version", ["3.0.7", "3.1.0", "3.3.6", "4.0.8"])
-def test_versions_that_ignore_heap_memory_are_told(capsys, tmp_path, version):
+def test_versions_that_ignore_heap_memory_are_reported(capsys, tmp_path, version):
     conf = tmp_path / "broker.conf"
     conf.write_text("loadBalancerMemoryResourceWeight=0.5\n", "utf-8")
     assert main(["settings", str(conf), "--release", version]) == 1

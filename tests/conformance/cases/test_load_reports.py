@@ -78,7 +78,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("report", "says"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_is_no_report_is_told(report, says):
+def test_what_is_no_report_is_reported(report, says):
     with pytest.raises(Unreadable) as told:
         read(report)
     assert says in str(told.value)

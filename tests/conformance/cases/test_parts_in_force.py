@@ -50,7 +50,7 @@ def written(tmp_path):
         (SIMPLE, "3.0.7", "4.0.7", [POLICIES, WITHOUT], [COMPARED, SPARED]),
     ],
 )
-def test_a_change_is_told_if_any_part_that_it_concerns_is_in_force(
+def test_a_change_is_reported_if_any_part_that_it_concerns_is_in_force(
     written, capsys, settings, release, to, says, not_so
 ):
     conf = written({**settings, "loadBalancerDirectMemoryResourceWeight": "0.5"})

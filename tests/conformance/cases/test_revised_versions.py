@@ -234,7 +234,7 @@ def test_other_brokers_in_a_policy_unload_all_that_the_new_one_selects():
     assert Model("released-3.0").answer("policy.changed", case) == {"unload": ["t/b", "t/c"]}
 
 
-def test_the_differences_of_a_version_are_told(capsys, tmp_path):
+def test_the_differences_of_a_version_are_reported(capsys, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text("loadBalancerSheddingIntervalMinutes=2\n", "utf-8")
     main(["settings", str(conf), "--release", "3.0.0"])
@@ -252,7 +252,7 @@ def test_the_differences_of_a_version_are_told(capsys, tmp_path):
 
 # The ways of a load manager are not about another one; before 3.0.5 TransferShedder looks at the
 # average usage alone (apache/pulsar#22321).
-def test_differences_of_the_modular_manager_are_not_told_of_another(capsys, tmp_path):
+def test_differences_of_the_modular_manager_are_not_reported_for_another(capsys, tmp_path):
     package = "org.apache.pulsar.broker.loadbalance."
     manager = f"loadManagerClassName={package}extensions.ExtensibleLoadManagerImpl\n"
     conf = tmp_path / "broker.conf"
@@ -338,7 +338,7 @@ def test_bundles_chosen_in_a_round_did_not_count_before_2_10_2(version, room):
     ("version", "has"),
     [("2.10.2", True), *((one, False) for one in ("2.10.1", "2.10.3", "2.11.0"))],
 )
-def test_a_change_that_was_taken_back_is_told_of_the_versions_that_have_it(version, has):
+def test_a_change_that_was_taken_back_is_reported_for_versions_that_have_it(version, has):
     judged = judged_version(version)
     told = " ".join(judged.differences({})) if judged else ""
     assert ("over 100 %" in told) is has

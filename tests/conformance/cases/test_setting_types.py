@@ -220,7 +220,7 @@ OFF = "loadBalancerEnabled=false"
     ],
 )
 @pytest.mark.parametrize("release", ["3.0.7", "4.2.4"])
-def test_the_consequence_of_an_interval_of_zero_is_told(told, release, name, lines, why):
+def test_the_consequence_of_an_interval_of_zero_is_reported(told, release, name, lines, why):
     status, out = told(f"{name}=0", *lines, options=["--release", release])
     out = " ".join(out.split())
     assert status == (1 if why else 0)

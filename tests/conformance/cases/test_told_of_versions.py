@@ -82,7 +82,7 @@ def test_a_version_of_a_line_is_asked_itself_and_not_the_nearest():
     assert concerns_version("uniform-pair", "2.10.0")
 
 
-def test_what_a_version_has_is_still_told():
+def test_what_a_version_has_is_still_reported():
     taken = ways_of_version("2.10.5")["uniform-pair"]
     assert way_clause("uniform-pair", taken) in told("2.10.5")
     assert "loadBalancerDistributeBundlesEvenlyEnabled is false by default" in told("5.0.1")

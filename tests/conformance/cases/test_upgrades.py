@@ -76,7 +76,7 @@ def test_a_release_line_means_its_releases_and_not_its_milestones(changes, to):
     assert "defaultNumberOfNamespaceBundles: the default becomes 32, from 4" in told
 
 
-def test_every_decision_that_an_upgrade_asked_for_changes_is_told(changes):
+def test_every_decision_that_an_upgrade_asked_for_changes_is_reported(changes):
     overload = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
     settings = {"loadBalancerLoadSheddingStrategy": overload}
     title, told = changes(settings, "2.7.2", "2.10")
@@ -109,7 +109,7 @@ def test_a_milestone_that_is_named_is_meant(changes):
     assert changes({"loadBalancerEnabled": "true"}, "4.2.4", "5.0.0-M1") == ("", "")
 
 
-def test_settings_that_a_later_version_has_are_told(changes):
+def test_settings_that_a_later_version_has_are_reported(changes):
     name = "loadBalancerAvgShedderLowThreshold"
     _, told = changes({**AVERAGE, name: "10"}, "3.0.2", "4.2.4")
     assert f"{name}: Pulsar 4.2.4 has this setting" in told
@@ -150,7 +150,7 @@ def test_changes_that_the_extensible_manager_ignores_are_none(changes):
         assert name not in told
 
 
-def test_the_default_of_a_strategy_that_another_replaces_is_not_told(capsys, tmp_path):
+def test_the_default_of_a_strategy_that_another_replaces_is_not_reported(capsys, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(
         f"loadManagerClassName={PACKAGE}extensions.ExtensibleLoadManagerImpl\n", "utf-8"

@@ -53,14 +53,14 @@ def test_an_upgrade_of_a_broker_that_never_starts_changes_no_strategy(told):
     assert "the default becomes 32, from 4" in out
 
 
-def test_what_would_be_in_force_is_not_told_of_a_broker_that_does_not_start(told):
+def test_what_would_be_in_force_is_not_reported_for_a_broker_that_does_not_start(told):
     _, out = told("loadBalancerBrokerMaxTopics=5 # few\nloadBalancerEnabled=true\n")
     assert "cannot be read, so the broker does not start" in out
     assert "every setting that differs" not in out
     assert "in force once the broker starts" in out
 
 
-def test_a_comment_after_the_number_of_another_part_is_told(told):
+def test_a_comment_after_the_number_of_another_part_is_reported(told):
     text = "loadBalancerEnabled=true\ndefaultRetentionTimeInMinutes=10080  # 7 days\n"
     status, out = told(text, "--release", "4.0.7")
     assert status == 1

@@ -11,7 +11,7 @@ VARIABLES = f"PULSAR_GC: -XX:MaxGCPauseMillis=10\nPULSAR_PREFIX_{INTERVAL}: '5'\
 
 
 @pytest.mark.parametrize("name", ["env.tpl", "env", "env.txt", "env.conf"])
-def test_yaml_is_recognised_by_its_lines_if_the_suffix_tells_nothing(tmp_path, name):
+def test_yaml_is_recognised_by_its_lines_if_the_suffix_shows_nothing(tmp_path, name):
     file = tmp_path / name
     file.write_text(VARIABLES)
     assert read_settings(file).values == {INTERVAL: 5}

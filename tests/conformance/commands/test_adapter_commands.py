@@ -110,7 +110,7 @@ def test_ask_passes_on_the_readings(monkeypatch, capsys):
         ({"ask": "bundles.create", "case": {"bundles": 0, "settings": {}}}, "line 2: case.bundles"),
     ],
 )
-def test_ask_tells_a_bad_line_and_answers_all_others(line, told, monkeypatch, capsys):
+def test_ask_reports_a_bad_line_and_answers_all_others(line, told, monkeypatch, capsys):
     assert run(ask, "reference", lines=[CREATE, line, CREATE], monkeypatch=monkeypatch) == 2
     written = capsys.readouterr()
     answers = [json.loads(text) for text in written.out.splitlines()]
@@ -179,7 +179,7 @@ def test_a_bad_argument_is_one_message(command, arguments, told, monkeypatch, ca
     assert "Traceback" not in written.out + written.err
 
 
-def test_ask_tells_the_lines_that_broke_the_adapter(monkeypatch, capsys):
+def test_ask_reports_the_lines_that_broke_the_adapter(monkeypatch, capsys):
     broken = f"exec:{sys.executable} {STANDINS / 'broken.py'} exits_in_mid_batch"
     question = {"ask": "shed.select", "case": EXAMPLES["shed.select"][0]}
     assert run(ask, broken, lines=["", question, question], monkeypatch=monkeypatch) == 2
@@ -346,7 +346,7 @@ def test_an_existing_file_is_never_overwritten(tmp_path, capsys):
     assert (tmp_path / "main.mjs").read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path, capsys):
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert run(new_adapter, "--lang", "java", "--to", str(tmp_path / "file" / "x")) == 2
     assert "can't write to" in capsys.readouterr().err

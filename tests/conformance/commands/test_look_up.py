@@ -122,7 +122,7 @@ def test_the_schemas_are_listed(said):
         (("schema", "shed.selct"), "shed.select"),
     ],
 )
-def test_a_name_that_there_is_not_is_told_with_the_nearest(words, told, capsys):
+def test_a_name_that_there_is_not_is_reported_with_the_nearest(words, told, capsys):
     assert main(words) == 2
     written = capsys.readouterr()
     assert written.out == ""

@@ -36,7 +36,7 @@ def rows(found, area):
     return [line.split()[1:] for line in found if line.split()[:1] == [area]]
 
 
-def test_an_error_is_told_with_what_to_do_next():
+def test_an_error_is_reported_with_what_to_do_next():
     why = "pulsar:4.0.7: start: no cache\n  next: set PULSAR_CONFORMANCE_CACHE\n  its end:\n    x"
     lines = shown(
         ["reference"], ["documented-3.0"], [verdict("USAGE-01", "reference", word="error", why=why)]
@@ -64,7 +64,7 @@ def test_a_profile_has_a_table_of_its_own_areas():
     assert titles[0] < shed < titles[1]
 
 
-def test_every_name_is_told_in_full():
+def test_every_name_is_reported_in_full():
     found = shown(SAMPLES, ["documented-3.0"], [verdict("SHED-01", name) for name in SAMPLES])
     for name in SAMPLES:
         assert name in "\n".join(found)
@@ -90,7 +90,7 @@ def test_a_name_that_is_too_long_is_folded_and_whole():
     assert name.replace(" ", "") in folded.replace(" ", "")
 
 
-def test_two_of_one_name_are_told_apart():
+def test_two_of_one_name_are_distinguished():
     lines = stream(["exec:./a", "exec:./b"], ["documented-3.0"], [])
     for one in lines[0]["implementations"]:
         one["name"] = "my-balancer 1"

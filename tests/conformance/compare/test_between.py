@@ -48,7 +48,7 @@ def test_the_index_says_what_is_decided_differently_and_how():
     assert "## [1.0 → 3.0](1.0-to-3.0.md)\n\nNo drawn case is decided differently." in text
 
 
-def test_the_index_tells_new_settings_from_new_names_and_other_defaults():
+def test_the_index_distinguishes_new_settings_from_new_names_and_other_defaults():
     changed = [
         {"name": "loadBalancerBandwidthInResourceWeight", "older": None, "newer": 1.0},
         {"name": "b", "older": 1, "newer": None},

@@ -89,7 +89,7 @@ def test_either_release_has_the_place_that_it_has_itself(capfd):
     assert out.count("FieldParser.update") == 2
 
 
-def test_who_fails_is_not_told_to_break_every_rule_of_the_operation(capfd, monkeypatch):
+def test_a_failing_implementation_is_not_said_to_break_every_rule(capfd, monkeypatch):
     topics = ["persistent://t/ns/clicks-1", "persistent://t/ns/orders-2"]
     settings = {"defaultNamespaceBundleSplitAlgorithm": "specified_positions_divide"}
     case = {"bundle": "0x00000000_0xffffffff", "algorithm": None, "by": "admin"}
@@ -121,7 +121,7 @@ def test_the_smallest_case_of_a_slack_has_two_brokers(capfd):
     assert json.loads(Path(slack["file"]).read_text())["case"] == slack["case"]
 
 
-def test_ties_are_counted_and_not_told(capfd, monkeypatch):
+def test_ties_are_counted_and_not_reported(capfd, monkeypatch):
     stands_in(monkeypatch, lambda version: "Same" if version == "4.2.4" else "Contrary")
     words = ("--operation", "shed.select", "--examples", "12")
     _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *words)
@@ -130,7 +130,7 @@ def test_ties_are_counted_and_not_told(capfd, monkeypatch):
     assert "smallest case" not in out
 
 
-def test_what_the_models_do_not_foresee_is_told_by_the_rule_that_is_broken(capfd, monkeypatch):
+def test_what_the_models_do_not_foresee_is_reported_by_the_rule_that_is_broken(capfd, monkeypatch):
     stands_in(monkeypatch, lambda version: "Locating" if version == "4.2.4" else "Same")
     words = ("--operation", "bundles.locate", "--examples", "4")
     _, out, _ = told(capfd, "4.2.4", "5.0.0-M1", *words)
@@ -234,7 +234,7 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
     assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")
 
 
-def test_what_no_case_shows_is_told_in_words():
+def test_what_no_case_shows_is_reported_in_words():
     versions = ("2.10.5", "3.0.7")
     changed = unshown([], versions)
     names = [one.name for one in changed]

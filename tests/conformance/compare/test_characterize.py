@@ -240,7 +240,7 @@ def test_who_follows_now_one_and_now_the_other_is_mixed(connected):
     }
 
 
-def test_what_is_mixed_is_told_by_two_cases(connected, capsys, tmp_path, monkeypatch):
+def test_what_is_mixed_is_reported_by_two_cases(connected, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     connected(Wavering({}))
     assert main(["run", "--adapter", "reference", "--characterize"]) == 1
@@ -251,7 +251,7 @@ def test_what_is_mixed_is_told_by_two_cases(connected, capsys, tmp_path, monkeyp
     assert "give --reading overload-trigger=exceeds or --reading" in told
 
 
-def test_who_follows_none_is_told_which_rule_is_broken(connected):
+def test_who_follows_none_is_shown_which_rule_is_broken(connected):
     found = found_of(connected(Stubborn({})))
     assert (found["range-halves"].found, found["range-halves"].fails) == ("none", True)
     assert "SPLIT-10" in found["range-halves"].why

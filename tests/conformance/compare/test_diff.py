@@ -79,7 +79,7 @@ def test_the_case_of_a_broken_rule_can_be_replayed(capfd):
     assert f"{rule} violated by forgetful" in capfd.readouterr().out
 
 
-def test_readings_taken_otherwise_are_told_and_each_is_judged_by_its_own(capfd):
+def test_readings_taken_otherwise_are_reported_and_each_is_judged_by_its_own(capfd):
     status, out, _ = diff(capfd, "reference", variant("One"), *SHEDDING)
     assert status == 1
     assert out.splitlines()[0] == "reading overload-amount: margin and one"

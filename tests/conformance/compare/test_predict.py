@@ -108,7 +108,7 @@ def test_missed_questions_need_a_folder(capfd, tmp_path):
     assert f"{file}: No such file or directory" in err
 
 
-def test_what_is_not_offered_is_told(capfd):
+def test_what_is_not_offered_is_reported(capfd):
     status, _, err = predict(capfd, "reference", "--operation", "shed.selekt")
     assert status == 2
     assert "shed.selekt is not offered" in err
@@ -143,7 +143,7 @@ ELSEWHERE = {"broker": "b2", "bundle": "z"}
         (None, OPEN),
     ],
 )
-def test_what_is_left_open_is_told_apart(unloaded, how):
+def test_what_is_left_open_is_distinguished(unloaded, how):
     case = {"strategy": "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"}
     answer = {"percent": 1} if unloaded is None else {"unload": unloaded}
     assert left_open(case, {"unload": [ONE, OTHER]}, answer) == how

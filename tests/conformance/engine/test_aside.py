@@ -105,7 +105,7 @@ def test_a_listener_that_raises_in_a_worker_ends_the_wait_for_its_answers(tmp_pa
         run.close()
 
 
-def test_whoever_waits_for_a_run_that_is_closed_is_told(tmp_path):
+def test_a_thread_that_waits_for_a_run_that_is_closed_is_informed(tmp_path):
     run, later, told = in_wait(["SHED-01", "USAGE-01"], tmp_path)
     run.close()
     assert asked(later, told) == []

@@ -106,7 +106,7 @@ class Ended(Elsewhere):
         self.ended.set()
 
 
-def test_what_another_question_ends_is_asked_anew(monkeypatch):
+def test_what_another_question_ends_is_asked_again(monkeypatch):
     at_work, started = Event(), []
 
     def connect(*_):

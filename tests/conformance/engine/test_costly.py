@@ -230,7 +230,7 @@ class Fails(Slow):
         return [failed if text in self.stories else answer for text, answer in pairs]
 
 
-def test_an_answer_that_failed_is_told_by_the_rule_that_asked(judged):
+def test_an_answer_that_failed_is_reported_by_the_rule_that_asked(judged):
     found = judged(Fails("OWN-09"))
     assert [rule for rule, one in found.items() if one.verdict in ("fail", "undecided")] == [
         "OWN-09"

@@ -38,7 +38,7 @@ class FailsByPosition(ReferenceConnection):
 
 @pytest.mark.parametrize("costly", [(), ("bundles.split",)])
 @pytest.mark.parametrize("broke", ["SPLIT-12", None])
-def test_a_failed_answer_is_told_by_rules_that_speak_about_the_case(
+def test_a_failed_answer_is_reported_by_rules_that_speak_about_the_case(
     costly, broke, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(implementations, "connect", lambda *_: FailsByPosition(costly))

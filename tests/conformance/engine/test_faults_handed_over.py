@@ -111,7 +111,7 @@ def test_those_that_build_on_a_rule_come_before_it():
         assert order.index(rule) < order.index(presupposed)
 
 
-def test_a_rule_that_nothing_breaks_is_told_of_nothing(subject):
+def test_no_fault_is_found_under_a_rule_that_nothing_breaks(subject):
     rule = RULES["OVERLOAD-02"]
     docket = {rule.id: [(SourcedTrial("drawn", case_of(rule.id)), [{"unload": []}])]}
     assert attribute([rule], docket, {rule.id: [ALLOWED]}, subject)[rule.id].own == []

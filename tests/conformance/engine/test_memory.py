@@ -170,7 +170,7 @@ class Shares(Model):
 """
 
 
-def test_a_program_is_started_anew_for_each_row(tmp_path, monkeypatch):
+def test_a_program_is_started_again_for_each_row(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("balancer.py").write_text(SCRIPT, "utf-8")
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]

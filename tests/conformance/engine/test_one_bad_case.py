@@ -41,7 +41,9 @@ def answers(one, operation, cases):
 
 @pytest.mark.parametrize("how", SAID)
 @pytest.mark.parametrize("operation", one_in(4, OPERATIONS))
-def test_the_case_is_told_from_900_and_all_others_are_answered(operation, how, monkeypatch):
+def test_the_case_is_distinguished_from_900_and_all_others_are_answered(
+    operation, how, monkeypatch
+):
     example = OPERATIONS[operation].examples[0]
     cases = [{**copy.deepcopy(example), "number": n} for n in range(CASES)]
     one, asked = implementation(monkeypatch, how, lambda _, case: case is cases[BAD])
@@ -64,7 +66,7 @@ def test_it_is_not_asked_again(monkeypatch):
     assert asked == [len(cases) - 1]
 
 
-def test_several_bad_cases_are_told_apart(monkeypatch):
+def test_several_bad_cases_are_distinguished(monkeypatch):
     cases = [{**OPERATIONS["usage.max"].examples[0], "number": n} for n in range(100)]
     places = [0, 50, 99]
     bad = {id(cases[place]) for place in places}

@@ -50,7 +50,7 @@ def test_only_rules_that_the_case_reaches_have_a_verdict():
 
 
 @pytest.mark.parametrize("workers", [(), ("--", "-n", "2")])
-def test_a_case_that_reaches_no_rule_is_told_in_one_sentence(workers):
+def test_a_case_that_reaches_no_rule_is_reported_in_one_sentence(workers):
     question = {"ask": "shed.select", "case": QUIET}
     words = ("--adapter", "reference", "--rules", "THRESHOLD-*", *workers)
     status, out, verdicts = replayed(question, *words)
@@ -60,7 +60,7 @@ def test_a_case_that_reaches_no_rule_is_told_in_one_sentence(workers):
     assert "Judged by" not in out
 
 
-def test_who_does_not_offer_the_operation_is_told_beside_the_verdicts_of_others():
+def test_who_does_not_offer_the_operation_is_reported_beside_the_verdicts_of_others():
     words = ("--adapter", "reference", "--adapter", f"{BROKEN} works")
     status, out, verdicts = replayed(SPLIT, *words)
     assert status == 0
@@ -114,7 +114,7 @@ def replayed_folder(*words):
     return done
 
 
-def test_every_case_of_a_folder_is_told_fixed_failed_or_unusable():
+def test_every_case_of_a_folder_is_reported_as_fixed_failed_or_unusable():
     nothing = "python:standins.nulls:Nothing"
     usage = {"ask": "usage.max", "case": EXAMPLES["usage.max"][0], "profile": "documented-2.10"}
     story = {"ask": "cluster.replay", "case": {"settings": {}, "events": []}}
@@ -144,7 +144,7 @@ def test_every_case_of_a_folder_is_told_fixed_failed_or_unusable():
     assert not STREAM.exists()
 
 
-def test_a_folder_of_fixed_cases_passes_and_mistakes_are_told_once():
+def test_a_folder_of_fixed_cases_passes_and_mistakes_are_reported_once():
     Path("cases").mkdir()
     done = replayed_folder("--adapter", "reference")
     assert done.returncode == 2

@@ -39,13 +39,13 @@ def test_the_limit_is_for_a_batch_and_its_cases_in_proportion():
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
-def test_what_is_no_time_is_told(text):
+def test_what_is_no_time_is_reported(text):
     with pytest.raises(argparse.ArgumentTypeError, match=f"{text} is not a duration; give seconds"):
         seconds(text)
 
 
 @pytest.mark.parametrize("command", ["run", "ask", "check", "diff"])
-def test_what_is_no_number_is_told(command, capsys):
+def test_what_is_no_number_is_reported(command, capsys):
     with pytest.raises(SystemExit) as left:
         main([command, "--time-limit", "soon"])
     assert left.value.code == 2
@@ -63,7 +63,7 @@ def test_ask_check_and_diff_wait_no_longer(monkeypatch, capfd):
 
 
 @pytest.mark.parametrize("workers", one_in(2, [(("--", "-n", "2"),), ((),)]))
-def test_a_run_waits_no_longer_whoever_asks(workers):
+def test_a_run_waits_no_longer_whatever_asks(workers):
     words = ["run", "--adapter", HANGS, "--rules", "OVERLOAD-0[12]", "--examples", "1", *SHORT]
     done = subprocess.run(
         [sys.executable, "-c", MAIN, *words, *workers], capture_output=True, text=True

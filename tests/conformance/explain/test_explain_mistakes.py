@@ -135,7 +135,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("content", "options", "says"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
+def test_a_mistake_is_reported_in_a_sentence(explain, content, options, says):
     status, out, err = explain(content, *options)
     assert (status, out) == (2, "")
     assert err.startswith("pulsar-conformance: ")
@@ -162,7 +162,9 @@ def test_a_mistake_is_told_in_a_sentence(explain, content, options, says):
         (["--example", "overload-95"], "overload-95 is not a worked example;"),
     ],
 )
-def test_a_mistake_without_a_case_is_told_in_a_sentence(words, says, capsys, tmp_path, monkeypatch):
+def test_a_mistake_without_a_case_is_reported_in_a_sentence(
+    words, says, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert main(["explain", *words]) == 2
     err = capsys.readouterr().err

@@ -120,13 +120,13 @@ def test_what_a_consumer_prints_of_the_topics_is_read(consumed):
     assert "t/n/0x00000000_0x40000000" in out
 
 
-def test_top_bundles_of_a_broker_without_load_data_are_told(consumed):
+def test_top_bundles_of_a_broker_without_load_data_are_reported(consumed):
     status, _, err = consumed(message("b1:8080", {"topBundlesLoadData": TOP}))
     assert status == 2
     assert "top bundles of b1:8080, but not its load data" in err
 
 
-def test_a_message_that_is_cut_is_told(consumed):
+def test_a_message_that_is_cut_is_reported(consumed):
     status, _, err = consumed(message("b1:8080", LOAD).replace("0.9", "0..9"))
     assert status == 2
     assert "the message of b1:8080" in err

@@ -78,7 +78,7 @@ def test_what_keeps_a_broker_from_unloading_is_explained(explained):
     assert "1 other line of shedders and splits not explained" in out
 
 
-def test_an_unload_that_failed_is_told_as_failed(explained):
+def test_an_unload_that_failed_is_reported_as_failed(explained):
     status, out, _ = explained(
         "ModularLoadManagerImpl - [ThresholdShedder] Unloading bundle: a/b/0x00000000_0x80000000 "
         "from broker b1:8080 to dest broker b2:8080",

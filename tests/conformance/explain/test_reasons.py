@@ -62,7 +62,7 @@ def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
     )
 
 
-def test_the_smallest_amount_to_unload_is_told_with_the_sum(explain):
+def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
     """25 % of 40 MB/s is no more than 10 MB/s (load-balance-4.1, ThresholdShedder)."""
     brokers = {"b0": usage(40), "b1": usage(10), "b2": usage(10)}
     brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
@@ -151,7 +151,7 @@ def test_a_bundle_without_traffic_stays_for_that_reason(explain):
     assert f"{bundles[2]} = 0 msg/s, it carries nothing" in told
 
 
-def test_a_difference_at_a_threshold_is_told_and_so_is_what_would_have_counted(explain):
+def test_a_difference_at_a_threshold_is_reported_and_so_is_what_would_have_counted(explain):
     """25 points are not over a low threshold of 25, however few cycles in a row are enough."""
     case = {
         "strategy": "AvgShedder",

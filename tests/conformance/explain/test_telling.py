@@ -45,7 +45,7 @@ TOGETHER = next(one for one in WRITTEN if len(one.questions) > 1 and JUDGED.issu
 
 
 @pytest.mark.parametrize("example", [WIDEST, TOGETHER], ids=lambda one: one.id)
-def test_an_example_answered_otherwise_is_told_in_json_and_can_be_run_again(example):
+def test_an_example_answered_otherwise_is_reported_in_json_and_can_be_run_again(example):
     answers = [{"unload": [], "why": "it's quiet"} for _ in example.questions]
     failure = failure_of(example, answers)
     assert failure.case_file == f"fixtures/{example.file}:{example.line}"
@@ -144,17 +144,17 @@ def _elsewhere(tmp_path, monkeypatch):
         (Trial((Question("usage.nic", {}),)).size, "1 case"),
     ],
 )
-def test_values_are_told_as_json(value, text):
+def test_values_are_printed_as_json(value, text):
     assert readable(value) == text
 
 
-def test_a_value_other_than_demanded_is_told_as_json():
+def test_a_value_other_than_demanded_is_printed_as_json():
     with pytest.raises(Violated) as violated:
         Expect(Readings({})).equal(None, ["cpu"], "resource")
     assert (violated.value.allowed, violated.value.answered) == ('resource: ["cpu"]', "null")
 
 
-def test_known_deviations_are_told_in_a_line_each_and_the_stream_keeps_the_text(capfd):
+def test_known_deviations_are_reported_in_a_line_each_and_the_stream_keeps_the_text(capfd):
     mistaken = """
 class Idle:
     def __init__(self, profile, readings):

@@ -117,7 +117,7 @@ def test_a_decision_by_a_rate_that_the_metrics_lack_is_not_known(explained):
     assert (status, "lack pulsar_bundle_msg_throughput_in of 1 bundle," in err) == (2, True)
 
 
-def test_earlier_samples_of_a_series_are_told(explained, tmp_path, capsys):
+def test_earlier_samples_of_a_series_are_reported(explained, tmp_path, capsys):
     times = ("1000", "61000")
     text = rates_of(RATES) + "".join(
         f'pulsar_lb_cpu_usage{{broker="b1"}} {usage} {at}\n'

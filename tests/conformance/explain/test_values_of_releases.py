@@ -71,7 +71,7 @@ def test_values_are_those_that_a_broker_reads(explained):
     assert f"{WEIGHT}=much: it takes a number" in err
 
 
-def test_a_difference_of_the_default_strategy_is_told(explained):
+def test_a_difference_of_the_default_strategy_is_reported(explained):
     _, _, err = explained([], "--release", "2.10.2")
     assert "Does ThresholdShedder count the resources of a broker that are over 100 %? Not" in err
     _, _, err = explained([f"loadBalancerLoadSheddingStrategy={PACKAGE}OverloadShedder"])
@@ -80,7 +80,7 @@ def test_a_difference_of_the_default_strategy_is_told(explained):
 
 # UniformLoadShedder 2.10.1:79-81 leaves out brokers with at most one bundle; 2.11.0 does not.
 @pytest.mark.parametrize(("release", "left_out"), [("2.10.1", True), ("3.0.7", False)])
-def test_a_broker_that_uniform_load_shedder_leaves_out_is_told(
+def test_a_broker_that_uniform_load_shedder_leaves_out_is_reported(
     explained, tmp_path, release, left_out
 ):
     folder = tmp_path / "reports"

@@ -260,7 +260,7 @@ def test_brokers_are_matched_by_their_reports_if_files_do_not_name_their_hosts(s
     assert "without a report" not in err
 
 
-def test_a_setting_of_the_question_is_not_told_as_missing(said, tmp_path):
+def test_a_setting_of_the_question_is_not_reported_as_missing(said, tmp_path):
     domains, groups = tmp_path / "domains.json", tmp_path / "groups.json"
     domains.write_text(json.dumps({"a": {"brokers": ["broker-1"]}}), "utf-8")
     groups.write_text(json.dumps({"else/where": "g"}), "utf-8")

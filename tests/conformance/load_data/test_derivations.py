@@ -11,7 +11,7 @@ def texts(operation, case):
     return [step.text for step in Model(PROFILE).derive(operation, case).explain()]
 
 
-def test_a_third_is_printed_so_that_0_333_can_be_told_apart_from_it():
+def test_a_third_is_printed_so_that_0_333_can_be_distinguished_from_it():
     samples = [dict.fromkeys(RATE_FIELDS, rate) for rate in (1, 0, 0)]
     case = {"samples": samples, "shortSamples": 10, "longSamples": 1000}
     printed = next(one for one in texts("average.bundle", case) if "/ 3" in one)

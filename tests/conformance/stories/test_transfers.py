@@ -85,7 +85,7 @@ def test_fewer_hits_are_needed_where_the_setting_says_so(hits):
     assert shed(played(*[MINUTE] * 5, **{HITS: hits})) == [(hits + 1, "b", "broker-2")]
 
 
-def test_an_even_cycle_begins_the_count_anew():
+def test_an_even_cycle_begins_the_count_again():
     even = [{"namespace": {"name": "shop/c", "bundles": 1}}, used("c", 80), MINUTE]
     steps = played(*[MINUTE] * 3, *even, used("c", 0), *[MINUTE] * 5)
     assert shed(steps) == [(11, "b", "broker-2")]
