@@ -41,13 +41,15 @@ GAP = 3
 """Number of spaces between two columns of the table."""
 
 LACKING = "it does not offer "
-"""Start of the reason if an implementation does not offer an operation."""
+"""Text with which the reason starts if an implementation does not offer an operation."""
 
 ASSUMED = " is assumed"
-"""End of the reason if a rule holds only under an alternative of a reading that is not decided."""
+"""Text with which the reason ends if a rule holds only under an alternative of a reading that is
+not decided.
+"""
 
 OF_DOCUMENTED = "the rule is about documented strategies"
-"""Start of the reason if a rule does not judge a strategy of the user's own."""
+"""Text with which the reason starts if a rule does not judge a strategy of the user's own."""
 
 GENERAL_ONLY = (
     "a strategy of your own is judged by the rules for every strategy alone: amounts, thresholds "
@@ -55,7 +57,9 @@ GENERAL_ONLY = (
 )
 
 LISTED = "listed as a known deviation, but "
-"""Start of the reason if a listed deviation is stale. The verdict that the rule has follows."""
+"""Text with which the reason starts if a listed deviation is stale. It is followed by the rule's
+verdict.
+"""
 
 NOT_BREAKING = f"{LISTED}not applicable"
 
@@ -94,8 +98,8 @@ def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bo
     """Return a sentence on how many applicable rules each implementation violates, and what else
     fails the run.
 
-    `unchosen` are broken rules that the run was not asked to judge. Without `enough` cases, a rule
-    that no case reached fails nothing.
+    `unchosen` are broken rules that the run was not asked to judge. If `enough` is false, the run
+    had too few cases, and rules that no case reached do not fail it.
     """
     result = _broken_text(stream)
     words = {word_of(line) for line in stream[1:]}

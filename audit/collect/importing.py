@@ -32,7 +32,7 @@ def imported_cluster(found: Imported) -> str:
     if len(named) > 1:
         raise BadSource(
             f"the sources are of several clusters, {enumerated(sorted(named))}; import "
-            "those of each cluster separately; of metrics, select one cluster by its label"
+            "those of each cluster separately; in metrics, select one cluster by its label"
         )
     return next(iter(named), "")
 

@@ -259,7 +259,9 @@ def _search(args: argparse.Namespace) -> int:
     if args.world or args.history or args.reports or args.metrics or args.url:
         raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
     if args.sweep:
-        raise BadWorld("--smallest: it searches for each variant; leave out --sweep")
+        raise BadWorld(
+            "--smallest: it searches for each variant, not each value; leave out --sweep"
+        )
     if args.spark:
         raise BadWorld("--smallest: each cluster depends on the ones before; leave out --spark")
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
@@ -286,7 +288,7 @@ def _search(args: argparse.Namespace) -> int:
 
 
 EXAMPLES = 200
-"""Number of clusters that a search for one that never settles draws."""
+"""Maximum number of clusters that are drawn to find one that never settles."""
 
 
 def _output_lines(
@@ -295,7 +297,7 @@ def _output_lines(
     worlds: list[SimulatedWorld],
     over: list[str],
 ) -> Iterator[str]:
-    """Yield the lines of the results, or one line of JSON.
+    """Yield the lines of the results, or the results as one line of JSON.
 
     `over` are lines about brokers that stay overloaded.
     """

@@ -29,7 +29,7 @@ ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 OTHER = "ThresholdShedder", "OverloadShedder"
-"""Two strategies. One that is not in force yet is set half-way through the history."""
+"""Two strategies. Half-way through the history, the one that is not set so far is set."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"
@@ -41,10 +41,10 @@ Record = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Period:
-    """The period in which the changed records were made."""
+    """The period whose records a trouble changes."""
 
     now: int
-    """Its start, in milliseconds since 1970."""
+    """Start of the period, in milliseconds since 1970."""
 
     elected: bool
     """True if a leader began in the period before."""

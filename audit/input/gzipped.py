@@ -59,12 +59,16 @@ def gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
 
 
 def distant_gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return these columns for compressed files that Spark must fetch, of up to 2 GB each."""
+    """Return the columns `file`, `line` and `damage` for compressed files that Spark must fetch, of
+    up to 2 GB each.
+    """
     return _read_files(spark, path, files, "distant-gzip", F.col("content"))
 
 
 def colon_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return these columns for plain files with names that Spark cannot open."""
+    """Return the columns `file`, `line` and `damage` for plain files with names that Spark cannot
+    open.
+    """
     return _read_files(spark, path, files, "colon", F.lit(None).cast("binary"))
 
 

@@ -27,8 +27,8 @@ BESIDE = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
-"""Columns that may stand beside a column with whole records: those that connectors of Kafka write,
-and partitions by time.
+"""Columns that may accompany a column with whole records: those that connectors of Kafka write, and
+partitions by time.
 """
 
 NESTED = ("report", "data", "owners", "settings", "into", "members")
@@ -70,7 +70,7 @@ def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
 
 
 def checked_parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return these columns after each file was read to its end.
+    """Return the columns `file`, `line` and `damage` after reading each file to its end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """

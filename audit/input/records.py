@@ -25,8 +25,8 @@ record.
 """
 
 HOURS = 3
-"""Number of hours of a cluster's records that one Spark task handles. With fewer hours there would
-be many small files.
+"""Number of hours of a cluster's records that one Spark task handles. With fewer hours, a table
+would have many small files.
 """
 
 PARTS = 64
@@ -194,8 +194,9 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
 
 
 def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the records of these days of all clusters; those of a cluster and day in `days` are
-    quarantined.
+    """Return all records on the days in `days`, of every cluster.
+
+    A record is quarantined if its cluster and day are in `days`.
     """
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")

@@ -47,7 +47,7 @@ WORKED = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A question about a bundle or a broker, up to a time if one is given."""
+    """A question about a bundle, a broker or both, and perhaps only about the time up to `at`."""
 
     bundle: str | None = None
     broker: str | None = None
@@ -326,7 +326,7 @@ def _who_judges(verdicts: DataFrame) -> str:
 
 
 def _verdict_lines(verdicts: DataFrame) -> Iterator[str]:
-    """Yield the lines of each verdict, except those that an unload was allowed."""
+    """Yield the lines of each verdict other than `allowed`."""
     rows = verdicts.where(F.col("verdict") != "allowed").orderBy("rule")
     for row in rows.select("rule", "verdict", "evidence").collect():
         yield from paragraph(f"{row[0]} {row[1]}: {row[2]}", 4, "  ")

@@ -64,8 +64,8 @@ class AuditPlan:
         return cls(profile, chosen, **more)
 
     def release_way(self, name: str) -> str | None:
-        """Return the alternative that the release takes in a question; None if it does as
-        documented.
+        """Return the alternative by which the release answers a question differently from the
+        documents; None if it does as documented.
         """
         return specs.load().profiles[self.profile].ways.get(name)
 

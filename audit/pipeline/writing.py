@@ -150,7 +150,7 @@ def base_name(table: str) -> str:
 
 @dataclass(frozen=True)
 class Store:
-    """The tables in a folder, which Spark reads and writes."""
+    """Reads and writes the tables in a folder by Spark."""
 
     spark: Any
     path: str
@@ -389,5 +389,5 @@ def _count() -> Column:
 
 
 def _plain_columns(rows: DataFrame) -> list[str]:
-    """Return the columns that are not nested and tell rows of one cluster apart."""
+    """Return the columns that are not nested and that together identify a row of a cluster."""
     return [name for name in ("at", "cycle", "moment", "broker", "bundle") if name in rows.columns]

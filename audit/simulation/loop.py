@@ -390,6 +390,6 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the topics in cycle 0 by which a half now has half of the bundle's topics."""
+        """Return the topics that a half must have in cycle 0 to have half of the bundle's now."""
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

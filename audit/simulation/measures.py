@@ -131,9 +131,7 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 
 def average_usage(cycle: SimulatedCycle) -> float:
-    """Return the average usage of the brokers in percent, of the usages that the strategy
-    compared.
-    """
+    """Return the average over all brokers of the usage that the strategy compared, in percent."""
     return round(fmean(cycle.compared.values()), 1) if cycle.usage else 0.0
 
 
@@ -205,8 +203,8 @@ def _returned_at_once(move: BundleMove) -> bool:
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
-    """Yield two consecutive unloads of a bundle if the second returned it to the source of the
-    first.
+    """Yield pairs of consecutive unloads of a bundle, if the second brought it back to the broker
+    that it left with the first.
     """
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:
@@ -236,7 +234,9 @@ class Likeness:
 
 
 def likeness(course: SimulatedCourse) -> Likeness | None:
-    """Return how far a simulation's unloads are those recorded; None if no cycles were recorded."""
+    """Return how far a simulation's unloads match the recorded ones; None if no cycles were
+    recorded.
+    """
     length = min(len(course.cycles), len(course.world.clock))
     if not length:
         return None

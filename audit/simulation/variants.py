@@ -201,7 +201,7 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
     joined = next((word for word in given if any(f",{one}" in word for one in NAMED)), "")
     if joined:
         apart = joined.replace(",", " ")
-        raise BadWorld(f"--compare {text}: write {apart!r}, with blanks, in quotes")
+        raise BadWorld(f"--compare {text}: write {apart!r}, in quotes and with spaces")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
     chosen = named.get(STRATEGY)

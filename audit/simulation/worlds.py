@@ -113,7 +113,9 @@ class SimulatedWorld:
     bundle.
     """
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Alternatives in which the version of a real cluster differs from its profile."""
+    """Differences between the version of a real cluster and its profile, as alternatives by
+    question.
+    """
     version: str = ""
     """The version that the reports of a history name; empty if they name several or none."""
 

@@ -97,8 +97,8 @@ def _before_cycle(name: str) -> Column:
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the unloads; each time becomes a struct of itself and the bundle's previous
-    such time.
+    """Return the unloads. Each time in a row becomes a struct `last` and `before`: this time, and
+    the bundle's previous one.
     """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)

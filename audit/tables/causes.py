@@ -43,7 +43,7 @@ UNREPORTED = "the broker that it names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 FEW = 2_000
-"""Maximum number of rows that Spark broadcasts, within `spark_tuning.SUMMARIES`."""
+"""Maximum number of rows that Spark broadcasts, few enough for the limit in `SUMMARIES`."""
 
 
 COLUMNS = (

@@ -39,7 +39,7 @@ LOST_UNLOAD = "an unload that is recorded then is quarantined; the original woul
 LOST_BEFORE = "an unload before is quarantined; the original would decide"
 
 SKEW = 5.0
-"""Maximum seconds between two brokers' clocks, and by which a report may be late."""
+"""Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""
 
 
 OLDEST = 15.0
@@ -97,7 +97,8 @@ def with_led(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def recorded_days(silver: Silver) -> DataFrame:
-    """Return each day `of` a cluster with records: `first`, `last`, `reported` and `ran`.
+    """Return a row for each day (`of`) with records of a cluster: `first`, `last`, `reported`,
+    `ran`.
 
     `reported` is true if a broker reported, `ran` if a cycle ran. There are few such rows.
     """

@@ -166,8 +166,8 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
-    """True if a grace period since a bundle's unload ends at about this time, so that clocks decide
-    if it is over.
+    """True if a bundle's grace period ends at about this time. Whether it is over then depends on
+    the clocks.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -176,7 +176,9 @@ def _is_at_end_of_grace(columns: Sequence[str]) -> Column:
 
 
 def _is_contested(columns: Sequence[str]) -> Column:
-    """True if the last reports of two brokers list a bundle. It may have moved between them."""
+    """True if the last reports of two brokers both list the bundle. It may have moved between the
+    reports.
+    """
     return F.coalesce("contested", F.lit(False)) if "contested" in columns else F.lit(False)
 
 

@@ -225,7 +225,9 @@ def _brokers_map(used: DataFrame, owned: DataFrame) -> DataFrame:
 
 
 def _bundle_maps(owned: DataFrame) -> DataFrame:
-    """Return rows with the columns of `KEY` and the maps `bundles` and `ago`."""
+    """Return rows with the columns of `KEY` and two maps by bundle: `bundles` (averages) and `ago`
+    (minutes since the last unload).
+    """
     data = F.struct(
         *(F.col(name).cast(AVERAGE).alias(name) for name in ("shortTermData", "longTermData"))
     )

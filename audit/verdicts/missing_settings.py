@@ -59,7 +59,7 @@ def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
 
 
 def lent_defaults(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
-    """Return the defaults that a release lends to documents, of settings that are not recorded.
+    """Return a release's defaults that replace unrecorded settings without a documented default.
 
     Only settings that rules about the strategies in use depend on are included.
     """

@@ -115,7 +115,7 @@ def _with_cases(first: DataFrame, tables: Tables, plan: AuditPlan) -> list[dict[
 
 
 def _omitted(case: str, brokers: list[str]) -> dict[str, Any]:
-    """Return the first of these brokers of which the case's profile chooses bundles, and these
+    """Return the first of these brokers that would unload bundles by the case's profile, and these
     bundles.
     """
     chosen = chosen_unloads(json.loads(case), Focus()) or set()

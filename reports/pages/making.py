@@ -177,8 +177,8 @@ class Shown:
 
     @property
     def assumed(self) -> str:
-        """The time frames of averages that some bundles lack although another reading uses them;
-        empty if none.
+        """The time frames whose averages some bundles lack although another reading uses them, as
+        text; empty if there are none.
         """
         bundles = [
             bundle
@@ -255,7 +255,9 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which nothing but a line break ends its cell or starts a tag."""
+    """Return a text escaped so that only a line break can end its table cell, and nothing starts a
+    tag.
+    """
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

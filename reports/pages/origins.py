@@ -22,7 +22,7 @@ DEFAULTS = "settings.defaults"
 OWN = "this example's own or defaults"
 
 COUNT = 4
-"""Maximum of numbers that need no source, such as the number of brokers."""
+"""Highest number that needs no source. Numbers up to it are counts, such as that of the brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 

@@ -38,7 +38,9 @@ NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
 """Pattern of a name with a number, such as that of a broker of a StatefulSet."""
 
 ALIKE = 2
-"""Maximum number of equal consecutive brokers that are all shown. Of more, one stands for all."""
+"""Maximum number of equal consecutive brokers that are all shown. If there are more, one of them
+stands for all.
+"""
 
 WIDE = 8
 """Number of different fields above which objects share a single column."""

@@ -25,7 +25,7 @@ class ChangedVerdict:
 
     @property
     def direction(self) -> str:
-        """`better`, `worse` or `other`."""
+        """How the verdict changed: `better`, `worse` or `other`."""
         if self.before not in RANKS or self.after not in RANKS:
             return "other"
         return "better" if RANKS[self.after] > RANKS[self.before] else "worse"

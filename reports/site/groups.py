@@ -13,8 +13,10 @@ BROKER, CELLS = 84, 158
 
 
 def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return a picture with a row per broker: its domain, namespaces of the group, and an open
-    place.
+    """Return a picture with a row per broker: its domain, and the namespaces of the group that it
+    has.
+
+    A broker to which the next namespace may go has an open cell for it.
     """
     group = case["groups"].get(case["namespace"])
     may = answer.get("candidates") or [answer.get("broker")]

@@ -268,7 +268,7 @@ MISTAKES = [
     ),
     (
         ("--world", "crash", "--compare", "profile=documented-4.2,strategy=TransferShedder"),
-        "write 'profile=documented-4.2 strategy=TransferShedder', with blanks, in quotes",
+        "write 'profile=documented-4.2 strategy=TransferShedder', in quotes and with spaces",
     ),
     (("--world", "crash", "--sweep", "x"), "write SETTING=FIRST..LAST/STEP"),
     (("--world", "crash", "--sweep", "x=1..2/0"), "it has 0 values"),

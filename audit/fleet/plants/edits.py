@@ -173,8 +173,7 @@ def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
 
 
 def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield each broker whose usage can be raised so that it must shed its first bundles, and
-    these.
+    """Yield brokers whose usage can be raised until they must shed, each with its first bundles.
 
     At that usage, the traffic that the broker must shed is `share` times the traffic of these
     bundles.
@@ -282,9 +281,9 @@ def sheds_the_second_heaviest(moment: PlantedCycle) -> Pairs | None:
 
 
 def _unload_from_overloaded(moment: PlantedCycle, bundles: slice) -> Pairs | None:
-    """Overload the busiest broker, and unload only these places of its movable bundles.
+    """Overload the busiest broker, and unload some of its movable bundles.
 
-    The heaviest bundle has place 0.
+    `bundles` are the places of these bundles, with the heaviest first.
     """
     for broker in moment.busiest()[:1]:
         set_above_limit(moment, broker, JUST)

@@ -20,12 +20,12 @@ the history.
 """
 
 BACK_AFTER, BEFORE = 18_000, 20_000
-"""Milliseconds from a cycle until the settings changed for it end, and from their start to the
-cycle.
+"""Milliseconds from a cycle to the end of the settings that its violation needs, and from the start
+of these settings to the cycle.
 """
 
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER
-"""Milliseconds from a cycle until the settings changed for a split after it end."""
+"""Milliseconds from a cycle to the end of the settings that a split after it needs."""
 
 LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
 """The rule that only a broker with a single bundle can violate, and the milliseconds from the start
@@ -64,8 +64,8 @@ class Planting(ClusterHistory):
         super().run_cycle(now)
 
     def _violate(self, rule: str, plant: Plant, now: int) -> bool:
-        """Violate a rule and the rules that it implies, but no other; False if that is impossible
-        here.
+        """Violate a rule and the rules that it implies, but no other; return False if that is
+        impossible in this cycle.
         """
         if plant.split is not None:
             return self._violate_split_rule(plant, now)

@@ -69,7 +69,7 @@ COUNTS = (
 
 
 def _bundle_counts() -> list[Column]:
-    """Return numbers and sums over the bundles of a broker."""
+    """Return columns with counts and sums over a broker's bundles."""
     movable, traffic = F.col("movable"), F.col("traffic")
     carries = (F.col("messages") > 0) & (F.col("bytes") > 0)
     left = F.when(movable & ~F.col("unloaded"), traffic)
@@ -104,7 +104,7 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with the unloads of a broker, all of them and only the certain ones, and the
+    """Return columns with a broker's unloads (all of them, and only the certain ones) and with the
     bundles that must stay.
     """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")

@@ -1,6 +1,4 @@
-"""`pulsar-conformance explain` accounts for each bundle of any case, and reports mistakes in a
-sentence.
-"""
+"""`pulsar-conformance explain`: each bundle of a case is explained, and mistakes are reported."""
 
 import io
 import json
@@ -183,9 +181,7 @@ def test_the_average_is_worked_out_once_for_all_brokers(explain):
         ("ThresholdShedder", (44.9996, 30, 30), "4.9999"),
     ],
 )
-def test_a_usage_close_to_its_limit_is_distinguished_from_it(
-    explain, profile, strategy, usages, told
-):
+def test_a_usage_close_to_its_limit_looks_different(explain, profile, strategy, usages, told):
     brokers = {
         f"b{place}": {"cpu": {"usage": usage, "limit": 100}} for place, usage in enumerate(usages)
     }
