@@ -21,8 +21,8 @@ LISTED = 3
 def with_single_names(found: Imported) -> Imported:
     """Return the data with a single name for each broker: the name under which it reports.
 
-    A broker that reports under several names gets its address as its name if it also reports under
-    that. An address that several brokers give identifies none of them.
+    If a broker reports under several names, and its address is one of them, the address becomes its
+    name. An address that several brokers give identifies none of them.
     """
     reports = [(broker, report) for _, broker, report in found.reports]
     reports += [

@@ -19,9 +19,7 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Unpack the project if it was imported from an archive on `path`, and import it from the
-    folder.
-    """
+    """Unpack the project if `path` has it as an archive, and put the folder first on `path`."""
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
             folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")

@@ -101,8 +101,8 @@ def _watch(args: argparse.Namespace) -> int:
 
 @dataclass
 class RecorderCourse:
-    """A recorder that runs in a thread: signals to stop it and that it has ended, and its
-    errors.
+    """State of a recorder that runs in a thread: a signal to stop it, a signal that it has ended,
+    and its errors.
     """
 
     stop: threading.Event = field(default_factory=threading.Event)

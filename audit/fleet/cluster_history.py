@@ -236,7 +236,7 @@ class ClusterHistory:
         traffic.
 
         In odd periods, the broker shuts down and first unloads its bundles; in even periods, it
-        crashes. With the trouble `ENDS`, no record says where the bundles of a broker go that never
+        crashes. With the trouble `ENDS`, the new owners are not recorded if the broker never
         returns.
         """
         unseen = ENDS in self.fleet.troubles and any(
@@ -279,8 +279,8 @@ class ClusterHistory:
     def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
         """True if a broker writes the load report `said` at a time.
 
-        It always does, unless the fleet has the trouble `THRESHOLD`. Then it reports only if its
-        load has changed or its last report is old.
+        A broker writes every report, unless the fleet has the trouble `THRESHOLD`. With the
+        trouble, a broker reports only if its load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True

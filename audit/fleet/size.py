@@ -41,8 +41,8 @@ LATEST = 12
 """Divisor that gives the maximum delay of a report, from the length of a period."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of the troubles that decide whether an event or a report takes place, and so do not change
-single records.
+"""Names of two troubles that do not change single records: they decide whether an event or a report
+takes place.
 """
 
 SELDOM = 3

@@ -79,11 +79,13 @@ class Renewal:
         return limit_clusters(times, min(self.others, other.others))
 
     def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield the groups of clusters that are rebuilt together.
+        """Yield the groups of clusters to rebuild, at most three; each is rebuilt from its earliest
+        time on.
 
-        The largest group of named clusters that change from one day on is a group; all further
-        named clusters are a second group; unnamed clusters, if they change, are a third. With
-        `all_rows`, the third group is yielded in any case; it includes rows without a cluster.
+        The first group has named clusters that change from the same day on; of such groups, it is
+        the largest. The second has all other named clusters. The third has the unnamed clusters,
+        and is left out if none of them changes. With `all_rows`, it is always yielded, since it
+        includes rows without a cluster.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -122,8 +124,8 @@ class Renewal:
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
         """Return the unchanged rows on days whose files are written anew.
 
-        A day's files hold all clusters, so that unchanged rows are written as well: those before
-        the time of their cluster. `time` is the column with a row's time.
+        A day's files contain all clusters, so the rows of a cluster before its time are written
+        again, too. `time` is the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)

@@ -49,7 +49,7 @@ def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "
 
 
 def document_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
-    """Return the lines of plain files; of a file that is a JSON document, return a line per record.
+    """Return the lines of plain files. A file that is a JSON document has a line per record.
 
     Such a document is a list of records, or one record that spans several lines.
     """
@@ -143,8 +143,8 @@ MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for plain files: one that detects JSON documents, if some files may be
-    such.
+    """Return the reader for plain files. If some of them may be JSON documents, it detects
+    these.
     """
     if found.files.get("text", 0) > DOCUMENTS:
         return text_lines

@@ -345,8 +345,8 @@ def _arithmetic_lines(
 
     Return how the arithmetic of a release differs from what is recorded in the cycle `moved`; empty
     if it does not differ. A cycle that is not recorded is shown at the latest time at which it may
-    have run, just before its first unload; so is a recorded cycle if no report of the bundle or
-    broker was known at its time.
+    have run, just before its first unload. The same applies to a recorded cycle if no report of the
+    bundle or broker was known at its time.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)

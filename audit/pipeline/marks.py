@@ -82,7 +82,7 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
 
 
 GONE = Mark("", 0, 0.0)
-"""Mark that is written for a table that is being rebuilt, so is not complete."""
+"""Mark of a table that is being rebuilt and is therefore not complete."""
 
 
 class Marks:

@@ -65,7 +65,7 @@ class AuditPlan:
 
     def release_way(self, name: str) -> str | None:
         """Return the alternative by which the release answers a question differently from the
-        documents; None if it does as documented.
+        documents; None if its answer is the documented one.
         """
         return specs.load().profiles[self.profile].ways.get(name)
 

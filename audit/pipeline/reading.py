@@ -83,9 +83,9 @@ def _rebuild_changed_days(
 ) -> tuple[int, Renewal] | None:
     """Rebuild the days on which changed files have records.
 
-    Return the number of rows and the first changes; None if all files must be read. This is so if
-    it is unknown which files have changed, or if there are stray days, which depend on all other
-    days.
+    Return the number of rows and the first changes; None if all files must be read. They must be
+    read if it is unknown which files have changed, or if there are stray days, which depend on all
+    other days.
     """
     known = store.sources()
     if known is None or digest(old.method, known.fingerprint) != old.fingerprint:

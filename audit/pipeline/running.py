@@ -143,7 +143,9 @@ class _Builder:
     """The rows, not yet computed, of tables that are planned but not written."""
 
     planning: dict[str, float] = field(default_factory=dict)
-    """Seconds that planning took, of tables that were planned before they were built."""
+    """Seconds that it took to plan a table, by the name of each table that was planned but not yet
+    written.
+    """
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)

@@ -205,7 +205,7 @@ SHARED_SETTINGS, SHARED_READINGS = (INTERVAL, REPORT_AGE), ("kilobyte", "grace-o
 def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) -> TableStep:
     """Return a step that copies the release's cycles if the documents would give the same.
 
-    They do unless a default that differs applies to a cycle.
+    Both give the same cycles unless a setting with different defaults is not recorded in a cycle.
     """
     other = [
         one for one in CYCLE_SETTINGS if _default_of(plan, one) != _default_of(documented, one)

@@ -199,8 +199,9 @@ def _has_verdict(verdict: str) -> Column:
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     """Return how the verdicts by the documents differ from those by the release.
 
-    These are the rules that only one of them finds to be violated, the rules that only the
-    documents leave undecided, and the defaults that the release lends.
+    The result has the rules that only one of them finds to be violated, the rules that only the
+    documents leave undecided, and the release's defaults that are used where the documents give
+    none.
     """
     key = ["cluster", "cycle", "rule"]
 

@@ -379,7 +379,7 @@ def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
 
 
 def from_day(rows: DataFrame, since: datetime) -> DataFrame:
-    """Return the rows without a day, and the rows from the day of a time on."""
+    """Return the rows on the day of `since` or later, and the rows without a day."""
     day = F.col(PARTITION)
     return rows.where(day.isNull() | (day >= F.lit(since.date())))
 

@@ -139,7 +139,7 @@ def smallest_restless(
 ) -> Restless | None:
     """Return the smallest cluster found whose owners repeat for ever; None if none is found.
 
-    `simulate` must ask its questions by `asked`.
+    `simulate` must send its questions to `asked`.
     """
 
     def restless(drawn: Loads) -> bool:

@@ -137,7 +137,7 @@ def _resource_usage(
     """Return two percentages for each resource: one that is constant, and one for each byte per
     second.
 
-    Resources in `others` have the second percentage from there.
+    For a resource in `others`, the second percentage is the one given there.
     """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}

@@ -138,8 +138,8 @@ def _idle_settings(
 ) -> Iterator[tuple[str, str]]:
     """Yield the settings without effect, each with the reason.
 
-    These are the settings that the variant's release lacks, and those of the world and the variant
-    that others disable; `defaults` as in `without_effect`.
+    They are those that the variant's release lacks, and those of the world and the variant that
+    other settings disable. `defaults` is passed on to `without_effect`.
     """
     yield from variant.lacking.items()
     values = _settings_that_run(variant, world)
@@ -233,7 +233,7 @@ def sweep(
 ) -> tuple[list[Variant], list[str]]:
     """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes.
 
-    A variant to which no value matters is returned unchanged, with a note. Errors: `BadWorld`.
+    A variant on which no value has an effect stays unchanged, with a note. Errors: `BadWorld`.
     """
     try:
         swept, values = swept_values(text)

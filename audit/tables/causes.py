@@ -238,7 +238,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
 def _with_owner(silver: Silver, went: DataFrame, rows: DataFrame, count: int) -> DataFrame:
     """Add `owner`, the last owner by reports, records of owners, and assignments.
 
-    It is null if it is unknown, or if that broker has since reported without the bundle.
+    The column is null if no owner is known, or if the owner has since reported without the bundle.
     """
     sought = broadcast_few(went.select("cluster", "bundle").distinct(), count)
     owners = silver.contexts.where("kind = 'owners'").select(

@@ -33,11 +33,11 @@ UNKNOWN = float("nan")
 
 
 def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
-    """Return the table; usage in earlier cycles counts from the leader's start on.
+    """Return the table. Usage in earlier cycles counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
     `before` and `used` are unknown, too. A leader remembers only the first moment of each cycle. If
-    `made` has earlier rows of the table, the memory in them is continued.
+    `made` has earlier rows of the table, new rows continue from the usage in them.
     """
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
@@ -242,7 +242,9 @@ def _empty_course(start: Column) -> Column:
 
 
 def _advance_block(course: Column, block: Column) -> Column:
-    """Append the usage before a block to the course, and advance the course by the block's map."""
+    """Append the usage before a block to the list in `course`, and compute the usage after the
+    block.
+    """
     now = course["now"]
     mapped = F.when(block["scale"] == 0, block["shift"]).otherwise(
         block["scale"] * now + block["shift"]
@@ -252,6 +254,6 @@ def _advance_block(course: Column, block: Column) -> Column:
 
 
 def _advance_cycle(course: Column, item: Column) -> Column:
-    """Append the usage after a cycle to the course, and advance the course by the cycle."""
+    """Compute the usage after a cycle, and append it to the list in `course`."""
     after = _next_usage(course["now"], item)
     return F.struct(after.alias("now"), F.array_append(course["each"], after).alias("each"))

@@ -79,8 +79,8 @@ class Result:
 
     @property
     def requirements(self) -> str:
-        """The version of the requirements in the report; if there is a newer one, also the
-        newest.
+        """The version of the requirements in the report, and the newest version if that is another
+        one.
         """
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen(self.profile)), default=0)

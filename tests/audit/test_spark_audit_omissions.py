@@ -82,7 +82,8 @@ def test_cycles_in_which_the_release_would_have_unloaded_are_counted(audited):
     assert (omitted["first"]["cluster"], omitted["first"]["broker"]) == ("much", "b1:8080")
     assert omitted["first"]["bundles"]
     assert (
-        "1 cycle without unloads that released-3.0 would have made; no rule of released-3.0 "
+        "1 cycle without an unload although released-3.0 would have made one; no rule of "
+        "released-3.0 "
         "forbids that first in much at 2026-11-20T10:01:00Z: a/b/0x00000000_0x10000000"
     ) in text
     assert "see --broker b1:8080 --at 2026-11-20T10:01:00Z" in text
@@ -116,7 +117,8 @@ def test_the_last_line_names_what_the_release_would_have_done():
     assert verdict({**found, "omitted": None}) == "no rule is broken"
     told = verdict({**found, "omitted": {"cycles": 2, "more": True}})
     assert told == (
-        "no rule is broken; at least 2 cycles without unloads that released-3.0 would have made"
+        "no rule is broken; at least 2 cycles without an unload although released-3.0 would have "
+        "made one"
     )
 
 

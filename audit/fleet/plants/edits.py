@@ -283,7 +283,8 @@ def sheds_the_second_heaviest(moment: PlantedCycle) -> Pairs | None:
 def _unload_from_overloaded(moment: PlantedCycle, bundles: slice) -> Pairs | None:
     """Overload the busiest broker, and unload some of its movable bundles.
 
-    `bundles` are the places of these bundles, with the heaviest first.
+    The movable bundles are sorted by traffic, the heaviest first; `bundles` selects those to
+    unload.
     """
     for broker in moment.busiest()[:1]:
         set_above_limit(moment, broker, JUST)

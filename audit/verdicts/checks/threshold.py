@@ -145,7 +145,9 @@ def history_lies_between(_readings: Readings) -> RuleColumns:
 
 @register_check("THRESHOLD-18")
 def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
-    """The compared usage is the previous one times the weight, plus the new one times the rest."""
+    """The compared usage is the previous one times the weight, plus the new one times 1 -
+    weight.
+    """
     return _check_range(excess_over_average(least="lower", most="upper"))
 
 
@@ -183,7 +185,8 @@ def _no_broker_over() -> tuple[Column, Column]:
 def bundles_with_more_traffic_go_first(readings: Readings) -> RuleColumns:
     """A broker sheds no bundle while it keeps a movable one with more traffic.
 
-    It may do so if overloaded brokers shed their most expensive bundle under every strategy.
+    The order is not judged if overloaded brokers shed their most expensive bundle under every
+    strategy.
     """
     other = readings["expensive-measure"] != readings["shed-measure"]
     dearest = F.lit(readings["overload-amount"] == "one" and other) & F.col("sheds_under_85")
