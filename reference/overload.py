@@ -8,7 +8,7 @@ from functools import partial
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, Percent, Rate, places_apart, plain
-from pulsar_conformance.reference.shedding import MEASURE, WRITTEN, Cycle, Unloads, select_movable
+from pulsar_conformance.reference.shedding import MEASURE, Cycle, Unloads, select_movable
 from pulsar_conformance.reference.usage import maximum
 
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -69,11 +69,6 @@ def expense(cycle: Cycle, bundle: str) -> Rate:
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 
-def format_expense(cycle: Cycle, bundle: str) -> str:
-    """Format the cost of a bundle, with its unit."""
-    return WRITTEN[cycle.readings["expensive-measure"]](expense(cycle, bundle))
-
-
 AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "margin": excess_and_margin,
     "one": just_one,
@@ -107,11 +102,12 @@ def _steps(cycle: Cycle, broker: Broker, taken: list[str]) -> Iterator[Step]:
     elif len(broker.bundles) < FEWEST_BUNDLES:
         yield from keep_all_steps(cycle, broker, f"has fewer than {FEWEST_BUNDLES} bundles")
     elif cycle.readings["overload-amount"] == "one":
-        dearest = ", ".join(f"{one} = {format_expense(cycle, one)}" for one in taken)
+        priced = cycle.measured_by(cycle.readings["expensive-measure"])
+        dearest = ", ".join(f"{one} = {priced.written(priced.traffic(one))}" for one in taken)
         yield Step(
             "to shed", f"exactly one bundle, the most expensive: {dearest or 'none may move'}"
         )
-        yield from bundle_steps(cycle, broker, taken, lambda _bundle, _carried: "one is enough")
+        yield from bundle_steps(priced, broker, taken, lambda _bundle, _carried: "one is enough")
     elif cycle.readings["overload-amount"] == "every":
         yield Step("to shed", "every bundle that may move")
         yield from bundle_steps(cycle, broker, taken, enough_has_gone)

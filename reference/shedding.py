@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -177,6 +177,10 @@ class Cycle:
     def rates_of(self, broker: Broker) -> Rates:
         """Return a broker's rates, as it reports them or summed over its bundles."""
         return CARRIES[self.readings["broker-rates"]](self, broker)
+
+    def measured_by(self, measure: str) -> Cycle:
+        """Return the cycle with traffic in another measure, an alternative of `shed-measure`."""
+        return replace(self, readings=self.readings.but("shed-measure", measure))
 
     def written(self, traffic: Rate) -> str:
         """Format traffic with its unit."""

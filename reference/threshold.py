@@ -16,6 +16,7 @@ from pulsar_conformance.reference.numbers import (
     Rate,
     places_apart,
     plain,
+    quantity,
     throughput,
 )
 from pulsar_conformance.reference.shedding import Cycle, Unloads, select_movable
@@ -180,10 +181,17 @@ class Levels:
         """
         if MIN_THROUGHPUT not in self.cycle.settings.defaults:
             return True
-        movable = (self.cycle.rates(one).throughput for one in self.cycle.movable(broker))
-        whole = self.cycle.rates_of(broker).throughput
+        return min(self.throughput_to_shed(broker), self.movable_throughput(broker)) > self.least
+
+    def throughput_to_shed(self, broker: Broker) -> Rate:
+        """Return the bytes per second that a broker would shed. [THRESHOLD-20]"""
         share = self.share_of(broker) if self.usage[broker.name] else ZERO
-        return min(share * whole, sum(movable, ZERO)) > self.least
+        return share * self.cycle.rates_of(broker).throughput
+
+    def movable_throughput(self, broker: Broker) -> Rate:
+        """Return the bytes per second of the bundles that a broker may shed. [THRESHOLD-20]"""
+        movable = (self.cycle.rates(one).throughput for one in self.cycle.movable(broker))
+        return sum(movable, ZERO)
 
     @cached_property
     def least(self) -> Rate:
@@ -223,7 +231,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         else []
         for name, broker in cycle.brokers.items()
     }
-    busiest, able = None, list[Broker]()
+    busiest, able = None, None
     if levels.idle and not any(taken.values()):
         able = [one for one in cycle.brokers.values() if cycle.movable(one)]
         busiest = max(
@@ -260,7 +268,11 @@ def _sum(usages: Iterable[Percent]) -> str:
 
 
 def _steps(
-    levels: Levels, broker: Broker, taken: list[str], able: Sequence[Broker], for_idle: bool
+    levels: Levels,
+    broker: Broker,
+    taken: list[str],
+    able: Sequence[Broker] | None,
+    for_idle: bool,
 ) -> Iterator[Step]:
     from pulsar_conformance.reference.shedding_steps import (
         bundle_steps,
@@ -287,15 +299,33 @@ def _steps(
         used, current = (plain(one, levels.places) for one in (usage, levels.present[broker.name]))
         kept += "" if used == current else smoothed_text(used, current)
         over = OVER[cycle.readings["threshold-trigger"]](usage, levels.limit)
-        able_to = {one.name: levels.usage[one.name] for one in able}
-        most = max(able_to.values(), default=ZERO)
-        busiest = 0 < able_to.get(broker.name, ZERO) == most
-        if over or (busiest and not levels.is_worthwhile(broker)):
+        most = max((levels.usage[one.name] for one in able or ()), default=ZERO)
+        relieves = able is not None and bool(broker.bundles) and 0 < usage >= most
+        if over or (relieves and not _may_shed(levels, broker)):
             yield from _amount_steps(levels, broker)
-            relieves = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
-            kept = f"{relieves}would shed no more than {throughput(levels.least)}"
-            kept += f" ({MIN_THROUGHPUT})"
+            for_whom = "" if over else f"{kept}, and for {', '.join(levels.idle)} "
+            kept = f"{for_whom}{_why_too_little(levels, broker)}"
         yield from keep_all_steps(cycle, broker, kept)
+
+
+def _may_shed(levels: Levels, broker: Broker) -> bool:
+    return bool(levels.cycle.movable(broker)) and levels.is_worthwhile(broker)
+
+
+def _why_too_little(levels: Levels, broker: Broker) -> str:
+    """Return why a broker that is loaded enough sheds nothing: the first reason that decides."""
+    cycle = levels.cycle
+    if not broker.bundles:
+        return "has no bundles"
+    if not cycle.movable(broker):
+        grace = quantity(cycle.grace, "minute")
+        return f"may move none of its bundles, each unloaded within the last {grace}"
+    least = f"no more than {throughput(levels.least)} ({MIN_THROUGHPUT})"
+    needed, movable = levels.throughput_to_shed(broker), levels.movable_throughput(broker)
+    if movable <= levels.least < needed:
+        return f"may move only bundles with {throughput(movable)} together, {least}"
+    in_bytes = cycle.readings["shed-measure"] == "throughput"
+    return f"would shed {'' if in_bytes else f'{throughput(needed)}, '}{least}"
 
 
 def smoothed_text(used: str, current: str) -> str:

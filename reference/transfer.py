@@ -219,10 +219,17 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
             age = _age(cycle, name)
             passed = (one.ago - ago) * MINUTE - age
             if age <= longest and passed < delay:
-                since = f"{plain(max(passed, ZERO))} of {quantity(delay, 'second')}"
-                return f"the load data of {name} are from {since} after its unload"
+                return too_soon_text(name, passed, delay)
     missing = cycle.case.get("withoutData", ())
     return f"no load data of {', '.join(missing)}" if missing else ""
+
+
+def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
+    """Return that a broker reported its load too soon, in seconds, after its last unload."""
+    needed = f"{plain(delay)} are needed ({DELAY})"
+    if passed < 0:
+        return f"{name} has not reported its load since its last unload; {needed}"
+    return f"{name} reported its load {quantity(passed, 'second')} after its last unload; {needed}"
 
 
 def _amount(balance: Balance, source: str, target: str) -> Rate:

@@ -47,6 +47,7 @@ from pulsar_conformance.fixtures import Answer, Example
 from pulsar_conformance.reference import Derivation, Model, Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reference.cluster import RATE_FIELDS
+from pulsar_conformance.reference.context import Value
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.text import as_sentence, counted, paragraph
@@ -136,14 +137,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
         derived = [without_unknown_traffic(one, undecided, decided) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
-    release = release_of(model.profile)
-    lines = [
-        f"{name} is not set: {value}, the default of {release}" for name, value in taken.items()
-    ]
-    if len(lines) > MAX_DEFAULTS_LISTED and not options.every:
-        lines = [f"{len(lines)} settings have the defaults of {release} (--all lists them)"]
-    for line in lines:
-        yield from paragraph(line, 2)
+    yield from _defaults_lines(model, taken, options)
     notes = (
         *manager_notes(trial),
         *_unsampled_notes(trial),
@@ -164,6 +158,22 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
     if options.profile is None:
         yield from other_decisions(trial, model, options.trials)
     return any("unsupported" not in one.answer for one in derived)
+
+
+def _defaults_lines(
+    model: Model, taken: Mapping[str, Value], options: ExplainOptions
+) -> Iterator[str]:
+    """Yield the settings that have a release's default, since nothing else gives them."""
+    release = release_of(model.profile)
+    why = "" if release == model.profile else ", as the documents give none"
+    lines = [
+        f"{name} is not set: {value}, the default of {release}{why}"
+        for name, value in taken.items()
+    ]
+    if len(lines) > MAX_DEFAULTS_LISTED and not options.every:
+        lines = [f"{len(lines)} settings have the defaults of {release} (--all lists them)"]
+    for line in lines:
+        yield from paragraph(line, 2)
 
 
 def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
@@ -231,7 +241,8 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     trial = with_settings(own, options.settings)
     profile = options.profile or _profile_of(example, trial)
     specs.load().check_open(profile, _other_readings(options.readings, example.readings))
-    model = Model(profile, {**example.readings, **options.readings})
+    asked = Model(profile, {**example.readings, **options.readings})
+    model, taken = with_release_defaults(trial, asked)
     derived = derived_from(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
@@ -244,10 +255,11 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     yield from ("", "by hand, with the example's own settings" if options.settings else "by hand")
     yield from (line for step in example.arithmetic for line in paragraph(step, 2))
     yield from ("", *paragraph(f"by the model, {_profile_and_readings(model)}"))
+    yield from _defaults_lines(model, taken, options)
     yield from _derivations(trial, derived, options, model)
     yield from compared_lines(own, trial, model)
     answers = [dict(one.answer) for one in derived]
-    yield from ("", *paragraph(_comparison_by_hand(example, answers, options)))
+    yield from ("", *paragraph(_comparison_by_hand(example, answers, options, profile)))
 
 
 def _profile_and_readings(model: Model) -> str:
@@ -313,7 +325,7 @@ def _with_ports(step: Step, ports: Sequence[str]) -> Step:
 
 
 def _comparison_by_hand(
-    example: Example, answers: Sequence[Answer], options: ExplainOptions
+    example: Example, answers: Sequence[Answer], options: ExplainOptions, profile: str
 ) -> str:
     """Return a sentence that compares the model's answers with those worked out by hand."""
     if options.settings:
@@ -328,4 +340,7 @@ def _comparison_by_hand(
         why = as_sentence(example.judged_by_rules or "")
         return f"{same} Others may be right as well. {why}" if example.of_the_model else same
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
-    return f"The answer by hand is different; it assumes {worked or 'no reading'}."
+    different = f"The answer by hand is different; it assumes {worked or 'no reading'}."
+    release = version_of_released(profile)
+    known = example.released.get(release)
+    return f"{different} Pulsar {release}: {known.why}" if known else different

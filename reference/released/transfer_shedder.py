@@ -9,7 +9,7 @@ from math import floor, sqrt
 from typing import NamedTuple
 
 from pulsar_conformance.reference.cluster import RESOURCES
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Minutes, exact, plain
+from pulsar_conformance.reference.numbers import Fraction, Minutes, exact
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.java import in_map
@@ -26,7 +26,7 @@ from pulsar_conformance.reference.shedding import (
     WITH_POLICIES,
     Cycle,
 )
-from pulsar_conformance.reference.transfer import has_policies
+from pulsar_conformance.reference.transfer import has_policies, too_soon_text
 
 KEPT = "loadBalancerHistoryResourcePercentage"
 THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
@@ -61,6 +61,8 @@ class Unload(NamedTuple):
     source: str
     bundle: str
     target: str
+    swapped_for: str = ""
+    """The bundle that goes the other way in exchange; empty for other moves."""
 
 
 @dataclass
@@ -171,7 +173,8 @@ class ReleasedTransfer:
             if before is not None:
                 passed = (self.minute - before) * MINUTE - self._age(name)
                 if passed < self.known.number(DELAY):
-                    self.skipped = _too_soon(name, passed)
+                    delay = exact(self.known.number(DELAY))
+                    self.skipped = too_soon_text(name, passed, delay)
                     return None
                 del self.memory.unloaded[name]
             load = self.memory.loads[name].load
@@ -265,7 +268,7 @@ class ReleasedTransfer:
                 swapped = self._swapped(source, target, back, after, whole)
                 if not swapped:
                     break
-                yield from swapped
+                yield from (one._replace(swapped_for=bundle) for one in swapped)
                 moved -= self._counted(self._marked(swapped, target))
             yield Unload(source, bundle, target)
             moved += carried
@@ -348,12 +351,6 @@ class ReleasedTransfer:
         if name in data or name.startswith("msgThroughput"):
             return float(data.get(name, 0))
         return float(data.get(f"{name}In", 0)) + float(data.get(f"{name}Out", 0))
-
-
-def _too_soon(name: str, passed: Fraction) -> str:
-    """Return text saying that a broker's load data were written too soon after its last unload."""
-    after = plain(max(passed, ZERO))
-    return f"the load data of {name} are from {after} s after its last unload ({DELAY})"
 
 
 Comparing = Callable[[str, str], int]

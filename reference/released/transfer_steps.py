@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
@@ -31,8 +32,7 @@ def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Ite
         yield from _conditions(decision, stats)
     needed = f"more than {plain(exact(decision.known.number(HITS)))} are needed ({HITS})"
     yield Step("hits", f"{decision.hits} in a row since the last unload; {needed}")
-    for one in unloads:
-        yield Step("goes", _unload_text(decision, one))
+    yield from _moves(decision, "goes", unloads)
     if not unloads:
         yield Step("decision", f"nothing is unloaded ({PLACE})")
         few = 0 < decision.hits <= int(decision.known.number(HITS))
@@ -87,13 +87,41 @@ def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]
     later = decision.wanted(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")
-    for one in later:
-        yield Step("would go", _unload_text(decision, one))
+    yield from _moves(decision, "would go", later)
+
+
+def _moves(decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]) -> Iterator[Step]:
+    """Yield the amount that may move between two brokers, and each unload of that pair."""
+    for pair, group in groupby(unloads, key=_pair_of):
+        moves = [*group]
+        swaps = any(one.swapped_for for one in moves)
+        yield from _amount_steps(decision, *pair, swaps)
+        for one in moves:
+            yield Step(label, _unload_text(decision, one))
+
+
+def _pair_of(unload: Unload) -> tuple[str, str]:
+    """Return the busier and the less busy broker of an unload."""
+    busy, idle = unload.source, unload.target
+    return (idle, busy) if unload.swapped_for else (busy, idle)
+
+
+def _amount_steps(decision: ReleasedTransfer, busy: str, idle: str, swaps: bool) -> Iterator[Step]:
+    """Yield the traffic that may move without a swap, if the busier broker has any load."""
+    most, least = (Fraction(decision.memory.loads[one].load) * 100 for one in (busy, idle))
+    if most:
+        traffic = Fraction(decision.known.carries(busy, "msgThroughput"))
+        amount = throughput(traffic * (most - least) / 2 / most)
+        sums = f"({plain(most)} - {plain(least)}) / 2 / {plain(most)}"
+        beyond = "; a bundle beyond it goes only in exchange for others" if swaps else ""
+        whole = f"{sums} of {throughput(traffic)} = {amount} from {busy} to {idle}"
+        yield Step("to move", f"{whole}{beyond} ({PLACE})")
 
 
 def _unload_text(decision: ReleasedTransfer, unload: Unload) -> str:
     carried = throughput(Fraction(decision.known.traffic(unload.bundle, "msgThroughput")))
-    return f"{unload.bundle} = {carried}, from {unload.source} to {unload.target}"
+    swapped = f", in exchange for {unload.swapped_for}" if unload.swapped_for else ""
+    return f"{unload.bundle} = {carried}, from {unload.source} to {unload.target}{swapped}"
 
 
 def _traffic(smoothed: Smoothed) -> str:

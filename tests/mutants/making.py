@@ -21,8 +21,9 @@ TELLING = frozenset({
     "WRITTEN", "BELOW_WRITTEN", "SHARE_WRITTEN", "BOUND_WRITTEN", "MULTIPLE_WRITTEN",
     "DIFFERENCE_WRITTEN", "WHAT_DIFFERS", "PREFACES", "SHOWN", "FEW", "LONG", "PLACES", "explain",
     "RATE_PLACES",
-    "written", "preface", "plain", "tell", "format_expense", "_about", "_quoted", "_passed",
-    "_sum", "_written", "_decision", "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
+    "written", "preface", "plain", "tell", "_about", "_quoted", "_passed",
+    "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum", "_written", "_decision",
+    "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hashed", "HASH_RULE",
 })  # fmt: skip
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
