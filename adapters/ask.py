@@ -5,8 +5,7 @@ them.
 import argparse
 import os
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,26 +22,17 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, NotJSON, parse_line, text_of
+from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, text_of
+from pulsar_conformance.adapters.questions import BadLine, parts, values
 from pulsar_conformance.adapters.validation import wrong_in_case
+from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, print_note
+from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 
 ABOUT = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
-FORM = '{"ask": OPERATION, "case": {...}}'
-
-
-class BadLine(UserError):
-    """An input line that is not a question; the message gives the line and the reason."""
-
-    def __init__(self, number: int, problem: str, file: str = "") -> None:
-        super().__init__(
-            f"{file}, line {number}: {problem}" if file else f"line {number}: {problem}"
-        )
-        self.number = number
-        self.problem = problem
 
 
 @dataclass
@@ -50,87 +40,18 @@ class Group:
     """Consecutive questions about one operation, which are sent together."""
 
     operation: str = ""
-    first: int = 0
-    last: int = 0
     cases: list[JSON] = field(default_factory=list)
-
-
-Row = tuple[int, bytes]
-"""Number of a line, and its text."""
-
-
-def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
-    """Yield each JSON value with the number of its first line, and each invalid line.
-
-    A value takes one line, or several lines as in case files. If a value is incomplete, reading
-    resumes at the line after its beginning.
-    """
-    rows, again = enumerate(lines, 1), deque[Row]()
-    begun: list[Row] = []
-    problem = ""
-    while True:
-        row = again.popleft() if again else next(rows, None)
-        if row is None and not begun:
-            return
-        if row is not None and not row[1].strip():
-            continue
-        if begun and (row is None or _is_question(begun, row[1])):
-            yield BadLine(begun[0][0], f"it {problem or _problem_in(begun)}")
-            left = [] if row is None else [row]
-            again.extendleft(reversed([*_next_values(begun), *left]))
-            begun, problem = [], ""
-            continue
-        assert row is not None
-        begun.append(row)
-        if len(begun) > 1 and not row[1].startswith(b"}"):
-            continue
-        wrong, value = _parse_value(begun)
-        first, text = begun[0][0], begun[0][1].strip()
-        if not wrong:
-            yield first, value
-        elif len(begun) == 1 and (not text.startswith(b"{") or text.endswith(b"}")):
-            yield BadLine(first, f"it {wrong}")
-        else:
-            problem = problem or wrong
-            continue
-        begun, problem = [], ""
-
-
-def _parse_value(begun: list[Row]) -> tuple[str, JSON]:
-    """Parse lines as one value; return what is wrong with them (empty if nothing) and the value."""
-    try:
-        return "", parse_line(b"".join(line for _, line in begun))
-    except NotJSON as error:
-        return str(error), None
-
-
-def _problem_in(begun: list[Row]) -> str:
-    return _parse_value(begun)[0]
-
-
-def _is_question(begun: list[Row], line: bytes) -> bool:
-    """True if a line is a complete question and not part of an unfinished value."""
-    if not line.startswith(b'{"ask"') or any(b'"trial"' in text for _, text in begun):
-        return False
-    wrong, value = _parse_value([(0, line)])
-    return not wrong and isinstance(value, dict) and "case" in value
-
-
-def _next_values(begun: list[Row]) -> list[Row]:
-    """Return the lines after the first one, without those before the next line that can start a
-    value.
-    """
-    starts = (place for place, (_, line) in enumerate(begun) if place and line.startswith(b"{"))
-    return begun[next(starts, len(begun)) :]
+    numbers: list[int] = field(default_factory=list)
+    """The line on which each question begins."""
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
     """Yield the operation and case of each question in a value, and each part that is not a
     question.
     """
-    asked = found.get("trial", [found]) if isinstance(found, dict) else None
-    if not isinstance(asked, list) or not asked:
-        yield BadLine(number, f"it is not of the form {FORM}")
+    asked = parts(found)
+    if asked is None:
+        yield BadLine(number, why_no_question(found) or f"it is not of the form {FORM}")
         return
     for one in asked:
         try:
@@ -141,9 +62,10 @@ def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
 
 def question(number: int, found: JSON) -> tuple[str, JSON]:
     """Return a question's operation and case; raise BadLine if it is invalid."""
-    form = {"ask", "case"}
-    if not isinstance(found, dict) or not form <= set(found) <= form | ABOUT:
-        raise BadLine(number, f"it is not of the form {FORM}")
+    if problem := why_no_question(found):
+        raise BadLine(number, problem)
+    if more := sorted(set(found) - {*FIELDS} - ABOUT):
+        raise BadLine(number, f"it is not of the form {FORM}: it also has {', '.join(more)}")
     operation = found["ask"]
     if operation not in OPERATIONS:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
@@ -176,9 +98,9 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
             yield one
             continue
         if not group.cases:
-            group = Group(operation, first=number)
+            group = Group(operation)
         group.cases.append(case)
-        group.last = number
+        group.numbers.append(number)
         if len(group.cases) >= size:
             yield group
             group = Group()
@@ -186,23 +108,53 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
         yield group
 
 
-def ask_lines(
-    connection: Connection, lines: Iterable[bytes], out: TextIO, batch: int, file: str = ""
-) -> int:
-    """Print one output line per question, in order; return the number of invalid lines.
+Lacks = Callable[[str, JSON], str]
+"""Function that returns the setting that a case must give and does not, with a reason, or ""."""
 
-    For an invalid line, an object with an `error` is printed. The error is also reported on
-    standard error; so are settings that are in no release and in no document. If the implementation
-    cannot answer, the answers so far are printed, and AdapterError is raised.
+
+def lacks_setting_of(profile: str, readings: Mapping[str, str]) -> Lacks:
+    """Return the function that finds settings without a documented default in a profile."""
+    model = Model(profile, readings)
+
+    def lacks(operation: str, case: JSON) -> str:
+        try:
+            model.answer(operation, case)
+        except MissingSetting as missing:
+            return f"case.settings: {missing}"
+        except Exception:  # The model may break on a case that the implementation cannot answer.
+            return ""
+        return ""
+
+    return lacks
+
+
+def ask_lines(
+    connection: Connection,
+    lines: Iterable[bytes],
+    out: TextIO,
+    batch: int,
+    file: str = "",
+    lacks: Lacks = lambda _operation, _case: "",
+) -> int:
+    """Print one output line per question, in order; return the number of invalid ones.
+
+    For an invalid line, and for a case that cannot be answered since it `lacks` a setting, an
+    object with an `error` is printed. The error is also reported on standard error; so are settings
+    that are in no release and in no document. If the implementation cannot answer, the answers so
+    far are printed, and AdapterError is raised.
     """
     bad = 0
     noted: set[str] = set()
+
+    def wrong(number: int, problem: str) -> JSON:
+        bad_line = BadLine(number, problem, file)
+        print_note(bad_line, "")
+        return {"error": str(bad_line)}
+
     for group in groups(lines, min(batch, connection.hello.batch)):
         if isinstance(group, BadLine):
             bad += 1
-            bad_line = BadLine(group.number, group.problem, file)
-            print_note(bad_line, "")
-            out.write(f"{text_of({'error': str(bad_line)})}\n")
+            out.write(f"{text_of(wrong(group.number, group.problem))}\n")
             out.flush()
             continue
         unused = dict.fromkeys(one for case in group.cases for one in unused_parts(case))
@@ -213,17 +165,14 @@ def ask_lines(
         try:
             answers = connection.ask(group.operation, group.cases)
         except AdapterError as error:
-            error.problem = f"lines {group.first} to {group.last}: {error.problem}"
+            error.problem = f"lines {group.numbers[0]} to {group.numbers[-1]}: {error.problem}"
             raise
-        out.writelines(f"{text_of(answer)}\n" for answer in answers)
+        for number, case, answer in zip(group.numbers, group.cases, answers, strict=True):
+            problem = lacks(group.operation, case) if "failed" in answer else ""
+            bad += bool(problem)
+            out.write(f"{text_of(wrong(number, problem) if problem else answer)}\n")
         out.flush()
     return bad
-
-
-def _ask_file(connection: Connection, name: str, batch: int) -> int:
-    """Ask the questions in a file, as `ask_lines` does; error messages name the file."""
-    with Path(name).open("rb") as lines:
-        return ask_lines(connection, lines, sys.stdout, batch, name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -273,7 +222,7 @@ def _positive(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Print the answers, then the last lines of the implementation's standard error.
 
-    Return 0, or 2 if lines were invalid.
+    Return 0, or 2 if questions were invalid.
     """
     bad = 0
     try:
@@ -281,10 +230,13 @@ def run(args: argparse.Namespace) -> int:
         profile, readings = profile_and_readings(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
+            lacks = lacks_setting_of(profile, readings)
             for name in args.files:
-                bad += _ask_file(connection, name, args.batch)
+                with Path(name).open("rb") as lines:
+                    bad += ask_lines(connection, lines, sys.stdout, args.batch, name, lacks)
             if not args.files:
-                bad += ask_lines(connection, sys.stdin.buffer, sys.stdout, args.batch)
+                given = sys.stdin.buffer
+                bad += ask_lines(connection, given, sys.stdout, args.batch, lacks=lacks)
             if written := connection.stderr_tail():
                 print(printable(f"its standard error ended with:\n{written}"), file=sys.stderr)
     except BrokenPipeError:

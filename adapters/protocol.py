@@ -187,8 +187,31 @@ def _is_unicode(value: JSON) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Place:
+    """The line and the column, both from 1, at which a text begins in its file."""
+
+    line: int = 1
+    column: int = 1
+
+    def after(self, text: str) -> str:
+        """Return the place after a text that begins here, in words."""
+        _, _, last = text.rpartition("\n")
+        below = text.count("\n")
+        return f"line {self.line + below}, column {len(last) + (1 if below else self.column)}"
+
+
 def parse_line(text: str | bytes) -> JSON:
     """Parse one line of JSON. Errors: `NotJSON`, also for duplicate keys and NaN."""
+    return parse_json(text)
+
+
+def parse_json(text: str | bytes, place: Place | None = None) -> JSON:
+    """Parse JSON. Errors: `NotJSON`, also for duplicate keys and NaN.
+
+    An error gives the line and the column if the text's place in its file is given, and otherwise
+    the position in the text.
+    """
     try:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
@@ -198,9 +221,13 @@ def parse_line(text: str | bytes) -> JSON:
     except NotJSON:
         raise
     except UnicodeDecodeError as error:
-        raise NotJSON(f"isn't UTF-8 (byte {error.start + 1} of the line)") from None
+        where = f"byte {error.start + 1} of the line"
+        if place:
+            where = place.after(error.object[: error.start].decode())
+        raise NotJSON(f"isn't UTF-8 ({where})") from None
     except json.JSONDecodeError as error:
-        raise NotJSON(f"isn't JSON ({error.msg}, character {error.pos + 1})") from None
+        where = place.after(error.doc[: error.pos]) if place else f"character {error.pos + 1}"
+        raise NotJSON(f"isn't JSON ({error.msg}, {where})") from None
     except RecursionError:
         raise NotJSON("is nested too deeply") from None
     except ValueError as error:

@@ -44,6 +44,14 @@ def wrong_in_case(operation: str, case: JSON) -> str | None:
     return _wrong(_validator(operation, "case"), case, "case")
 
 
+def wrong_in_answer(operation: str, answer: JSON) -> str | None:
+    """Return what is wrong with an answer by its schema ("answer.unload: ..."), or None."""
+    try:
+        return _wrong(_validator(operation, "answer"), answer, "answer")
+    except ValueError as error:  # The library accepts only what JSON has.
+        return f"answer: isn't plain JSON ({error})"
+
+
 def wrong_in_hello(answer: JSON) -> str | None:
     """Return what is wrong with an answer to hello by its schema; None if it is valid."""
     return _wrong(_validator("message", "implementation"), answer, "answer")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.protocol import NotJSON, parse_line
+from pulsar_conformance.adapters.questions import BadLine, values
 from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, hint_at_file, why_unreadable
+from pulsar_conformance.specs.questions import FORM, why_no_question
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -131,20 +134,41 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     this list first. If a profile's `defaults` are given, an invalid case is rejected. Errors:
     `BadCase`.
     """
-    try:
-        content = file.read_bytes()
-        data = parse_line(content)
-    except OSError as error:
-        raise BadCase(f"{file}: {why_unreadable(error, file)}") from None
-    except NotJSON as error:
-        raise BadCase(f"{file}: it {error}{hint_at_file(content)}") from None
+    content = _bytes_of(file, str(file))
+    (number, data), *others = _values_in(str(file), content)
+    if others:
+        line = others[0][0] if others[0][0] > number else ""
+        where = f", the second on line {line}" if line else ""
+        raise BadCase(
+            f"{file}: it has {len(others) + 1} cases{where}; give one, or a trial with them all"
+        )
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f"{file}: {NO_CASE}{hint_at_file(content)}")
+        raise BadCase(f"{file}: {why_no_question(data) or NO_CASE}{hint_at_file(content)}")
     problem = None if defaults is None else bad_trial(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
     return Saved(trial, data.get("rule"), data.get("profile"))
+
+
+def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
+    """Return the cases in a file, each with the line on which it begins; at least one.
+
+    Errors: `BadCase` for a part that is not JSON, with a hint at what the file seems to be, or else
+    `otherwise`.
+    """
+    found: list[tuple[int, Any]] = []
+    for one in values(io.BytesIO(content)):
+        if isinstance(one, BadLine):
+            place = f"{name}, line {one.number}" if found else name
+            hint = hint_at_file(content, otherwise) if not found else ""
+            raise BadCase(f"{place}: {one.problem}{hint}")
+        number, value = one
+        each = value if isinstance(value, list) and value else [value]
+        found += ((number, part) for part in each)
+    if not found:
+        raise BadCase(f"{name}: it isn't JSON{hint_at_file(content, otherwise)}")
+    return found
 
 
 def trial_of(data: Any) -> Trial | None:
@@ -201,58 +225,51 @@ ZNODES_HINT = (
     "and give the folder"
 )
 FORMS_HINT = "give a case, a log of the load balancer or a folder of load reports"
-NO_CASE = 'not of the form {"ask": OPERATION, "case": {...}}'
+NO_CASE = f"it is not of the form {FORM}"
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
     """Read questions from a file, or from standard input if it is "-".
 
-    The input is one JSON value, `{"ask", "case"}` or `{"trial": [...]}`, or one JSON question per
-    line. Cases are not validated.
+    The input is JSON values one after another, in whatever layout, each `{"ask", "case"}`,
+    `{"trial": [...]}` or a list of these. Cases are not validated.
 
     Errors: `BadCase`.
     """
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
-    try:
-        return [_provided_questions(name, text)]
-    except NotJSON as error:
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        if len(lines) < 2 or not _is_json(lines[0][1]):
-            hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
-            raise BadCase(f"{name}: it {error}{hint_at_file(text, hint)}") from None
-    return [_of_line(name, number, line) for number, line in lines]
+    hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
+    found = _values_in(name, text, hint)
+    if len(found) == 1:
+        return [_provided_questions(name, found[0][1], hint_at_file(text, FORMS_HINT))]
+    in_line = Counter(number for number, _ in found)
+    passed: Counter[int] = Counter()
+    provided = []
+    for number, value in found:
+        passed[number] += 1
+        which = f", question {passed[number]}" if in_line[number] > 1 else ""
+        provided.append(_provided_questions(f"{name}, line {number}{which}", value))
+    return provided
 
 
 def _text(file: str, name: str) -> bytes:
+    if file == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    return _bytes_of(Path(file), name)
+
+
+def _bytes_of(file: Path, name: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise BadCase(f"{name}: {why_unreadable(error, file)}") from None
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        parse_line(line)
-    except NotJSON:
-        return False
-    return True
-
-
-def _of_line(name: str, number: int, line: bytes) -> ProvidedQuestions:
-    place = f"{name}, line {number}"
-    try:
-        return _provided_questions(place, line)
-    except NotJSON as error:
-        raise BadCase(f"{place}: it {error}{hint_at_file(line)}") from None
-
-
-def _provided_questions(place: str, text: bytes) -> ProvidedQuestions:
-    """Parse JSON with questions. Errors: `BadCase`, `NotJSON`."""
-    data = parse_line(text)
+def _provided_questions(place: str, data: Any, hint: str = "") -> ProvidedQuestions:
+    """Return the questions of a JSON value. Errors: `BadCase`, with the hint if it has none."""
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f"{place}: {NO_CASE}{hint_at_file(text, FORMS_HINT)}")
+        raise BadCase(f"{place}: {why_no_question(data) or NO_CASE}{hint}")
     profile, readings = data.get("profile"), data.get("readings")
     return ProvidedQuestions(
         place,

@@ -12,8 +12,9 @@ from itertools import cycle
 from pathlib import Path
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.ask import BadLine, questions, values
+from pulsar_conformance.adapters.ask import questions
 from pulsar_conformance.adapters.protocol import JSON
+from pulsar_conformance.adapters.questions import BadLine, values
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import (
     DRAWN,

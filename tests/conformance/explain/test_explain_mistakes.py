@@ -20,9 +20,9 @@ MISTAKES = {
     "a bad line": (
         f"{json.dumps(CREATE)}\nnonsense\n",
         (),
-        "case.json, line 2: it isn't JSON (Expecting value, character 1)",
+        "case.json, line 2: it isn't JSON (Expecting value, line 2, column 1)",
     ),
-    "no case": ({"ask": "shed.select"}, (), 'case.json: not of the form {"ask": OPERATION'),
+    "no case": ({"ask": "shed.select"}, (), 'case.json: it is not of the form {"ask": OPERATION'),
     "no operation": (
         {"ask": "shed.selekt", "case": {}},
         (),

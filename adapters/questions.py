@@ -1,0 +1,164 @@
+"""Reads questions from files: JSON values one after another, in whatever layout."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pulsar_conformance.adapters.protocol import JSON, NotJSON, Place, parse_json
+from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.questions import why_no_question
+
+STARTS = (b"{", b"[")
+TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')
+"""A complete string, a bracket, or the quotation mark of a string that does not end."""
+
+
+class BadLine(UserError):
+    """A part of the input that is not a question; the message gives the line and the reason."""
+
+    def __init__(self, number: int, problem: str, file: str = "") -> None:
+        super().__init__(
+            f"{file}, line {number}: {problem}" if file else f"line {number}: {problem}"
+        )
+        self.number = number
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line, or the rest of one after a value, with its place in the input."""
+
+    number: int
+    text: bytes
+    column: int = 1
+    """The column of its first character."""
+
+    def cut(self, end: int) -> tuple["Row", "Row"]:
+        """Return the part before an index, and the rest."""
+        column = self.column + len(self.text[:end].decode(errors="replace"))
+        before = Row(self.number, self.text[:end], self.column)
+        return before, Row(self.number, self.text[end:], column)
+
+
+@dataclass
+class UnfinishedValue:
+    """The lines of a value whose end has not been found."""
+
+    rows: list[Row] = field(default_factory=list)
+    open: list[bytes] = field(default_factory=list)
+    """The opening brackets that have no closing one so far."""
+    broken: bool = False
+    """True if a line ends within a string, which JSON does not allow."""
+
+    def end_in(self, row: Row) -> int | None:
+        """Add a line; return the index after the value's end, or None if it goes on."""
+        self.rows.append(row)
+        for token in () if self.broken else TOKEN.finditer(row.text):
+            found = token.group()
+            if found in STARTS:
+                self.open.append(found)
+            elif found == b'"':
+                self.broken = True
+                return None
+            elif found[:1] != b'"' and self.open:
+                self.open.pop()
+                if not self.open:
+                    return token.end()
+        return None
+
+    def is_ended_by(self, row: Row) -> bool:
+        """True if a line starts a value that cannot belong to this one, which has no end then."""
+        if not row.text.startswith(b"{"):
+            return False
+        last = next(
+            (one.text.rstrip()[-1:] for one in reversed(self.rows) if one.text.strip()), b""
+        )
+        if self.broken:
+            return True
+        if self.open[-1:] == [b"["]:
+            return last not in (b"[", b",")
+        return last != b":" or _is_question(row)
+
+    def rest(self) -> list[Row]:
+        """Return the lines from the next one that can start a value."""
+        starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
+        return self.rows[next(starts, len(self.rows)) :]
+
+
+def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
+    """Yield each JSON value with the number of its first line, and each part that is none.
+
+    A value is on one line or on several, and more than one may be on a line. A value is yielded as
+    soon as its last line is read. After a value without end, the following lines are read as if it
+    were absent.
+    """
+    numbered = (Row(number, text) for number, text in enumerate(lines, 1))
+    again, begun = deque[Row](), UnfinishedValue()
+    while True:
+        row = again.popleft() if again else next(numbered, None)
+        if row is None and not begun.rows:
+            return
+        if begun.rows and (row is None or begun.is_ended_by(row)):
+            yield _parsed(begun.rows)
+            again.extendleft(reversed([*begun.rest(), *([] if row is None else [row])]))
+            begun = UnfinishedValue()
+            continue
+        assert row is not None
+        if not begun.rows and not row.text.strip():
+            continue
+        if not begun.rows and not row.text.lstrip().startswith(STARTS):
+            yield _parsed([row])
+            continue
+        if not begun.rows and not isinstance(whole := _parsed_line(row), BadLine):
+            yield whole
+            continue
+        end = begun.end_in(row)
+        if end is None:
+            continue
+        before, after = row.cut(end)
+        follows = after.text.lstrip()
+        if follows and not follows.startswith(STARTS):
+            yield _parsed(begun.rows)
+        else:
+            yield _parsed([*begun.rows[:-1], before])
+            again.extendleft([after] if follows else [])
+        begun = UnfinishedValue()
+
+
+def _parsed_line(row: Row) -> tuple[int, JSON] | BadLine:
+    """Return the value of a line that may have a whole one, which needs no search for its end."""
+    if not row.text.rstrip().endswith((b"}", b"]")):
+        return BadLine(row.number, "")
+    return _parsed([row])
+
+
+def _parsed(rows: list[Row]) -> tuple[int, JSON] | BadLine:
+    """Return the value of some lines, with the number of the first, or what is wrong with it."""
+    first = rows[0]
+    try:
+        text = b"".join(row.text for row in rows)
+        return first.number, parse_json(text, Place(first.number, first.column))
+    except NotJSON as error:
+        return BadLine(first.number, f"it {error}")
+
+
+def _is_question(row: Row) -> bool:
+    """True if a line is a complete question."""
+    if not row.text.startswith(b'{"ask"'):
+        return False
+    found = _parsed([row])
+    return not isinstance(found, BadLine) and not why_no_question(found[1])
+
+
+def parts(found: JSON) -> list[JSON] | None:
+    """Return what should be the questions of a value; None if it has another form.
+
+    The value is a question, a list of them, or `{"trial": [...]}`.
+    """
+    if isinstance(found, list):
+        each = [parts(one) if isinstance(one, dict) else [one] for one in found]
+        inner = [one for some in each if some for one in some]
+        return inner if found and all(each) else None
+    asked = found.get("trial", [found]) if isinstance(found, dict) else None
+    return asked if isinstance(asked, list) and asked else None
