@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.common.events import Verdict
     from pulsar_conformance.library import (
         BrokenRule,
+        IllegalAnswer,
         IllegalCase,
         answer,
         cases,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrokenRule",
+    "IllegalAnswer",
     "IllegalCase",
     "Model",
     "Verdict",

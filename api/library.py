@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
+from pulsar_conformance.adapters.validation import wrong_in_answer
 from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.events import Verdict, ignore_event
@@ -23,7 +24,13 @@ Json = dict[str, Any]
 
 
 class IllegalCase(ValueError):
-    """A case that violates its operation's schema, or that no cluster can produce."""
+    """A case that violates its operation's schema, that no cluster can produce, or that leaves out
+    a setting without a documented default.
+    """
+
+
+class IllegalAnswer(ValueError):
+    """An answer that violates its operation's schema."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,12 @@ def judge(
     """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
     A rule that presupposes another violated rule is left out. `readings` gives the alternatives to
-    judge by instead of the profile's. Errors: as for `answer`.
+    judge by instead of the profile's. Errors: `IllegalAnswer`; as for
+    `answer`.
     """
     _check_case(operation, case, profile, readings)
+    if (problem := wrong_in_answer(operation, answer)) is not None:
+        raise IllegalAnswer(f"{operation}: {problem}")
     known, chosen = specs.load(), Readings.of(profile, readings)
     evaluator = RuleEvaluator(known.defaults(profile), chosen)
     trial = Trial.of(operation, case)

@@ -1,5 +1,6 @@
 """The public names of the package, and the examples of their page."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,9 +8,19 @@ from pathlib import Path
 
 import pulsar_conformance
 import pytest
-from pulsar_conformance import IllegalCase, Verdict, answer, cases, explain, judge
+from pulsar_conformance import (
+    IllegalAnswer,
+    IllegalCase,
+    Verdict,
+    answer,
+    cases,
+    explain,
+    judge,
+)
+from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.fixtures import examples
-from pulsar_conformance.specs import UnknownName
+from pulsar_conformance.specs import UnknownName, load
 
 PAGE = Path(__file__).parent.parent / "reports/site/guides/python.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -71,6 +82,90 @@ def test_what_cannot_be_asked_is_named(operation, case, error, said):
     if error is UnknownName:
         with pytest.raises(error, match=re.escape(said)):
             cases(operation)
+
+
+def test_a_broken_rule_of_the_pages_test_is_printed_in_full(tmp_path):
+    [example] = [one for one in EXAMPLES if "@given" in one]
+    nothing = example.replace('return answer("shed.select", case)', 'return {"unload": []}')
+    assert nothing != example
+    file = tmp_path / "test_nothing.py"
+    file.write_text(nothing)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    [told, *_] = re.findall(r"AssertionError: (.*?)\nE +assert not", done.stdout, re.DOTALL)
+    assert re.match(r"[A-Z]+-\d+: ", told)
+    for part in ("load-balance-3.0 § ", "usage ", "allowed   ", "answered  "):
+        assert part in told
+
+
+@pytest.mark.parametrize(
+    ("operation", "wrong", "said"),
+    [
+        (
+            "shed.select",
+            {"unloads": []},
+            "answer: Additional properties are not allowed ('unloads'",
+        ),
+        ("shed.select", {"unload": [{"broker": "b1"}]}, 'answer.unload[0]: "bundle" is a required'),
+        ("shed.select", {"unload": None}, 'answer.unload: null is not of type "array"'),
+        ("shed.select", [], 'answer: [] is not of type "object"'),
+        ("usage.nic", {"gbps": float("nan")}, "answer.gbps: "),
+        ("usage.nic", {"refused": "no", "failed": "yes"}, "answer: "),
+        ("usage.nic", object(), "answer: isn't plain JSON"),
+    ],
+)
+def test_an_answer_that_is_none_is_named(operation, wrong, said):
+    with pytest.raises(IllegalAnswer, match=re.escape(f"{operation}: {said}")):
+        judge(operation, FIRST[operation], wrong)
+
+
+FIRST = {operation: case for one in reversed(examples()) for operation, case in one.questions}
+
+
+@pytest.mark.parametrize("operation", sorted(FIRST))
+def test_an_answer_without_its_fields_is_none(operation):
+    """Only a decline or an answer of the operation's own form reaches a check."""
+    for wrong in ({}, {"why": "it's quiet"}, {"answer": 1}):
+        with pytest.raises(IllegalAnswer):
+            judge(operation, FIRST[operation], wrong, profile=profile_for(operation))
+
+
+def profile_for(operation):
+    """A profile under which the first example of an operation is legal."""
+    case, known = FIRST[operation], load()
+    return next(one for one in known.profiles if not bad_case(operation, case, known.defaults(one)))
+
+
+THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
+
+
+def without_threshold():
+    """A case of ThresholdShedder whose answer depends on a setting that it leaves out."""
+    example = next(one for one in examples() if one.id == "threshold-40-10-10")
+    [(operation, case)] = example.questions
+    settings = {name: value for name, value in case["settings"].items() if name != THRESHOLD}
+    return operation, {**case, "settings": settings}
+
+
+def test_a_setting_without_a_documented_default_must_be_given(tmp_path, capsys):
+    """The protocol: such a setting is in every case whose answer depends on it."""
+    told = f"case.settings: {THRESHOLD} has no documented default; the case must set it"
+    operation, case = without_threshold()
+    for ask in (answer, explain):
+        with pytest.raises(IllegalCase, match=f"{operation}: {told}"):
+            ask(operation, case)
+    file = tmp_path / "case.json"
+    file.write_text("\n" + json.dumps({"ask": operation, "case": case}))
+    assert main(["ask", "reference", str(file)]) == 2
+    said = capsys.readouterr()
+    assert " ".join(said.err.split()) == f"{file}, line 2: {told}"
+    assert json.loads(said.out) == {"error": f"{file}, line 2: {told}"}
+    assert main(["run", "--adapter", "reference", "--replay", str(file)]) == 2
+    assert f"{file}: {told}" in " ".join(capsys.readouterr().err.split())
+    assert main(["explain", str(file)]) == 0
+    told = f"{THRESHOLD} is not set: 10, the default of released-3.0, as the documents give none"
+    assert told in " ".join(capsys.readouterr().out.split())
 
 
 def test_importing_the_package_loads_nothing():

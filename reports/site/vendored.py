@@ -117,6 +117,8 @@ def _modules() -> Iterator[tuple[str, bytes | str]]:
         for sheet in data:
             text = (folder / sheet).read_text("utf-8")
             yield str(name / sheet), json.dumps(yaml.safe_load(text))
+    for shape in ("shapes", *(f"operations/{name}" for name in specs.operations())):
+        yield f"pulsar_conformance/specs/schema/{shape}.json", json.dumps(specs.schema(shape))
     yield "pulsar_conformance/audit/__init__.py", ""
 
 

@@ -363,8 +363,18 @@ def test_the_playground_answers_without_compiled_validators(tmp_path):
     ("asked", "told"),
     [
         ({"ask": "shed.selct", "case": {}}, "shed.selct is not an operation"),
-        ({"ask": "shed.select", "case": {}}, "the model cannot read the case"),
-        ({"ask": "shed.select"}, "the model cannot read the case"),
+        ({"ask": "shed.select", "case": {}}, 'case: "strategy" is a required property'),
+        (
+            {"ask": "usage.nic", "case": {"settings": {}, "nics": [{}]}},
+            'case.nics[0]: "reportedGbps" is a required property',
+        ),
+        ({"ask": "shed.select"}, '{"ask": OPERATION, "case": {...}}: it has no "case"'),
+        ({}, 'it has no "ask" and no "case"'),
+        ({"ask": "shed.select", "case": []}, "the model cannot read the case"),
+        (
+            {"loop": {**LOOP, "world": ""}, "ask": "shed.select", "case": {"brokers": {}}},
+            'case: "strategy" is a required property',
+        ),
         ({"loop": {**LOOP, "cycles": 501}}, "501 cycles: the page simulates 1 to 500"),
         ({"loop": {**LOOP, "settings": "x=1"}}, "x is not a setting"),
         ({"loop": {**LOOP, "world": ""}, "ask": "usage.max"}, "only a case of shed.select can be"),

@@ -11,6 +11,7 @@ from pulsar_conformance.audit.simulation.course import SimulatedCycle
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.answers.shedding import LATER, SHED, STRATEGIES
 from pulsar_conformance.specs import UnknownName, UserError, load, loading
+from pulsar_conformance.specs.questions import missing_property, why_no_question
 
 PICKLE = Path(loading.__file__).parents[2] / "specs.pickle"
 if PICKLE.exists():
@@ -62,7 +63,7 @@ def _result_or_problem(work: Callable[[dict[str, Any]], dict[str, Any]], asked: 
     try:
         return json.dumps(work(json.loads(asked)))
     except MissingSetting as missing:
-        wrong = f"the case needs {missing.name}, which has no documented default"
+        wrong = f"case.settings: {missing}"
     except UserError as mistake:
         wrong = str(mistake)
     except json.JSONDecodeError as broken:
@@ -74,8 +75,12 @@ def _result_or_problem(work: Callable[[dict[str, Any]], dict[str, Any]], asked: 
 
 def _answered(asked: dict[str, Any]) -> dict[str, Any]:
     model = Model(asked["profile"], asked.get("readings", {}))
+    if problem := why_no_question(asked):
+        raise UserError(problem)
     if asked["ask"] not in model.operations:
         raise UnknownName(asked["ask"], "operation", model.operations)
+    if problem := missing_property(asked["ask"], asked["case"]):
+        raise UserError(problem)
     derived = model.derive(asked["ask"], asked["case"])
     return {"answer": dict(derived.answer), "steps": list(derived.lines())}
 
@@ -146,8 +151,10 @@ def _world(asked: dict[str, Any]) -> worlds.SimulatedWorld:
     name = asked["loop"]["world"]
     if name:
         world = worlds.named_world(name)
-    elif asked["ask"] != SHED:
+    elif asked.get("ask", SHED) != SHED:
         raise worlds.BadWorld(f"only a case of {SHED} can be continued; choose a world instead")
+    elif problem := why_no_question(asked) or missing_property(SHED, asked["case"]):
+        raise UserError(problem)
     else:
         case = asked["case"]
         settings = {**worlds.usual_settings(), **case["settings"]}
