@@ -9,7 +9,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pulsar_conformance.reference import Step
-from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
+from pulsar_conformance.reports.site.drawing import (
+    ROW,
+    WIDTH,
+    beside_lines,
+    rectangle,
+    svg,
+    text,
+    vertical_line,
+)
 
 LEFT, RIGHT = 76, 138
 MAX_ROWS = 12
@@ -60,7 +68,10 @@ def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
         figures = ", ".join(filter(None, (f"{one.usage:g} %", one.counts)))
         body.append(text(LEFT - 8, top + 13, f"{'✓ ' if one.chosen else ''}{one.name[:10]}", "end"))
         body.append(rectangle(LEFT, top, one.usage * scale, ROW - 8, one.kind))
-        body.append(text(LEFT + one.usage * scale + 6, top + 13, figures))
+        left = beside_lines(
+            LEFT + one.usage * scale + 6, figures, [LEFT + x * scale for x in limits]
+        )
+        body.append(text(left, top + 13, figures))
         said.append(f"{one.name}: {figures}{', chosen' if one.chosen else ''}")
     bottom = len(shown) * ROW
     for limit in limits:

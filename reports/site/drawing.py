@@ -10,6 +10,10 @@ from html import escape
 
 WIDTH = 360
 ROW = 26
+CHARACTER = 7.0
+"""Width of a character at most, in the size of the style; digits and spaces are narrower."""
+GAP = 4
+"""Distance between a text and a line beside it."""
 
 
 def svg(height: float, said: str, body: Sequence[str]) -> str:
@@ -30,6 +34,22 @@ def vertical_line(left: float, top: float, height: float, kind: str) -> str:
     """Return a vertical line of a class that the style defines."""
     ends = f'y1="{top:g}" y2="{top + height:g}"'
     return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
+
+
+def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
+    """Return the first place, from `left` to the right, at which no vertical line crosses a text.
+
+    `lines` are the positions of the lines.
+    """
+    for line in sorted(lines):
+        if left - GAP < line < left + width_of(words) + GAP:
+            left = line + GAP
+    return left
+
+
+def width_of(words: str) -> float:
+    """Return the width that a text takes at most."""
+    return CHARACTER * len(words)
 
 
 def text(left: float, top: float, words: str, anchor: str = "start") -> str:

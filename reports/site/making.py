@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,7 @@ class Site:
         self.templates.filters["linked"] = lambda text: ADDRESS.sub(_link, text)
         self.templates.globals.update(
             areas=AREAS,
+            labels=document_labels(self.specs),
             long_run=long_run(),
             longest=LONGEST,
             deviations=self.deviations,
@@ -99,6 +100,7 @@ class Site:
         pages = {
             "rules": self.by_area,
             "documents": self.specs.documents.values(),
+            "releases": deviations_by_release(),
             "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=numbers),
         }
         return self.templates.get_template("zensical.toml.jinja").render(**pages)
@@ -177,6 +179,21 @@ class Site:
         yield "reference/python.md", self._page("python", names=list(subjects.public_names()))
 
 
+def document_labels(every: Specs) -> Mapping[str, str]:
+    """Return a name for each document that no other one has: title, version, and its form if it is
+    a copy.
+    """
+    found = every.documents.values()
+    named = {one.id: f"{one.title} ({one.version})" for one in found}
+    often = Counter(named.values())
+    copies = {
+        one.id: f"{one.title} ({one.version}, copy as {one.id.rpartition('-')[2]})"
+        for one in found
+        if one.copy_of and often[named[one.id]] > 1
+    }
+    return {**named, **copies}
+
+
 def _link(address: re.Match[str]) -> str:
     """Return a link with a short text: the number of a pull request, or the name of a file."""
     parts = address[0].rstrip("/").split("/")
@@ -249,6 +266,7 @@ def _counts(specs: Specs) -> Mapping[str, int]:
         "sentences": len(set(sentences.values())),
         "claimed": len({sentences[place] for place in claims(specs)}),
         "examples": len(examples()),
+        "by_hand": sum(one.demanded is not None for one in examples()),
         "readings": len(specs.readings),
         "settings": len({*specs.settings, *specs.annotated}),
         "operations": len(operations()),

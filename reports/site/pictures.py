@@ -15,7 +15,15 @@ from typing import Any
 from pulsar_conformance.reference import Step
 from pulsar_conformance.reports.pages.making import Shown
 from pulsar_conformance.reports.site.candidates import candidate_chart
-from pulsar_conformance.reports.site.drawing import ROW, WIDTH, rectangle, svg, text, vertical_line
+from pulsar_conformance.reports.site.drawing import (
+    ROW,
+    WIDTH,
+    beside_lines,
+    rectangle,
+    svg,
+    text,
+    vertical_line,
+)
 from pulsar_conformance.reports.site.groups import domains
 
 LEFT = 76
@@ -75,7 +83,10 @@ def _usage_bars(steps: Sequence[Step]) -> str:
         kind = "over" if own is not None and usage > own else "bar"
         body.append(text(LEFT - 8, top + 13, one.name[:12], "end"))
         body.append(rectangle(LEFT, top, usage * scale, ROW - 8, kind))
-        body.append(text(LEFT + usage * scale + 6, top + 13, f"{usage:g} %"))
+        lines = [value for value in (average, limit, one.limit) if value is not None]
+        figure = f"{usage:g} %"
+        left = beside_lines(LEFT + usage * scale + 6, figure, [LEFT + x * scale for x in lines])
+        body.append(text(left, top + 13, figure))
         if one.limit is not None:
             body.append(vertical_line(LEFT + one.limit * scale, top - 2, ROW - 4, "limit"))
         gone = f" and sheds {len(one.gives)}" if one.gives else ""
