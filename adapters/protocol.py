@@ -188,7 +188,7 @@ def _is_unicode(value: JSON) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """The line and the column, both from 1, at which a text begins in its file."""
 
     line: int = 1
@@ -206,7 +206,7 @@ def parse_line(text: str | bytes) -> JSON:
     return parse_json(text)
 
 
-def parse_json(text: str | bytes, place: Place | None = None) -> JSON:
+def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
     """Parse JSON. Errors: `NotJSON`, also for duplicate keys and NaN.
 
     An error gives the line and the column if the text's place in its file is given, and otherwise

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pulsar_conformance.adapters.protocol import JSON, NotJSON, Place, parse_json
+from pulsar_conformance.adapters.protocol import JSON, NotJSON, TextPlace, parse_json
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.questions import why_no_question
 
@@ -138,7 +138,7 @@ def _parsed(rows: list[Row]) -> tuple[int, JSON] | BadLine:
     first = rows[0]
     try:
         text = b"".join(row.text for row in rows)
-        return first.number, parse_json(text, Place(first.number, first.column))
+        return first.number, parse_json(text, TextPlace(first.number, first.column))
     except NotJSON as error:
         return BadLine(first.number, f"it {error}")
 

@@ -109,8 +109,7 @@ def judge(
     """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
     A rule that presupposes another violated rule is left out. `readings` gives the alternatives to
-    judge by instead of the profile's. Errors: `IllegalAnswer`; as for
-    `answer`.
+    judge by instead of the profile's. Errors: `IllegalAnswer`; as for `answer`.
     """
     _check_case(operation, case, profile, readings)
     if (problem := wrong_in_answer(operation, answer)) is not None:

@@ -5,7 +5,9 @@ from fractions import Fraction
 
 import pytest
 from pulsar_conformance import fixtures
+from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.transfer import too_soon_text
 
@@ -129,3 +131,19 @@ def test_boundaries_that_the_document_prints_otherwise_are_compared_with_it():
         assert len(printed) == 1, one.id
         assert "as if they were decimal" in printed[0]
         assert not json.dumps(one.arithmetic).count(" t4 ")
+
+
+def test_an_example_is_explained_by_a_release_with_its_own_defaults(capsys):
+    """No page that released-4.2 is judged by gives the settings of TransferShedder."""
+    words = ["explain", "--example", "transfer-deviation", "--judge-by", "released-4.2", "--all"]
+    assert main(words) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "loadBalancerBrokerLoadTargetStd is not set: 0.25, the default of released-4.2" in told
+
+
+def test_settings_that_a_profile_does_not_describe_are_named():
+    [example] = [one for one in fixtures.examples() if one.id == "transfer-deviation"]
+    with pytest.raises(saved.BadCase) as wrong:
+        saved.derived_from(example.id, Trial.asking(example.questions), Model("released-4.2"))
+    assert "released-4.2 does not describe loadBalancerBrokerLoadTargetStd" in str(wrong.value)
+    assert "add --judge-by documented-4.2" in str(wrong.value)

@@ -392,19 +392,3 @@ def test_an_answer_that_is_one_of_several_is_called_the_models(capsys):
     assert main(words) == 0
     told = "Others may be right as well. The documents do not say which bundles go"
     assert told in " ".join(capsys.readouterr().out.split())
-
-
-def test_an_example_is_explained_by_a_release_with_its_own_defaults(capsys):
-    """No page that released-4.2 is judged by gives the settings of TransferShedder."""
-    words = ["explain", "--example", "transfer-deviation", "--judge-by", "released-4.2", "--all"]
-    assert main(words) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "loadBalancerBrokerLoadTargetStd is not set: 0.25, the default of released-4.2" in told
-
-
-def test_settings_that_a_profile_does_not_describe_are_named():
-    [example] = [one for one in fixtures.examples() if one.id == "transfer-deviation"]
-    with pytest.raises(saved.BadCase) as wrong:
-        saved.derived_from(example.id, Trial.asking(example.questions), Model("released-4.2"))
-    assert "released-4.2 does not describe loadBalancerBrokerLoadTargetStd" in str(wrong.value)
-    assert "add --judge-by documented-4.2" in str(wrong.value)
