@@ -1,5 +1,6 @@
 // A table or code that is wider than its page scrolls inside a box; with the keyboard alone, that
-// takes a box that gets the focus. The theme makes some boxes late, and widths change.
+// takes a box that gets the focus. The theme makes some boxes late, and widths change. On devices
+// without a mouse, the theme takes the focus from code; here, code that scrolls gets it back.
 (() => {
   const BOXES = ".md-typeset__scrollwrap, .md-typeset pre > code"
   const seen = new WeakSet()
@@ -13,8 +14,8 @@
       delete box.dataset.scrolls
     }
   }
-  const sizes = new ResizeObserver((changed) => {
-    for (const { target } of changed) fit(target.closest(BOXES) || target)
+  const sizes = new ResizeObserver((resized) => {
+    for (const { target } of resized) fit(target.closest(BOXES) || target)
   })
   const find = () => {
     for (const box of document.querySelectorAll(BOXES)) {
@@ -24,9 +25,14 @@
       for (const one of [box, ...box.children]) sizes.observe(one)
     }
   }
+  const changed = (changes) => {
+    if (changes.some(({ type }) => type === "childList")) find()
+    for (const { type, target } of changes) if (type === "attributes" && target.matches(BOXES)) fit(target)
+  }
   const watch = () => {
     find()
-    new MutationObserver(find).observe(document.body, { childList: true, subtree: true })
+    const watched = { childList: true, subtree: true, attributeFilter: ["tabindex"] }
+    new MutationObserver(changed).observe(document.body, watched)
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", watch)
   else watch()
