@@ -382,3 +382,15 @@ def test_load_data_of_the_extensible_manager_is_explained_as_shown(monkeypatch, 
     monkeypatch.chdir(ROOT)
     assert main(["explain", "fixtures/reports/extensible", "--release", "4.2.4"]) == 0
     assert ("text", "", capsys.readouterr().out) in every_fence()
+
+
+WRITTEN = re.compile(r"(?:mkdir -p|--output|--out|--to|--publish|--page|-o|>) +([\w./-]+)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_command_writes_into_a_folder_of_the_project(page):
+    own = {one.name for one in ROOT.iterdir() if (one / "__init__.py").exists()} | {"tests"}
+    shown = [content for language, _, content in fences(page) if language == "sh"]
+    for name in WRITTEN.findall("\n".join(shown)):
+        ignored = name.startswith("reports/out/")
+        assert ignored or "/" not in name or name.partition("/")[0] not in own, name
