@@ -33,6 +33,8 @@ class Mix(NamedTuple):
     before: float
     now: float
     after: float
+    again: bool = False
+    """True for a second smoothing in the same cycle."""
 
 
 @dataclass
@@ -54,19 +56,26 @@ class CycleMemory:
     high_hits: Counter[str] = field(default_factory=Counter)
     transfer: TransferMemory | None = None
 
-    def observe(self, now: Mapping[str, float], kept: float, first: float | None = None) -> None:
+    def observe(
+        self,
+        now: Mapping[str, float],
+        kept: float,
+        first: float | None = None,
+        *,
+        again: bool = False,
+    ) -> None:
         """Mix each broker's current usage into its smoothed usage; `kept` is the weight of the
         latter.
 
         `first` is the smoothed usage assumed for a new broker; if it is None, the smoothed usage of
-        a new broker is its current usage.
+        a new broker is its current usage. `again` is true for the second time in a cycle.
         """
         total = 0.0
         for broker, usage in now.items():
             before = self.usage.get(broker, first)
             mixed = usage if before is None else before * kept + (1 - kept) * usage
             if before is not None:
-                self.mixed.setdefault(broker, []).append(Mix(before, usage, mixed))
+                self.mixed.setdefault(broker, []).append(Mix(before, usage, mixed, again))
             self.usage[broker] = mixed
             total += mixed
         self.average = total / len(now) if now else 0.0

@@ -143,7 +143,7 @@ def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) 
     """Mix the usage in once more; return the busiest broker if one is below the lower boundary."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
-    memory.observe(now, known.number(HISTORY_SHARE))
+    memory.observe(now, known.number(HISTORY_SHARE), again=True)
     busiest, most = None, memory.average - threshold
     for name in now:
         if memory.usage[name] > most and len(known.owned(name)) > 1:
@@ -164,7 +164,8 @@ def _steps(
     if usage != now:
         kept = known.number(HISTORY_SHARE)
         for one in smoothings:
-            yield Step("history", _smoothing(one, kept, places))
+            why = f", again as no broker sheds an excess ({place('lower-boundary-relief')})"
+            yield Step("history", _smoothing(one, kept, places) + (why if one.again else ""))
     yield Step("average", f"{average} % of all brokers", detail=True)
     for other, over in _left_out(known, name).items():
         why = f"over 100 % ({place('over-full')})"

@@ -184,3 +184,25 @@ def test_a_difference_at_a_threshold_is_reported_and_so_is_what_would_have_count
         json.dumps({"ask": "shed.cycles", "case": case}), "--judge-by", "documented-4.2"
     )
     assert "over the low threshold of 24 in 1 cycle in a row, 0 needed" in out
+
+
+@pytest.mark.parametrize("boundary", [True, False])
+def test_a_second_smoothing_of_a_cycle_names_its_reason_and_method(explain, boundary):
+    """ThresholdShedder of 3.0.7: tryLowerBoundaryShedding calls getBrokerAvgUsage once more."""
+    brokers = {"b0": usage(40) | {"usageHistory": [20]}, "b1": usage(40) | {"usageHistory": [40]}}
+    settings = {
+        "loadBalancerHistoryResourcePercentage": 0.5,
+        "lowerBoundarySheddingEnabled": boundary,
+    }
+    case = {"strategy": "ThresholdShedder", "settings": settings, "brokers": brokers}
+    case |= {"bundles": {}, "recentlyUnloaded": {}}
+    _, out, _ = explain(
+        {"ask": "shed.select", "case": case}, "--judge-by", "released-3.0", "--broker", "b0"
+    )
+    why = ", again as no broker sheds an excess (ThresholdShedder.tryLowerBoundaryShedding)"
+    told = " ".join(out.split())
+    once = "20 x 0.5 + 40 x 0.5 = 30 %"
+    lines = [f"20 x 0.5 + 20 x 0.5 = 20 %{why}", once, f"30 x 0.5 + 40 x 0.5 = 35 %{why}"]
+    assert (" history ".join(lines) in told) is boundary
+    assert once in told
+    assert boundary is (why in told)
