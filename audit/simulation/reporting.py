@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -36,6 +37,10 @@ WIDEST = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
 the table.
 """
+
+PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
+ROUNDED = 0.01
+"""Percentage points within which a printed usage is another one, rounded."""
 
 OVERLOADED = 3
 """Maximum number of brokers of which it is said why they stay overloaded."""
@@ -278,7 +283,9 @@ def overload_lines(
     derived = _last_derivation(course, variant, readings)
     for broker, usage in list(over.items())[:OVERLOADED]:
         why = _no_derivation(variant) if derived is None else _reason(derived, broker)
-        told = f"{broker} ends at {usage:.4g} %, over {threshold:g} %, and sheds nothing: {why}"
+        weighted = _weighted(derived, broker, usage) if derived else ""
+        ends = f"{usage:.4g} %{', without weights,' if weighted else ','} over {threshold:g} %"
+        told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
         yield from paragraph(told, 2, "")
     if len(over) > OVERLOADED:
         yield f"{counted(len(over) - OVERLOADED, 'more broker')} over {threshold:g} %"
@@ -307,6 +314,21 @@ def _no_derivation(variant: Variant) -> str:
         f"{variant.adapter} gives no reason; explain shows that of the model for the first cycle, "
         f"and simulate {REFERENCE} that for the last one"
     )
+
+
+def _weighted(derived: Derivation, broker: str, usage: float) -> str:
+    """Return the usage of a broker that the strategy compares, if weights make it another than
+    `usage`, in percent; empty if not.
+    """
+    try:
+        steps = list(Focus(broker).of(derived.steps))
+    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
+        return ""
+    for step in steps:
+        percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
+        if percent and abs(float(percent[1]) - usage) > ROUNDED:
+            return f"it counts as {step.text}, and "
+    return ""
 
 
 def _reason(derived: Derivation, broker: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 
 HISTORY = "loadBalancerHistoryResourcePercentage"
+CPU = "loadBalancerCPUResourceWeight=0.5"
 OVER = "loadBalancerBrokerOverloadedThresholdPercentage=40"
 
 
@@ -54,6 +55,17 @@ def test_a_broker_that_stays_overloaded_is_named_with_the_reason(simulate, world
     _, out, _ = simulate(*words)
     text = text_after_table(out)
     assert f"broker-1 ends at 50 %, over 40 %, and sheds nothing: {why}" in text
+
+
+@pytest.mark.parametrize("profile", ["released-3.0", "documented-3.0"])
+def test_a_usage_without_weights_is_told_from_the_one_that_is_compared(simulate, world, profile):
+    weights = [f"loadBalancerBandwith{way}ResourceWeight=0.5" for way in ("In", "Out")]
+    words = [one for weight in (OVER, *weights, CPU) for one in ("--setting", weight)]
+    words = ("--world", world(50, 50), "--cycles", "3", "--profile", profile, *words)
+    text = text_after_table(simulate(*words)[1])
+    told = "broker-1 ends at 50 %, without weights, over 40 %, and sheds nothing: it counts as 25 %"
+    assert told in text
+    assert "with its weight" in text
 
 
 def test_up_to_three_are_named_and_only_in_a_single_simulation(simulate, world):
