@@ -37,6 +37,16 @@ def imported_cluster(found: Imported) -> str:
     return next(iter(named), "")
 
 
+def reported_versions(found: Imported) -> list[str]:
+    """Return the versions of Pulsar that the load reports in the sources name, the most frequent
+    first.
+    """
+    reports = [report for _, _, report in found.reports]
+    reports += [one["report"] for _, one in found.records if isinstance(one.get("report"), dict)]
+    named = Counter(str(one.get("brokerVersionString") or "") for one in reports)
+    return [version for version, _ in named.most_common() if version]
+
+
 def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     """Return a history's records in time order. Errors: `BadSource` if there are none."""
     records = [*found.records, *_cycles(found)]

@@ -20,7 +20,9 @@ from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import spark_tuning
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
-from pulsar_conformance.conformance.cases.settings_files import read_settings
+from pulsar_conformance.conformance.cases.settings import SettingsRead
+from pulsar_conformance.conformance.cases.settings_files import NOTHING_READ, read_settings
+from pulsar_conformance.conformance.common.image_tags import reading_release
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.errors import print_note
 
@@ -108,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
         _check_times(args.time_from, args.time_to)
         _check_options(args)
         readings = chosen_readings(args.reading)
-        settings = _read_settings(args.settings)
+        read = _read_settings(args.settings, args.profile)
         specs.load().check_readings(readings)
         options = spark_tuning.process_settings(args.input)
         session.start_java(args.spark, "audit", options)
@@ -133,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
                 since=args.time_from,
                 until=args.time_to,
             )
+            settings = _settings_compared(args.settings, read, args.profile or plan.profile)
             other = Counterfactual(settings, args.strategy)
             how = ReportOptions(args.cases, wait=args.wait)
             if asked:
@@ -190,21 +193,37 @@ def _check_options(args: argparse.Namespace) -> None:
         raise AuditError(f"{', '.join(given)}: {problem}; give one or the other")
 
 
-def _read_settings(file: str | None) -> dict[str, Any]:
+def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
+    """Read the settings to compare with those of the history, if there are any.
+
+    Errors: `BadSetting`, also if none of them is documented.
+    """
     if file is None:
-        return {}
-    read = read_settings(Path(file))
-    documented = specs.load().settings
-    given = {name: value for name, value in read.values.items() if name in documented}
-    others = [name for name in read.values if name not in documented]
-    notes = [*read.notes(), *([f"not used by the audit: {', '.join(others)}"] if others else [])]
-    for note in notes:
-        print_note(note)
-    if not given:
+        return NOTHING_READ
+    read = read_settings(Path(file), reading_release(Path(file), profile=profile) or None)
+    if not _documented(read):
         raise BadSetting(
             f"--settings {file}: it has no documented setting of load balancing; give a broker.conf"
         )
+    return read
+
+
+def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
+    """Return the documented settings of a file as the release that judges reads them."""
+    if file is None:
+        return {}
+    if version := reading_release(Path(file), profile=profile):
+        read = read.read_by(version)
+    given = _documented(read)
+    others = [name for name in read.values if name not in given]
+    notes = [*read.notes(), *([f"not used by the audit: {', '.join(others)}"] if others else [])]
+    for note in notes:
+        print_note(note)
     return given
+
+
+def _documented(read: SettingsRead) -> dict[str, Any]:
+    return {name: value for name, value in read.values.items() if name in specs.load().settings}
 
 
 def _parse_strategy(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from pulsar_conformance.adapters.arguments import add_dynamic
+from pulsar_conformance.adapters.arguments import add_dynamic, released_version
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.text import counted
 
@@ -36,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_dynamic(parser)
     parser.add_argument(
+        "--release",
+        type=released_version,
+        metavar="VERSION",
+        help="the version of Pulsar that reads the settings, such as 4.0.3 (that of the reports, "
+        "or of the image in FILE)",
+    )
+    parser.add_argument(
         "--date",
         type=_date,
         metavar="DATE",
@@ -50,20 +57,35 @@ def run(args: argparse.Namespace) -> int:
         imported_cluster,
         missing_parts,
         records_of,
+        reported_versions,
     )
     from pulsar_conformance.audit.collect.naming import with_single_names
     from pulsar_conformance.audit.collect.sources import read_sources
     from pulsar_conformance.conformance.cases.settings_files import read_in_force
+    from pulsar_conformance.conformance.common.image_tags import (
+        image_tags,
+        other_image_notes,
+        reading_release,
+    )
 
     folder = Path(args.output)
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"--output {folder}: it is not empty; name a new folder")
-    read = read_in_force(args.conf, args.dynamic)
+    if args.release and not (args.conf or args.dynamic):
+        raise UserError("--release: it says which version reads --conf or --dynamic; give them")
     found = with_single_names(read_sources(args.source, args.date))
+    versions = reported_versions(found)
+    release = reading_release(args.conf, release=args.release, reported=versions)
+    read = read_in_force(args.conf, args.dynamic, release or None)
     named = imported_cluster(found)
     cluster = args.cluster or named or "imported"
     records = records_of(found, read.values if read else {})
     notes = [*(read.notes() if read else ()), *found.notes]
+    if read and args.conf and not args.release:
+        notes += other_image_notes(image_tags(args.conf), versions)
+    if read and not args.release and versions[1:]:
+        told = f"the brokers ran {', '.join(versions)}; {release} reads the settings"
+        notes.append(f"{told}; to change that, add --release")
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
         print_note(note)

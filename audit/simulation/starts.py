@@ -163,7 +163,9 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     ]
     name = str(args.reports or args.metrics or args.url)
     world = snapshot_world(name, seen["brokers"], seen["bundles"], settings, notes)
-    return replace(world, ways=found.ways), found.profile
+    files = found.read if args.conf else None
+    world = replace(world, ways=found.ways, version=found.release, files=files)
+    return world, found.profile
 
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:

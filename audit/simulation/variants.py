@@ -39,12 +39,13 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.setting_types import NotParsed, odd_value, swept_values
 from pulsar_conformance.conformance.cases.settings import given_settings
+from pulsar_conformance.conformance.common.image_tags import reading_release
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
 from pulsar_conformance.reference.shedding import short_name
 from pulsar_conformance.specs.errors import UserError
-from pulsar_conformance.specs.judged import nearest_profile, version_of_released
+from pulsar_conformance.specs.judged import nearest_profile
 from pulsar_conformance.specs.setting_names import why_unknown
 
 STRATEGY, PROFILE = "strategy", "profile"
@@ -84,8 +85,8 @@ class Variant:
     @property
     def lacking(self) -> Mapping[str, str]:
         """The settings of the variant that its release does not have, each with the reason."""
-        released = version_of_released(self.released) if self.released else ""
-        version = _version_of_adapter(self.adapter) or released
+        own = _version_of_adapter(self.adapter)
+        version = reading_release(None, profile=None if own else self.released, release=own)
         known = {name: why_unknown(name, version) for name in self.settings if version}
         return {name: why for name, why in known.items() if why}
 
@@ -116,9 +117,13 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
     """Yield a note on each setting that has no effect, because the strategy or other settings
     disable it.
 
-    Also yield a note on settings that the release lacks, and on odd values. Settings of a world
-    count only if a file describes the world.
+    Also yield a note on settings that the release lacks or no longer reads in files, and on odd
+    values. Settings of a world count only if a file describes the world.
     """
+    known = set(world.files.unused) if world.files else set()
+    files = read_by_variant(variant, world).files
+    new = [one for one in files.unused if one not in known] if files else []
+    yield from (f"without effect in Pulsar {files.version}: {one}" for one in new if files)
     usual = world.settings if world.name in world_titles() or world.notes else usual_settings()
     given = {name for name, value in world.settings.items() if value != usual.get(name)}
     for name, why in _idle_settings(variant, world):
@@ -153,9 +158,19 @@ def _version(variant: Variant) -> str:
     return (variant.released or "").partition("-")[2]
 
 
+def read_by_variant(variant: Variant, world: SimulatedWorld) -> SimulatedWorld:
+    """Return a world with the settings of its files as the release of a variant reads them."""
+    own = bool(world.version) and nearest_profile(world.version) == variant.profile
+    named = _version_of_adapter(variant.adapter)
+    followed = None if own or named else variant.released
+    version = reading_release(None, profile=followed, release=named, reported=[world.version])
+    return world.as_read_by(version)
+
+
 def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, Any]:
     """Return the settings of a world and a variant together, with the full names of classes."""
-    values = {**world.settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
+    settings = read_by_variant(variant, world).settings
+    values = {**settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
     if variant.strategy == TRANSFER:
         values[MANAGER] = EXTENSIBLE_CLASS
     return with_full_names(values)
@@ -344,6 +359,7 @@ def make_simulator(
 
     def simulate(world: SimulatedWorld) -> SimulatedCourse:
         _check_offers(variant, connection, world)
+        world = read_by_variant(variant, world)
         return Simulation(world, deciding, connection).run(cycles, variant.name)
 
     return simulate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from pulsar_conformance.audit.simulation.described import wrong_in_world
 from pulsar_conformance.audit.simulation.shapes import HOT_FROM, Shape, chance_of, load_shape
+from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
@@ -117,7 +118,26 @@ class SimulatedWorld:
     question.
     """
     version: str = ""
-    """The version that the reports of a history name; empty if they name several or none."""
+    """The version that the reports of a history name, or that the brokers of a real cluster run;
+    empty if the reports name several or none.
+    """
+    files: SettingsRead | None = None
+    """The settings of a real cluster's files, as they count in `settings`."""
+
+    def as_read_by(self, version: str) -> SimulatedWorld:
+        """Return the world with the settings of its files as a version reads them."""
+        if self.files is None or not version:
+            return self
+        found = self.files.read_by(version)
+        lost = self.files.values.keys() - found.values.keys()
+        kept = {name: value for name, value in self.settings.items() if name not in lost}
+        usual = {name: value for name, value in usual_settings().items() if name in lost}
+        new = {
+            name: value
+            for name, value in found.values.items()
+            if name not in self.files.values or value != self.files.values[name]
+        }
+        return replace(self, settings={**kept, **usual, **new}, files=found)
 
     @property
     def is_constant(self) -> bool:

@@ -65,6 +65,15 @@ def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
         )
 
 
+def observe_url(url: str, cluster: str | None) -> ObservedCluster:
+    """Read the cluster at an admin URL without changing anything. Errors: `BadSnapshot`."""
+    try:
+        with closing(AdminApi(Access.of(url, None, None))) as api:
+            return observe(api, cluster)
+    except NoAnswer as error:
+        raise BadSnapshot(str(error)) from None
+
+
 def _reported_version(api: AdminApi, broker: str | None) -> str:
     """Return the Pulsar version that a broker reports; empty if it reports none."""
     with suppress(NoAnswer):
@@ -132,4 +141,4 @@ def read_running_broker(url: str, release: str | None) -> tuple[SettingsRead, bo
     found = read_written_settings(url, written, release or known_releases()[-1], as_broker=True)
     named = dynamic if isinstance(dynamic, dict) else {}
     places = {name: f"{url}{DYNAMIC}" for name in found.values if name in named}
-    return replace(found, places={**found.places, **places}), release is None
+    return replace(found, places={**found.places, **places}, reread=None), release is None

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,11 @@ from pulsar_conformance.conformance.cases.snapshot import (
     unowned_notes,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
-from pulsar_conformance.conformance.common.image_tags import image_tags, other_image_notes
+from pulsar_conformance.conformance.common.image_tags import (
+    image_tags,
+    other_image_notes,
+    reading_release,
+)
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
 from pulsar_conformance.conformance.shedding.operations import SHED
@@ -95,6 +98,10 @@ class MadeCase:
     """Settings that later steps of the same command change."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The IDs of the brokers, by their names in the case."""
+    read: SettingsRead | None = None
+    """The settings of files or of the running cluster; None without either."""
+    release: str = ""
+    """The version that the brokers run, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -219,13 +226,11 @@ def made(
         )
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     named = Snapshot(source.reports, data, {}).versions or [source.version]
-    tags = image_tags(args.conf) if args.conf else ()
-    versions = [args.release] if args.release else list(filter(None, named))
-    if not versions and len(tags) == 1:
-        versions = [one.version for one in tags if one.version]
+    release = reading_release(args.conf, release=args.release, reported=named)
+    versions = list(dict.fromkeys(filter(None, [release, *(() if args.release else named)])))
     released = bool(version_of_released(args.profile) if args.profile else versions)
-    read = settings_of_cluster(args, source.place, source.runtime, versions, released=released)
-    judging = version_of_released(args.profile) if args.profile else next(iter(versions), "")
+    read = settings_of_cluster(args, source.place, source.runtime, release, released=released)
+    judging = version_of_released(args.profile) if args.profile else release
     asked = read_given(args.setting, judging, any_range=released)
     later = read_given(what_if, judging, any_range=released)
     given = asked.values
@@ -259,7 +264,7 @@ def made(
     snapshot = Snapshot(reports, data, settings, running.manager)
     notes = [f"{what}: {why}" for what, why in source.troubles.items()]
     notes += unexplained
-    notes += () if args.release else other_image_notes(tags, versions)
+    notes += () if args.release else other_image_notes(image_tags(args.conf), versions)
     notes += [*source.notes, *map(str, (*asked.unused, *later.unused)), *value_notes(as_judged)]
     notes += unowned_notes(snapshot, args.place)
     notes += _notes(
@@ -290,9 +295,8 @@ def made(
             notes += switched_off_notes(snapshot)
         if operation in OF_EACH_BROKER:
             notes.append(f"the questions are about {', '.join(snapshot.brokers)}, in this order")
-    place = str(args.conf) if args.conf else source.place
     return MadeCase(
-        place,
+        str(args.conf or source.place),
         trial,
         profile,
         tuple(notes),
@@ -306,6 +310,8 @@ def made(
         "" if args.profile else judging,
         later,
         broker_ids(snapshot),
+        read,
+        release,
     )
 
 
@@ -360,15 +366,9 @@ def other_files(args: argparse.Namespace) -> list[Path]:
 
 def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
     """Read a running cluster; constraints from files replace the cluster's constraints."""
-    from pulsar_conformance.adapters.admin_api.http import NoAnswer
-    from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
-    from pulsar_conformance.conformance.cases.live import observe
+    from pulsar_conformance.conformance.cases.live import observe_url
 
-    try:
-        with closing(AdminApi(Access.of(url, None, None))) as api:
-            live = observe(api, cluster)
-    except NoAnswer as error:
-        raise BadSnapshot(str(error)) from None
+    live = observe_url(url, cluster)
     own = live.constraints
     constraints = Constraints(
         given.policies or own.policies,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -94,6 +95,12 @@ class SettingsRead:
     """Settings in force whose values Pulsar reads otherwise than they are written."""
     unread: tuple[Unused, ...] = ()
     """Parts of the file that are not read, and settings whose values are not known."""
+    reread: Callable[[str], SettingsRead] | None = field(default=None, compare=False, repr=False)
+    """Reads the same files as another version; None if their text is not known."""
+
+    def read_by(self, version: str) -> SettingsRead:
+        """Return the settings of the same files as another version reads them."""
+        return self.reread(version) if self.reread else replace(self, version=version)
 
     def check_numbers(self) -> None:
         """Raise `BadSetting` for a value with which the model cannot decide: NaN or infinity."""
@@ -130,7 +137,8 @@ class SettingsRead:
             )
         kept = {name: own for name, own in self.spelled.items() if name not in given}
         places, spelled = {**self.places, **places}, {**kept, **spelled}
-        return replace(self, values=values, places=places, assumed=assumed, spelled=spelled)
+        found = replace(self, values=values, places=places, assumed=assumed, spelled=spelled)
+        return replace(found, reread=None)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
         """Return the settings, overridden by the dynamic configuration."""
@@ -152,6 +160,7 @@ class SettingsRead:
             misread=(*self.misread, *dynamic.misread),
             others=self.others + dynamic.others,
             unread=(*self.unread, *dynamic.unread),
+            reread=partial(_both_by, self, dynamic),
         )
 
     def late(self, name: str) -> list[str]:
@@ -271,6 +280,10 @@ class SettingsRead:
             if some:
                 yield f"{counted(len(some), 'setting')} {title}:"
                 yield from (f"  {one}" for one in some)
+
+
+def _both_by(files: SettingsRead, dynamic: SettingsRead, version: str) -> SettingsRead:
+    return files.read_by(version).with_dynamic(dynamic.read_by(version))
 
 
 def read_entries(

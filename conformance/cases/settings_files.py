@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +22,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead, read_entries
+from pulsar_conformance.conformance.common.image_tags import reading_release
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,
@@ -32,9 +34,8 @@ from pulsar_conformance.conformance.common.settings_properties import (
     properties,
 )
 from pulsar_conformance.conformance.common.settings_yaml import BadYAML, read_yaml
-from pulsar_conformance.specs.broker import is_unlisted
+from pulsar_conformance.specs.broker import broker_settings, is_unlisted, known_releases
 from pulsar_conformance.specs.errors import hint_at_file, why_unreadable
-from pulsar_conformance.specs.judged import version_of_released
 from pulsar_conformance.specs.setting_names import why_unknown
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
@@ -86,29 +87,44 @@ def read_settings(
     except UnicodeDecodeError as error:
         raise BadSetting(f"{file}: it isn't UTF-8{hint_at_file(error.object, FORMS)}") from None
     entries, unread, off = _entries(file, text)
-    given = list(entries)
-    ignored = [one for one in given if _is_ignored(one, release)]
-    found = read_entries((one for one in given if one not in ignored), release, as_broker=as_broker)
-    found = replace(found, unused=(*found.unused, *off, *map(_why_ignored, ignored)))
+    given = tuple(entries)
+    found = _as_read(given, release, as_broker=as_broker, off=off, unread=unread)
     own = any(OF_BROKERS.match(one.name) for one in given) if given else file.suffix == ".conf"
     if alone and not (found.places or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
         raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
-    return replace(found, unread=unread)
+    return found
 
 
-def _is_ignored(entry: Entry, release: str | None) -> bool:
-    """True if Pulsar's image ignores a variable because the variable lacks the prefix."""
+def _as_read(
+    entries: Sequence[Entry],
+    release: str | None,
+    *,
+    as_broker: bool,
+    off: Sequence[Unused] = (),
+    unread: tuple[Unused, ...] = (),
+) -> SettingsRead:
+    """Return the settings of entries as a release reads them; `off` have no effect in any."""
+    ignored = {one: why for one in entries if (why := _why_ignored(one, release))}
+    taken = (one for one in entries if one not in ignored)
+    found = read_entries(taken, release, as_broker=as_broker)
+    own = (Unused(one.place, one.name, why) for one, why in ignored.items())
+    reread = partial(_as_read, entries, as_broker=as_broker, off=off, unread=unread)
+    return replace(found, unused=(*found.unused, *off, *own), unread=unread, reread=reread)
+
+
+def _why_ignored(entry: Entry, release: str | None) -> str:
+    """Return why Pulsar's image ignores a variable without the prefix; empty if it takes it."""
     known = entry.bare and why_unknown(entry.name, release) is None
-    return known and is_unlisted(entry.name, release)
-
-
-def _why_ignored(entry: Entry) -> Unused:
-    why = (
-        "bin/apply-config-from-env.py takes names without the prefix only if broker.conf has them; "
-        f"write {PREFIX}{entry.name}"
+    if not known or not is_unlisted(entry.name, release):
+        return ""
+    new = next((one for one, own in broker_settings().items() if own.replaces == entry.name), "")
+    instead = f", or {new}, its new name" if new and why_unknown(new, release) is None else ""
+    assumed = "" if release else f", and that of {known_releases()[-1]}, which is assumed, has not"
+    return (
+        "bin/apply-config-from-env.py takes names without the prefix only if broker.conf has them"
+        f"{assumed}; write {PREFIX}{entry.name}{instead}"
     )
-    return Unused(entry.place, entry.name, why)
 
 
 def read_in_force(
@@ -127,25 +143,33 @@ def read_in_force(
     if dynamic is None:
         return read
     found = read_dynamic(dynamic, release, as_broker=as_broker)
-    none = replace(found, values={}, places={}, unused=(), others=0, unread=())
-    return (read or none).with_dynamic(found)
+    return (read or SettingsRead({}, {}, version=release or "")).with_dynamic(found)
 
 
 def read_dynamic(
     file: Path, release: str | None = None, *, as_broker: bool = False
 ) -> SettingsRead:
     """Read the settings of a dynamic configuration. Errors: as `read_settings`."""
-    found = read_settings(file, release, as_broker=as_broker)
+    return _as_dynamic(read_settings(file, release, as_broker=as_broker))
+
+
+def _as_dynamic(found: SettingsRead) -> SettingsRead:
+    """Return settings with the places of dynamic ones."""
     places = {name: f"{place}{DYNAMIC}" for name, place in found.places.items()}
     unreadable = tuple(replace(one, place=f"{one.place}{DYNAMIC}") for one in found.unreadable)
-    return replace(found, places=places, unreadable=unreadable)
+    reread = partial(_dynamic_by, found)
+    return replace(found, places=places, unreadable=unreadable, reread=reread)
+
+
+def _dynamic_by(found: SettingsRead, version: str) -> SettingsRead:
+    return _as_dynamic(found.read_by(version))
 
 
 def read_written_settings(
     place: str, written: Mapping[str, Any], release: str | None, *, as_broker: bool = False
 ) -> SettingsRead:
     """Read settings from the JSON of a running broker's configuration. Errors: `BadSetting`."""
-    return read_entries(_of_object(place, written), release, as_broker=as_broker)
+    return _as_read(tuple(_of_object(place, written)), release, as_broker=as_broker)
 
 
 def _entries(
@@ -311,18 +335,15 @@ def _strip_quotes(text: str) -> str:
     return text[1:-1] if quoted else text
 
 
-def names_release(args: argparse.Namespace) -> bool:
-    """True if the options name a release to judge by, not only documents."""
-    return bool(version_of_released(args.profile) if args.profile else args.release)
-
-
 def files_in_force(
-    args: argparse.Namespace, version: str | None, *, released: bool
+    args: argparse.Namespace, reported: str, *, released: bool
 ) -> SettingsRead | None:
     """Return the settings of files, read as by a release if `released`, else by the documents.
 
-    Errors: as `read_in_force`.
+    `reported` is the version that the brokers' own data name, if any. Errors: as `read_in_force`.
     """
+    given = {"profile": args.profile, "release": args.release, "reported": [reported]}
+    version = reading_release(args.conf, **given) or None
     return _readable(read_in_force(args.conf, args.dynamic, version, as_broker=released))
 
 
@@ -330,16 +351,15 @@ def settings_of_cluster(
     args: argparse.Namespace,
     place: str,
     runtime: Mapping[str, Any],
-    versions: Sequence[str],
+    version: str,
     *,
     released: bool,
 ) -> SettingsRead | None:
-    """Return the settings from files or else from the running cluster at `place`; None without
-    either.
+    """Return the settings from files or else from the running cluster at `place`, whose brokers
+    run a version; None without either.
 
     Errors: as `files_in_force`, and `BadSnapshot` for --dynamic beside a running cluster.
     """
-    version = next(iter(versions), None)
     if args.url and args.dynamic:
         raise BadSnapshot(
             f"{args.url}: its configuration already includes dynamic settings; drop --dynamic"
@@ -349,7 +369,7 @@ def settings_of_cluster(
     if not runtime:
         return None
     place = f"{place}, runtime configuration"
-    return _readable(read_written_settings(place, runtime, version, as_broker=released))
+    return _readable(read_written_settings(place, runtime, version or None, as_broker=released))
 
 
 def _readable(read: SettingsRead | None) -> SettingsRead | None:

@@ -52,11 +52,10 @@ from pulsar_conformance.conformance.cases.settings import (
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     files_in_force,
-    names_release,
     read_in_force,
     value_notes,
 )
-from pulsar_conformance.conformance.common.image_tags import image_tags
+from pulsar_conformance.conformance.common.image_tags import reading_release
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
@@ -202,7 +201,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         return (yield from _cluster_lines(args, focus))
     if is_example:
         _check_options(args, ("sweep",), "a case or a cluster's data")
-        wanted = _options_for(args, focus, args.profile or "")
+        wanted = _options_for(args, focus, "")
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, OF_ANSWERS, "an explanation")
@@ -215,7 +214,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     options: dict[str, ExplainOptions] = {}
     for number, provided in enumerate(provided_questions(args.case)):
         yield from ("", provided.place) if number else ()
-        profile = args.profile or provided.profile or ""
+        profile = provided.profile or ""
         if profile not in options:
             options[profile] = _options_for(args, focus, profile)
         if of_version:
@@ -337,8 +336,7 @@ def _extensible_settings(
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
     """Return the given release or, without one, that of the only image in the settings file."""
-    tags = image_tags(args.conf) if args.conf and not args.release else ()
-    return args.release or (tags[0].version or None if len(tags) == 1 else None)
+    return reading_release(args.conf, release=args.release) or None
 
 
 def _check_extensible(
@@ -363,11 +361,11 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
 
     Without a release, that of the case's profile reads them. Notes on unused settings are printed.
     """
-    of_profile = version_of_released(profile) if profile else ""
-    version = of_profile if args.profile else args.release or of_profile
-    released = names_release(args)
-    read = files_in_force(args, version or None, released=released)
-    given = read_given(args.setting, version or "", any_range=released)
+    own = version_of_released(profile) if profile else ""
+    version = version_of_released(args.profile) if args.profile else args.release or own
+    released = bool(version and (args.profile or args.release))
+    read = files_in_force(args, own, released=released)
+    given = read_given(args.setting, version, any_range=released)
     changed = (read or NOTHING_READ).changed(given.values, given.spelled)
     for note in (*map(str, given.unused), *value_notes(changed)):
         print_note(note)

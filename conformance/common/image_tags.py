@@ -1,4 +1,4 @@
-"""Finds the version of Pulsar in the image tags of a YAML file with settings."""
+"""Finds the version of Pulsar that reads a settings file, such as that of its image tags."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from pulsar_conformance.conformance.common.yaml_parts import (
 )
 from pulsar_conformance.specs.broker import release_line
 from pulsar_conformance.specs.errors import UserError
+from pulsar_conformance.specs.judged import version_of_released
 
 TAG = re.compile(r"v?(\d+\.\d+\.\d+(?:-[\w.]+)?)")
 MILESTONE_TAG = re.compile(r"v?(\d+\.\d+\.\d+)-[mM](\d+)([._-].*)?")
@@ -59,7 +60,7 @@ class ImageTag(NamedTuple):
     """The image; empty if its tag is the version."""
 
 
-def image_tags(file: Path) -> tuple[ImageTag, ...]:
+def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
     """Return the versions of Pulsar's images in a YAML file, each once.
 
     Images of brokers without a known version are included.
@@ -68,6 +69,8 @@ def image_tags(file: Path) -> tuple[ImageTag, ...]:
     that is not YAML or cannot be read.
     """
     found: list[tuple[int, ImageTag]] = []
+    if file is None:
+        return ()
     try:
         text = file.read_text("utf-8-sig")
         if not is_yaml(file, text):
@@ -157,6 +160,25 @@ def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
     if other := OWN_TAG.fullmatch(tag):
         return ImageTag(other[1], place, variable, image)
     return ImageTag("", place, without_default(image), image)
+
+
+def reading_release(
+    file: Path | None,
+    *,
+    profile: str | None = None,
+    release: str | None = None,
+    reported: Iterable[str] = (),
+) -> str:
+    """Return the version that reads a settings file; empty if nothing names it.
+
+    In this order: that of a released profile to follow, the one that is given, the first that the
+    brokers' own data name, and the only one among the images in the file.
+    """
+    of_profile = version_of_released(profile) if profile else ""
+    if named := of_profile or release or next(filter(None, reported), ""):
+        return named
+    tags = image_tags(file)
+    return tags[0].version if len(tags) == 1 else ""
 
 
 def release_by_image(file: Path) -> tuple[str | None, list[str]]:

@@ -103,7 +103,7 @@ def changes_with(
     effect of settings, and decisions in which one of the versions differs from its profile.
     """
     if new:
-        upgraded = replace(found, version=new)
+        upgraded = found.read_by(new)
         yield from _changes_of_classes(found, upgraded)
         yield from _changes_of_effects(found, upgraded)
         yield from _changes_of_settings(found, upgraded, later)
@@ -149,20 +149,35 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     if stopped:
         yield f"which other settings have an effect is known once {will.culprit} is correct"
     for name in (name for name in now.values if name not in culprits and not stopped):
-        if not _matters(now, upgraded, name, now.values[name]):
+        if name in after.keys() - before.keys() and name not in upgraded.values:
+            instead = _default_instead(upgraded, name, now.values[name])
+            yield f"{name}: it loses its effect{instead}: {after[name]}"
+        elif not _matters(now, upgraded, name, now.values[name]):
             continue
-        if name in before.keys() - after.keys():
-            yield f"{name}: it takes effect{once}; until then, {before[name]}"
+        elif name in before.keys() - after.keys():
+            under = _with_manager(now, upgraded, name)
+            yield f"{name}: it takes effect{under}{once}; until then, {before[name]}"
         elif name in after.keys() - before.keys():
             yield f"{name}: it loses its effect: {after[name]}"
     for name in (one.name for one in now.unused if one.name not in now.values):
         if not knows_name(now.version, name) and knows_name(upgraded.version, name):
-            yield f"{name}: Pulsar {upgraded.version} has this setting"
+            without = f", but it has no effect: {after[name]}" if name in after else ""
+            yield f"{name}: Pulsar {upgraded.version} has this setting{without}"
+
+
+def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
+    """Return a clause on the default that counts instead of a value that is no longer read."""
+    default = default_for(upgraded, name)
+    if value == default:
+        return ", and its value is also its default"
+    return f", and its default, {short_value(default)}, counts instead"
 
 
 def _off(found: SettingsRead) -> Mapping[str, str]:
     """Return the settings without effect, by name, each with the reason."""
-    return {one.name: one.why for one in (*found.unused, *found.disabled(defaults=True))}
+    in_force = {found.spelled.get(name, name) for name in found.values}
+    unused = [one for one in found.unused if one.name not in in_force]
+    return {one.name: one.why for one in (*unused, *found.disabled(defaults=True))}
 
 
 def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -> bool:
@@ -190,7 +205,8 @@ def _changes_of_settings(
         if not has_setting(setting, now.version) and setting.is_in(known):
             continue
         before, after = default_for(now, name), default_for(upgraded, name)
-        if setting.since in later and setting.replaces in {*now.values} - {*now.spelled}:
+        kept = {*now.values} - {*now.spelled} - {*upgraded.spelled}
+        if setting.since in later and setting.replaces in kept.intersection(upgraded.values):
             yield f"{setting.replaces}: its name becomes {name}; the former name still works"
         elif name not in now.values and setting.is_in(known) and before != after:
             matters = not (_why_off(now, name, after) and _why_off(upgraded, name, before))
@@ -200,7 +216,9 @@ def _changes_of_settings(
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still and (will.manager != STOPPED or upgraded.corrected()):
-                yield f"{name}: its default, {short_value(after)}, takes effect; until then, {off}"
+                under = _with_manager(now, upgraded, name)
+                default = f"its default, {short_value(after)}, takes effect{under}"
+                yield f"{name}: {default}; until then, {off}{_meaning(name)}"
         elif name in {*now.values} - renamed and setting.deprecated in later[now.older :]:
             yield f"{name}: it becomes deprecated"
         elif before is None is not after and not setting.is_in(release_compared(upgraded)):
@@ -212,7 +230,7 @@ def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]
 
     Yield nothing if there are no such settings, or if it is not known which load manager runs.
     """
-    upgraded = replace(found, version=new)
+    upgraded = found.read_by(new)
     known = upgraded.running().manager in KINDS or upgraded.corrected()
     if known and (added := list(_new_settings(found, upgraded))):
         yield f"new with Pulsar {new}, and in effect with these defaults", added
@@ -229,9 +247,22 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
         added = new and not has_setting(setting, found.version)
         listed = setting.is_in(release_compared(upgraded)) and name not in given
         if added and listed and not setting.replaces and not _why_off(upgraded, name, default):
-            documented = load().settings.get(name)
-            meaning = f": {documented.meaning}" if documented else ""
-            yield f"{name} = {short_value(default)}{meaning}"
+            yield f"{name} = {short_value(default)}{_meaning(name, ': ')}"
+
+
+def _meaning(name: str, before: str = ". Its meaning: ") -> str:
+    """Return the meaning of a setting, after other words; empty if no text has it."""
+    known = load().settings.get(name) or load().annotated.get(name)
+    return f"{before}{known.meaning}" if known and known.meaning else ""
+
+
+def _with_manager(now: SettingsRead, upgraded: SettingsRead, name: str) -> str:
+    """Return a clause on the load manager that runs and begins to use a setting; usually empty."""
+    users = [broker_settings()[name].manager(release_compared(one)) for one in (now, upgraded)]
+    manager = upgraded.running().manager
+    begins = manager in users[1].split(" or ") and manager not in users[0].split(" or ")
+    same = now.running().manager == manager
+    return f" under the {manager} load manager, which runs" if begins and same else ""
 
 
 def _changes_of_decisions(now: SettingsRead, upgraded: SettingsRead, every: bool) -> Iterator[str]:

@@ -248,7 +248,10 @@ def test_a_default_that_the_same_manager_begins_to_read_is_a_change(changes, giv
     settings = {"loadBalancerEnabled": "true", **given}
     _, told = changes(settings, "3.2.2", "4.0.7")
     assert f"{name}: it" in told
-    assert "takes effect; until then, it belongs to the extensible load manager" in told
+    under = "takes effect under the modular load manager, which runs; until then, it belongs to"
+    assert f"{under} the extensible load manager" in told
+    meaning = "Its meaning: Maximum number of a broker's bundles whose load is reported"
+    assert (meaning in told) is not bool(given)
     assert name not in changes(settings, "4.0.7", "4.2.4")[1]
     manager = f"{PACKAGE}extensions.ExtensibleLoadManagerImpl"
     assert name not in changes({**settings, "loadManagerClassName": manager}, "3.2.2", "4.0.7")[1]

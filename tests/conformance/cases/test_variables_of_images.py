@@ -156,3 +156,44 @@ def test_the_command_lists_it_without_effect(tmp_path, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert f"without effect {UNLISTED} ({file}:1): bin/apply-config-from-env.py takes" in out
     assert f"{LISTED} = 5" in out
+
+
+OLD, NEW = "loadBalancerBandwithInResourceWeight", "loadBalancerBandwidthInResourceWeight"
+
+
+@pytest.mark.parametrize("name", ["broker.env", "values.yaml"])
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [
+        ("0.2", "and its default, 1.0, counts instead"),
+        ("1.0", "and its value is also its default"),
+    ],
+)
+def test_an_upgrade_names_a_variable_that_broker_conf_loses(tmp_path, capsys, name, value, instead):
+    file = tmp_path / name
+    variable = f"{OLD}={value}" if name.endswith("env") else f"{OLD}: '{value}'"
+    file.write_text(variable if name.endswith("env") else f"broker: {{configData: {{{variable}}}}}")
+    assert main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{OLD}: it loses its effect, {instead}: bin/apply-config-from-env.py takes" in out
+    assert f"write PULSAR_PREFIX_{OLD}, or {NEW}, its new name" in out
+    assert "the former name still works" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"PULSAR_PREFIX_{OLD}=0.2", f"{OLD}: its name becomes {NEW}; the former name still works"),
+        (f"{OLD}=0.2\n{NEW}=0.3", f"{OLD}: it loses its effect: bin/apply-config"),
+        (f"PULSAR_PREFIX_{OLD}=0.2\n{NEW}=0.3", f"sets {NEW}, which counts instead"),
+        (
+            "loadBalancerSheddingExcludedNamespaces=a/b",
+            "Pulsar 4.2.4 has this setting, but it has no effect: bin/apply-config-from-env.py",
+        ),
+    ],
+)
+def test_an_upgrade_reads_the_variables_as_the_new_release(tmp_path, capsys, text, expected):
+    file = tmp_path / "broker.env"
+    file.write_text(text)
+    main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
+    assert expected in " ".join(capsys.readouterr().out.split())
