@@ -91,15 +91,22 @@ def _missing_setting_text(missing: Json) -> str:
 
 
 def _cause_lines(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and below it the numbers of unloads of
-    uncertain cause.
-    """
+    """Yield the number of unloads by cause, and below it what is said of those of uncertain cause."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
-    if unloads["open"]:
-        yield f"  {unloads['open']:>8}  of these, perhaps by shedding"
-    if unloads["unchosen"]:
-        yield f"  {unloads['unchosen']:>8}  of these, without a cause and chosen by no strategy"
+    every, uncertain, unlike = (unloads[name] for name in ("recorded", "open", "unchosen"))
+    if uncertain:
+        one = uncertain == 1
+        cycle, unload = ("its cycle", "it") if one else ("their cycles", "them")
+        text = f"may or may not be by shedding, so {cycle} {'is' if one else 'are'} judged"
+        yield from paragraph(
+            f"{uncertain} of the {every} {text} with and without {unload}", 4, "  "
+        )
+    if unlike:
+        one = unlike == 1
+        has, kept, cycle = ("has", "is", "its cycle") if one else ("have", "are", "their cycles")
+        text = f"{has} no recorded cause and {kept} not what the strategy of {cycle} would unload"
+        yield from paragraph(f"{unlike} of the {every} {text}: perhaps not by shedding", 4, "  ")
 
 
 def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.commands import audit
 from pulsar_conformance.conformance.cases.settings_files import read_in_force, read_settings
 from pulsar_conformance.conformance.commands.main import main
 
@@ -47,6 +46,18 @@ def reports(tmp_path):
         report["bandwidthOut"]["limit"] = 500_000.0
         (folder / one.name).write_text(json.dumps(report))
     return folder
+
+
+@pytest.fixture
+def compared():
+    """Reads the settings that an audit by a profile compares with the recorded ones."""
+    pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
+    from pulsar_conformance.audit.commands import audit
+
+    def run(file, profile):
+        return audit._settings_compared(file, audit._read_settings(file, None), profile)
+
+    return run
 
 
 def sheds(text):
@@ -124,23 +135,29 @@ def test_a_release_without_settings_is_refused(ask, reports, tmp_path):
     ("profile", "kept"),
     [("released-3.0", True), ("released-4.2", False), ("documented-3.0", False)],
 )
-def test_an_audit_compares_it_as_the_release_that_judges_reads_it(file, profile, kept):
-    read = audit._read_settings(file, None)
-    assert (OLD in audit._settings_compared(file, read, profile)) is kept
+def test_an_audit_compares_it_as_the_release_that_judges_reads_it(compared, file, profile, kept):
+    assert (OLD in compared(file, profile)) is kept
 
 
-def test_an_image_names_the_release_if_nothing_else_does(ask, reports, tmp_path):
-    file = tmp_path / "values.yaml"
-    file.write_text(
-        f"images: {{broker: {{repository: apachepulsar/pulsar, tag: 3.0.7}}}}\n"
-        f"broker: {{configData: {json.dumps(SETTINGS)}}}\n"
-    )
-    read = audit._read_settings(str(file), None)
-    assert OLD in audit._settings_compared(str(file), read, "documented-3.0")
+@pytest.fixture
+def of_image(tmp_path):
+    """Values that name the image of 3.0.7."""
+    path = tmp_path / "image.yaml"
+    image = "images: {broker: {repository: apachepulsar/pulsar, tag: 3.0.7}}"
+    path.write_text(f"{image}\nbroker: {{configData: {json.dumps(SETTINGS)}}}\n")
+    return str(path)
+
+
+def test_an_image_names_the_release_if_the_documents_judge(compared, of_image):
+    assert OLD in compared(of_image, "documented-3.0")
+
+
+def test_an_image_names_the_release_of_a_case_of_no_release(ask, reports, of_image, tmp_path):
     case = tmp_path / "case.json"
-    settings = json.loads(ask("case", reports)[0])
-    case.write_text(json.dumps({**settings, "profile": "documented-3.0"} | {"ways": {}}))
-    assert LOST not in ask("explain", case, "--conf", file)[1]
+    found = json.loads(ask("case", reports, "--profile", "documented-3.0")[0])
+    case.write_text(json.dumps(found))
+    assert LOST not in ask("explain", case, "--conf", of_image)[1]
+    assert LOST in ask("explain", case, "--conf", of_image, "--release", "4.2.4")[1]
 
 
 def test_a_release_that_nothing_names_is_said_to_be_assumed(file):

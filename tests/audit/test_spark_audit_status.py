@@ -14,7 +14,7 @@ from pulsar_conformance.audit.input.paths import AuditError
 from pulsar_conformance.audit.pipeline import report
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import check_profile_has_rules
-from pulsar_conformance.audit.pipeline.report_text import case_file_lines
+from pulsar_conformance.audit.pipeline.report_text import case_file_lines, report_lines
 from pulsar_conformance.audit.verdicts.verdicts import rules_of
 from pulsar_conformance.conformance.commands.main import main
 from pyspark.errors import AnalysisException
@@ -90,3 +90,48 @@ def test_the_report_says_which_violated_rules_have_no_case():
     )
     [line, *_] = case_file_lines(["CHANNEL-01"], "out/cases")
     assert line.startswith("no case file: CHANNEL-01")
+
+
+FOUND = {
+    "profile": "released-3.0",
+    "settings_recorded": True,
+    "lines": {"read": 9, "used": 9, "quarantined": {}},
+    "clusters": 1,
+    "cycles": 3,
+    "cycles_judged": 3,
+    "splits": 0,
+    "leaders": {"count": 0, "first": []},
+    "wrong": 0,
+    "follow": 0,
+    "rules": {},
+    "unknown_strategies": {},
+    **dict.fromkeys(("missing", "omitted", "rules_without_check", "undecided"), ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("count", "uncertain", "unlike"),
+    [
+        (
+            1,
+            "1 of the 4 may or may not be by shedding, so its cycle is judged with and without it",
+            "1 of the 4 has no recorded cause and is not what the strategy of its cycle would",
+        ),
+        (
+            2,
+            "2 of the 4 may or may not be by shedding, so their cycles are judged with and without",
+            "2 of the 4 have no recorded cause and are not what the strategy of their cycles would",
+        ),
+    ],
+)
+def test_unloads_of_uncertain_cause_are_told_in_sentences_below_the_counts(
+    count, uncertain, unlike
+):
+    unloads = {"recorded": 4, "in_violation": 0, "causes": {"shedding": 3, "unknown": 1}}
+    unloads |= {"open": count, "unchosen": count}
+    lines = list(report_lines({**FOUND, "unloads": unloads}, [], "out/cases"))
+    at = lines.index("         1  unknown")
+    told = " ".join(" ".join(lines[at + 1 :]).split())
+    assert told.startswith(uncertain)
+    assert unlike in told
+    assert not any(line.split("  ")[-1].startswith("of these") for line in lines)
