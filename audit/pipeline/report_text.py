@@ -91,7 +91,7 @@ def _missing_setting_text(missing: Json) -> str:
 
 
 def _cause_lines(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and below it what is said of those of uncertain cause."""
+    """Yield the number of unloads by cause, and sentences about those of uncertain cause."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     every, uncertain, unlike = (unloads[name] for name in ("recorded", "open", "unchosen"))

@@ -30,8 +30,9 @@ LEGEND = (
     "rest: cycles until unloads end; never, with the number of cycles after which owners repeat; "
     "or ongoing, if there are too few cycles to tell; most: unloads of the bundle that was "
     "unloaded most often; back: unloads that returned a bundle to the broker it had just left; "
-    "over: minutes over the overload threshold, summed over brokers; spread: percentage points "
-    "between the least and the most used broker, in the first cycle and in the last."
+    "over: minutes over the overload threshold, by usage without weights, summed over brokers; "
+    "spread: percentage points between the least and the most used broker, in the first cycle and "
+    "in the last."
 )
 WIDEST = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
