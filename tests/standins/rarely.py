@@ -1,36 +1,53 @@
 """Implementations that differ from the model in one case of a bounded world."""
 
+from types import MappingProxyType
+
 from standins.variants import Same
 
 
-def _usages(case):
-    return {name: broker["cpu"]["usage"] for name, broker in case["brokers"].items()}
-
-
-def _bundles(case, broker):
-    return len(case["brokers"][broker].get("bundles", ()))
+def _percent(broker):
+    return 100 * broker["cpu"]["usage"] / broker["cpu"]["limit"]
 
 
 class Rarely(Same):
     """Sheds nothing from a full broker with five light bundles beside two at 85 and 86 %."""
 
-    usages, bundles, heaviest = (85, 86, 100), 5, 100
+    strategy, usages, bundles = "OverloadShedder", (85, 86, 100), 5
+    settings = MappingProxyType({})
+    heaviest = 100
 
     def answer(self, operation, case):
-        if operation == "shed.select" and "OverloadShedder" in (case["strategy"] or ""):
-            usages = _usages(case) if all("cpu" in one for one in case["brokers"].values()) else {}
-            rates = [one["shortTermData"].get("msgRateIn", 0) for one in case["bundles"].values()]
-            if (
-                tuple(sorted(usages.values())) == self.usages
-                and _bundles(case, max(usages, key=usages.get)) == self.bundles == len(rates)
-                and max(rates) <= self.heaviest
-                and not case["recentlyUnloaded"]
-            ):
-                return {"unload": []}
+        if operation == "shed.select" and self.is_wrong(case):
+            return {"unload": []}
         return super().answer(operation, case)
+
+    def is_wrong(self, case):
+        """True if a shedding case is answered wrongly."""
+        if self.strategy not in (case["strategy"] or ""):
+            return False
+        brokers = case["brokers"].values()
+        if not all("cpu" in one for one in brokers):
+            return False
+        used = sorted(brokers, key=_percent)
+        averages = [one.get("shortTermData", {}) for one in case["bundles"].values()]
+        rates = [one.get("msgRateIn", 0) for one in averages]
+        return (
+            tuple(map(_percent, used)) == self.usages
+            and len(used[-1].get("bundles", ())) == self.bundles == len(rates)
+            and max(rates) <= self.heaviest
+            and not case["recentlyUnloaded"]
+            and self.settings.items() <= case["settings"].items()
+        )
 
 
 class Seldom(Rarely):
     """The same with two bundles beside one broker at 86 %."""
 
     usages, bundles = (86, 100), 2
+
+
+class Rarest(Rarely):
+    """The same under ThresholdShedder without a lower boundary, beside two at 40 and 50 %."""
+
+    strategy, usages = "ThresholdShedder", (40, 50, 70)
+    settings = MappingProxyType({"lowerBoundarySheddingEnabled": False})

@@ -17,18 +17,19 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.campaign import search, worlds
 from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multisets
 from pulsar_conformance.conformance.cases.legality import bad_trial
-from pulsar_conformance.conformance.cases.saved import Campaign, Searched
+from pulsar_conformance.conformance.cases.saved import Campaign, Searched, load_saved
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import Plan
+from standins.rarely import Rarest
 
 TESTS = Path(__file__).parents[2]
 STREAM = Path("reports/out/verdicts.jsonl")
 FEW_USAGES = (86, 100)
 RULE = "OVERLOAD-02"
 """An overloaded broker sheds its excess and 5 points more."""
-SHEDDING_RULES = {RULE, "SHED-02", "OVERLOAD-01", "OVERLOAD-09"}
+SHEDDING_RULES = {RULE, "OVERLOAD-01", "OVERLOAD-09"}
 """The rules that an overloaded broker breaks if it sheds nothing."""
 
 
@@ -271,6 +272,31 @@ def test_a_fault_of_one_case_in_a_whole_world_is_found():
     adapter = "python:standins.rarely:Rarely"
     assert main(["run", "--adapter", adapter, "--exhaustive", "shed.select Over*"]) == 1
     assert broken() == SHEDDING_RULES
+
+
+RARE = 100_000
+"""A fault is rare if it changes no more than one in so many answers."""
+
+
+@pytest.mark.thorough
+def test_a_fault_that_one_case_in_a_hundred_thousand_shows_is_found_and_reduced():
+    """The world of ThresholdShedder has 166,564 cases, of which one is answered wrongly."""
+    rarest = Rarest("documented-3.0", {})
+    world = next(one for one in bounded_worlds() if one.strategy == Rarest.strategy)
+    asked = [question for one in world.trials(0, world.size) for question in one.questions]
+    wrong = [case for _, case in asked if rarest.is_wrong(case)]
+    assert [rarest.answer(world.operation, one) for one in wrong] == [{"unload": []}]
+    assert rarest.model.answer(world.operation, wrong[0])["unload"]
+    assert len(asked) >= RARE
+    words = ["--adapter", "python:standins.rarely:Rarest", "--rules", "THRESHOLD-0[1-3]"]
+    assert main(["run", *words, "--exhaustive", world.name]) == 1
+    assert broken() == {"THRESHOLD-01", "THRESHOLD-03"}
+    failure = verdicts()["THRESHOLD-01"]["failure"]
+    assert failure["size"] == "3 brokers, 5 bundles"
+    [file] = Path(".conformance/cases/shed.select").iterdir()
+    assert len(json.dumps(load_saved(file).trial.questions[0][1])) < len(json.dumps(wrong[0]))
+    again = failure["again"][failure["again"].index("--adapter") :].split()
+    assert main(["run", *again]) == 1
 
 
 @pytest.mark.thorough
