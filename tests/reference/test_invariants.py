@@ -1,13 +1,19 @@
 """Invariants of the model, proved for all numbers; where sizes are bounded, the name says so."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from types import SimpleNamespace
+from itertools import combinations_with_replacement, pairwise
+from types import ModuleType, SimpleNamespace
 
 import pytest
-from proofs import Refuted, integers, plain, prove, reals, z3
+from proofs import Refuted, Symbol, integers, plain, prove, reals, z3
 from pulsar_conformance import specs
-from pulsar_conformance.reference import Model, Settings, overload
+from pulsar_conformance.conformance.cases.saved import save
+from pulsar_conformance.conformance.commands.main import main
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.reference import Settings, anti_affinity, overload, threshold
+from pulsar_conformance.reference.anti_affinity import Spread
 from pulsar_conformance.reference.averages import PUSHED
 from pulsar_conformance.reference.candidates import Growth
 from pulsar_conformance.reference.overload import OVERLOADED, share_to_shed
@@ -209,34 +215,133 @@ def test_the_readings_of_the_grace_period_differ_at_its_edge_alone():
     prove(claim)
 
 
-def shed_bundles(usage, threshold):
-    """The number of bundles, each of 1 % of the traffic, that the model sheds of a broker."""
-    names = [f"shop/eu/{low}_{high}" for low, high in pairwise(boundaries(100))]
-    carried = {"msgThroughputIn": 1, "numSamples": 1, "maxSamples": 10}
-    busy = {"cpu": {"usage": usage, "limit": 100}, "msgThroughputIn": 100, "bundles": names}
-    case = {
-        "strategy": "OverloadShedder",
-        "settings": {overload.OVERLOAD_THRESHOLD: threshold},
-        "brokers": {"b1": busy, "b2": {"bundles": []}},
-        "bundles": {name: {"shortTermData": carried} for name in names},
-        "recentlyUnloaded": {},
-    }
-    return len(Model("documented-3.0").answer("shed.select", case)["unload"])
+class Placing(Spread):
+    """A namespace to place where nothing is known of the numbers that are compared."""
+
+    def rivals(self, broker):
+        return self.owned[broker]
 
 
-def test_a_wrong_constant_is_refuted_by_a_case(monkeypatch):
-    usage, threshold = integers("usage threshold")
+def size_of(known):
+    return known if isinstance(known, Symbol) else len(known)
+
+
+HOMES = [homes for size in range(1, 4) for homes in combinations_with_replacement("ew-", size)]
+
+
+@pytest.mark.parametrize("homes", HOMES, ids="".join)
+def test_of_up_to_three_brokers_in_three_domains_the_least_loaded_of_the_best_domain_is_chosen(
+    homes, monkeypatch
+):
+    monkeypatch.setattr(anti_affinity, "len", size_of, raising=False)
+    brokers = [f"b{number}" for number in range(len(homes))]
+    home = dict(zip(brokers, homes, strict=True))
+    on = dict(zip(brokers, integers(" ".join(brokers)), strict=True))
+    within = dict(zip("ew-", integers("east west unnamed"), strict=True))
+    domains = {one: [name for name in brokers if home[name] == one] for one in "ew"}
 
     def claim():
-        yield share_to_shed(usage, threshold) == (usage - threshold) + 5
+        placing = Placing("t/new", {}, domains, on, brokers, "all")
+        known = {None if one == "-" else one: within[one] for one in set(homes)}
+        vars(placing)["in_domain"] = known
+        first = placing.chosen
+        yield from (plain(within[home[first]] <= within[one]) for one in set(homes))
+        peers = (one for one in brokers if home[one] == home[first])
+        yield from (plain(on[first] <= on[one]) for one in peers)
 
-    bounds = (threshold >= 1, usage > threshold, usage <= 90)
-    prove(claim, *bounds)
-    monkeypatch.setattr(overload, "MARGIN", Fraction(4))
+    prove(claim)
+
+
+MESSAGES, BYTES = 100, 100_000_000
+"""A bundle's rates per second: ThresholdShedder may leave alone what is below 10 MB/s."""
+
+
+def shedding_case(strategy, settings, usages):
+    """A case of brokers at these usages, the first with 100 bundles of 1 % of its traffic each."""
+    names = [f"shop/eu/{low}_{high}" for low, high in pairwise(boundaries(100))]
+    rates = {"msgRateIn": MESSAGES, "msgThroughputIn": BYTES}
+    brokers = {
+        f"b{number}": {"cpu": {"usage": usage, "limit": 100}, "bundles": []}
+        for number, usage in enumerate(usages, 1)
+    }
+    brokers["b1"] |= {**{name: 100 * one for name, one in rates.items()}, "bundles": names}
+    case = {
+        "strategy": strategy,
+        "settings": settings,
+        "brokers": brokers,
+        "bundles": {name: {"shortTermData": {**rates, "numSamples": 1}} for name in names},
+        "recentlyUnloaded": {},
+    }
+    return Trial.of("shed.select", case)
+
+
+def of_an_overloaded_broker(usage, threshold):
+    return shedding_case("OverloadShedder", {overload.OVERLOAD_THRESHOLD: threshold}, [usage, 0])
+
+
+def of_a_broker_above_average(usage, average):
+    settings = {threshold.SHEDDER_THRESHOLD: 1, threshold.HISTORY_SHARE: 0}
+    return shedding_case("ThresholdShedder", settings, [usage, 2 * average - usage])
+
+
+def excess_and_five_points(usage, threshold):
+    yield share_to_shed(usage, threshold) == (usage - threshold) + 5
+
+
+def five_points_below_the_average(usage, average):
+    yield TARGET["points"](average) == average - 5
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A constant of the model, a claim that depends on it, and the rule that cases of it break."""
+
+    module: ModuleType
+    constant: str
+    symbols: str
+    bounds: Callable
+    claim: Callable
+    case: Callable
+    rule: str
+
+
+CONSTANTS = [
+    Wrong(
+        overload,
+        "MARGIN",
+        "usage threshold",
+        lambda usage, limit: (limit >= 1, usage > limit, usage <= 90),
+        excess_and_five_points,
+        of_an_overloaded_broker,
+        "OVERLOAD-02",
+    ),
+    Wrong(
+        threshold,
+        "BELOW_AVERAGE",
+        "usage average",
+        lambda usage, average: (average >= 10, usage > average + 5, usage <= 2 * average),
+        five_points_below_the_average,
+        of_a_broker_above_average,
+        "THRESHOLD-03",
+    ),
+]
+
+
+@pytest.mark.parametrize("wrong", CONSTANTS, ids=lambda wrong: wrong.constant)
+def test_a_wrong_constant_is_refuted_by_a_case_that_fails_until_it_is_right(
+    wrong, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    symbols = integers(wrong.symbols)
+    bounds = (*wrong.bounds(*symbols), *(one <= 100 for one in symbols))
+    prove(lambda: wrong.claim(*symbols), *bounds)
+    monkeypatch.setattr(wrong.module, wrong.constant, Fraction(4))
     with pytest.raises(Refuted) as refuted:
-        prove(claim, *bounds)
-    shown = {name: int(value) for name, value in refuted.value.values.items()}
-    excess = shown["usage"] - shown["threshold"]
-    assert shed_bundles(**shown) == excess + 4
-    monkeypatch.undo()
-    assert shed_bundles(**shown) == excess + 5
+        prove(lambda: wrong.claim(*symbols), *bounds)
+    shown = (int(refuted.value.values.get(name, 0)) for name in wrong.symbols.split())
+    file = save(wrong.case(*shown), tmp_path, {})
+    words = ["run", "--adapter", "reference", "--replay", str(file)]
+    assert main(words) == 1
+    assert capsys.readouterr().out.endswith(f"rules that apply to it: {wrong.rule}\n")
+    monkeypatch.setattr(wrong.module, wrong.constant, Fraction(5))
+    assert main(words) == 0
