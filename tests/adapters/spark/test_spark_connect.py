@@ -127,6 +127,21 @@ def test_an_audit_reads_and_writes_where_the_server_is(server, tmp_path):
     assert (tmp_path / "out" / "verdicts" / "_SUCCESS").exists()
 
 
+def test_its_tasks_return_the_verdicts_and_simulations_of_one_process(server, tmp_path):
+    there = ("--spark", server[0].partition(":")[2])
+    words = ("run", "--adapter", "reference", "--seed", "3", "--rules", "USAGE-01")
+    words = (*words, "--campaign", "2500")
+    streams = set()
+    for more in ((), there):
+        done = command(*words, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        streams.add((tmp_path / "reports/out/verdicts.jsonl").read_bytes())
+    assert len(streams) == 1
+    words = ("simulate", "--world", "ninety-ten", "--world", "daily", "--cycles", "20", "--json")
+    here, tasks = (command(*words, *more, cwd=tmp_path) for more in ((), there))
+    assert (tasks.returncode, tasks.stdout) == (here.returncode, here.stdout), tasks.stderr
+
+
 def test_a_server_that_is_gone_is_reported_and_not_waited_for(server, tmp_path):
     name, process = server
     _end(process)
