@@ -42,18 +42,12 @@ def in_tasks(
     time. Raises AdapterError if Spark cannot be used or a task keeps failing.
     """
 
-    def each(frames: Iterator[Any]) -> Iterator[Any]:
-        for frame in frames:
-            rows = [_result_or_error(work, text) for text in frame["text"]]
-            yield frame.assign(**{name: [one[name] for one in rows] for name in ("text", "error")})
-
     with acquired(place, "--spark") as spark, ThreadPoolExecutor(WAITING) as threads:
 
         def result(text: str) -> str:
-            rows = spark.session.createDataFrame([(text,)], "text string").mapInPandas(
-                each, "text string, error string"
-            )
-            [[found, error]] = rows.collect()
+            one_row = spark.session.range(0, 1, 1, 1)  # A row of data would need a second process.
+            each = partial(_frames_of_result, work, text)
+            [[found, error]] = one_row.mapInPandas(each, "text string, error string").collect()
             if error:
                 raise AdapterError("answer", f"a task failed: {error}", "", "", "--spark")
             return str(found)
@@ -76,6 +70,14 @@ def in_tasks(
                 problem = f"a task failed: {last_cause(error)}"
                 raise AdapterError("answer", problem, "", spark.tail, "--spark") from None
             raise
+
+
+def _frames_of_result(
+    work: Callable[[str], str], text: str, frames: Iterator[Any]
+) -> Iterator[Any]:
+    """Yield a row of the result and an error in place of each row."""
+    for frame in frames:
+        yield frame.assign(**_result_or_error(work, text))[["text", "error"]]
 
 
 def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:

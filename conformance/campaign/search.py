@@ -26,6 +26,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.catalogue import checks
+from pulsar_conformance.conformance.common import collecting_rarely
 from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
 from pulsar_conformance.conformance.engine import draw, outcomes
 from pulsar_conformance.conformance.engine.evaluate import Outcome
@@ -182,7 +183,7 @@ def search_part(
     Without `connected`, the implementations are started for this part alone.
     """
     if connected is None:
-        with closing(Connected(plan)) as alone:
+        with closing(Connected(plan)) as alone, collecting_rarely():
             return search_part(plan, readings, text, alone)
     part = Part(*json.loads(text))
     followed = {

@@ -1,5 +1,8 @@
 """Code that all subjects share: questions and answers, operations, checks, expectations."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 WORKSPACE = Path(".conformance")
@@ -12,3 +15,14 @@ Cases and answers are kept until the end, so that the collector finds little. Wi
 thresholds, it takes a quarter of the time. With these, it does not run in a usual session, which
 then needs about 150 MB more.
 """
+
+
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Use these thresholds of the garbage collector for the duration of a block."""
+    before = gc.get_threshold()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
