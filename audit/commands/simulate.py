@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.loop import ITSELF, PLACING
+from pulsar_conformance.audit.simulation.deciding import ITSELF, PLACING
 from pulsar_conformance.audit.simulation.measures import measures_of
 from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,

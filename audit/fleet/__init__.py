@@ -12,4 +12,8 @@ Time passes in periods; every broker reports once per period. In each period:
 Therefore, at each cycle, every running broker has reported since the previous cycle, and no broker
 that is down has reported for more than a period. A new leader knows the last reports, but starts
 without averages, usage history or memory of unloads; its cycles follow at every interval.
+
+The state of the cluster and the leader's memory are those of `audit.simulation.cluster`. Unlike in
+`simulate`, averages slide, events and splits are drawn, and bundles go to the broker with the least
+traffic.
 """

@@ -11,27 +11,26 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import Connection
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.audit.fleet.leader import (
-    Memory,
-    ReceivedReport,
-    shedding_case,
-)
 from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
     ENDS,
-    HISTORY,
+    MINUTE,
     SELDOM,
     THRESHOLD,
     BadFleet,
 )
 from pulsar_conformance.audit.fleet.troubles import Period, apply_troubles
-from pulsar_conformance.audit.fleet.world import SimulatedCluster
+from pulsar_conformance.audit.fleet.world import FleetCluster, rates_in_stats
 from pulsar_conformance.audit.input.parsing import ADMIN, AUTOMATIC, SHEDDING, SHUTDOWN, SPLIT
-from pulsar_conformance.audit.simulation.leader import weighted_usages
+from pulsar_conformance.audit.simulation.cluster.averages import SlidingAverages
+from pulsar_conformance.audit.simulation.cluster.leader import LeaderMemory, throughput_of
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 SECOND = 1000
+KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
+"""Fields of a report that the leader sheds by."""
+
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
 MOVED_AFTER = 4000
 """Milliseconds from the start of a period until an administrator unloads a bundle."""
@@ -65,12 +64,26 @@ class ClusterHistory:
     Without a connection to an implementation, no bundle is unloaded, and cycles are only recorded.
     """
 
-    def __init__(self, world: SimulatedCluster, connection: Connection | None) -> None:
+    def __init__(self, world: FleetCluster, connection: Connection | None) -> None:
         self.world, self.fleet, self.connection = world, world.fleet, connection
-        self.memory = Memory()
-        self.reports: dict[str, ReceivedReport] = {}
-        self.settings: Json = {}
+        self.settings: Json = dict(self.fleet.settings[0])
+        self.reports: dict[str, Json] = {}
+        """The last report of each broker."""
+        self._begin_term()
         self.records: list[tuple[str, Json]] = []
+
+    def _begin_term(self) -> None:
+        """Begin the term of a leader, which knows the last reports, but has no averages."""
+        defaults = specs.load().defaults(DEFAULT_PROFILE) if self.connection else {}
+        begin, minute = SECOND * self.fleet.period_start(0), SECOND * MINUTE
+        self.averages = SlidingAverages()
+        self.memory = LeaderMemory(
+            self.settings,
+            defaults,
+            lambda at: (at - begin) / minute,
+            self.averages,
+            whole_history=True,
+        )
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield the kind of each record, and the record as a line of JSON."""
@@ -112,11 +125,11 @@ class ClusterHistory:
         """
         now = SECOND * self.fleet.period_start(period)
         if period in self.fleet.settings:
-            self.settings = dict(self.fleet.settings[period])
+            self.settings = self.memory.settings = dict(self.fleet.settings[period])
             at = now - (SECOND if period else 0)
             self.record("settings", at, settings=self.settings)
         if period in self.world.events.leaders:
-            self.memory = Memory()
+            self._begin_term()
             self.record("owners", now, owners=self.world.owners())
             leader = self.world.brokers[self.world.events.leaders[period]]
             self.record("leader", now, broker=leader)
@@ -125,11 +138,9 @@ class ClusterHistory:
                 self.record("cycle", now)
             self.run_cycle(now)
 
-    def live_reports(self, now: int) -> dict[str, Json]:
-        """Return the last report of each broker that was up in the period before `now`."""
-        period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds
-        up = {self.world.brokers[broker] for broker in self.world.up(period - 1)}
-        return {name: one.said for name, one in sorted(self.reports.items()) if name in up}
+    def live_reports(self) -> dict[str, Json]:
+        """Return the last report of each broker that is up."""
+        return {name: self.reports[name] for name in self.world.running() if name in self.reports}
 
     def run_cycle(self, now: int) -> None:
         """Run a shedding cycle: ask the adapter for unloads, and assign the unloaded bundles to
@@ -137,9 +148,15 @@ class ClusterHistory:
         """
         if self.connection is None:
             return
-        case = shedding_case(now, self.settings, self.live_reports(now), self.memory)
+        case = self.shedding_case(now)
         self.unload(self.ask_adapter(case), now)
-        self.remember_usage(case)
+        self.memory.remember_usage(case)
+
+    def shedding_case(self, now: int) -> Json:
+        """Return a cycle's `shed.select` case, built from the reports of running brokers."""
+        known = self.live_reports().items()
+        brokers = {name: {each: said[each] for each in KNOWN} for name, said in known}
+        return self.memory.shedding_question(now, None, brokers)
 
     def ask_adapter(self, case: Json) -> Pairs:
         """Return the unloads that the adapter answers for a cycle; none without an adapter.
@@ -154,84 +171,57 @@ class ClusterHistory:
             raise BadFleet(f"--decided-by: {problem}")
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
-    def remember_usage(self, case: Json) -> None:
-        """Store the brokers' usage in a cycle if the settings count earlier usage in later cycles.
-        [THRESHOLD-07]
-        """
-        if self.settings.get(HISTORY):
-            defaults = specs.load().defaults(DEFAULT_PROFILE)
-            for name, used in weighted_usages(case, defaults).items():
-                self.memory.used[name].append(used)
-
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Record the unloads of a cycle, and assign each bundle to another broker.
-
-        The new owner is the broker with the least traffic, including the bundles that it was just
-        assigned.
-        """
-        traffic = self._traffic_by_broker(now)
+        """Unload bundles, and assign each to the broker with the least traffic by then."""
+        traffic = {name: throughput_of(said) for name, said in self.live_reports().items()}
+        period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1
         for place, (broker, bundle) in enumerate(pairs):
             at = now + UNLOADED_AFTER + place * APART
             self.record("unloaded", at, bundle=bundle, broker=broker, cause=SHEDDING)
             self.memory.unloaded[bundle] = at
-            number, owner = self.world.number[bundle], self.world.brokers.index(broker)
-            if self.world.owner[number] == owner:
+            if self.world.owner[bundle] == broker:
                 target = min((one for one in traffic if one != broker), key=lambda n: traffic[n])
-                moved = self._bundle_traffic(number, now)
+                moved = self.world.traffic_of(bundle, period)
                 traffic[target] += moved
                 traffic[broker] -= moved
-                self.assign(number, self.world.brokers.index(target), at + ASSIGNED_AFTER)
+                self.assign(bundle, target, at + ASSIGNED_AFTER)
 
-    def _traffic_by_broker(self, now: int) -> dict[str, float]:
-        """Return the bytes per second that each running broker last reported, in and out
-        together.
-        """
-        known = self.live_reports(now)
-        return {n: s["msgThroughputIn"] + s["msgThroughputOut"] for n, s in known.items()}
-
-    def _bundle_traffic(self, number: int, now: int) -> float:
-        """Return a bundle's bytes per second in the period before `now`."""
-        period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1
-        return float(self.world.rates[number, period, 2:].sum())
-
-    def assign(self, number: int, broker: int, at: int) -> None:
-        """Make a broker the owner of a bundle, and record the assignment."""
-        self.world.owner[number] = broker
-        owner = self.world.brokers[broker]
-        self.record("assigned", at, bundle=self.world.names[number], broker=owner)
+    def assign(self, bundle: str, broker: str, at: int) -> None:
+        """Make a broker the owner of a bundle, and record it."""
+        self.world.owner[bundle] = broker
+        self.record("assigned", at, bundle=bundle, broker=broker)
 
     def _apply_events(self, period: int) -> None:
         """Stop the brokers, split the bundles, and unload the bundles by hand that are planned for
         a period.
         """
         now, events = SECOND * self.fleet.period_start(period), self.world.events
+        self.world.begin_period(period)
         for restart in events.restarts:
             if restart.down == period:
-                self._stop_broker(restart.broker, period, now + DOWN_AFTER)
-        for bundle, when in events.splits.items():
+                self._stop_broker(self.world.brokers[restart.broker], period, now + DOWN_AFTER)
+        for number, when in events.splits.items():
             if when == period:
-                self.split(bundle, now + SPLIT_AFTER)
-        for bundle, when in events.unloads_by_hand.items():
+                self.split(self.world.first[number], now + SPLIT_AFTER)
+        for number, when in events.unloads_by_hand.items():
             if when == period:
-                self._move_by_hand(bundle, period, now + MOVED_AFTER)
+                self._move_by_hand(number, now + MOVED_AFTER)
 
-    def _move_by_hand(self, bundle: int, period: int, at: int) -> None:
-        """Unload a bundle as an administrator would, and assign it to another broker."""
-        if self.connection is None:
-            return
-        owner = int(self.world.owner[bundle])
-        others = [one for one in self.world.up(period) if one != owner]
-        if owner < 0 or owner not in self.world.up(period) or not others:
+    def _move_by_hand(self, number: int, at: int) -> None:
+        """Unload an initial bundle as an administrator would, and assign it to another broker."""
+        bundle, running = self.world.first[number], self.world.running()
+        owner = self.world.owner[bundle]
+        others = [one for one in running if one != owner]
+        if self.connection is None or owner not in running or not others:
             return
         self._record_unload(bundle, at, ADMIN)
-        self.assign(bundle, others[bundle % len(others)], at + ASSIGNED_AFTER)
+        self.assign(bundle, others[number % len(others)], at + ASSIGNED_AFTER)
 
-    def _record_unload(self, bundle: int, at: int, cause: str) -> None:
-        owner = self.world.brokers[int(self.world.owner[bundle])]
-        name = self.world.names[bundle]
-        self.record("unloaded", at, bundle=name, broker=owner, cause=cause)
+    def _record_unload(self, bundle: str, at: int, cause: str) -> None:
+        owner = self.world.owner[bundle]
+        self.record("unloaded", at, bundle=bundle, broker=owner, cause=cause)
 
-    def _stop_broker(self, broker: int, period: int, at: int) -> None:
+    def _stop_broker(self, broker: str, period: int, at: int) -> None:
         """Assign a stopping broker's bundles to the other brokers, each to the one with the least
         traffic.
 
@@ -242,51 +232,50 @@ class ClusterHistory:
         unseen = ENDS in self.fleet.troubles and any(
             one.has_no_end(self.fleet) for one in self.world.events.restarts if one.down == period
         )
-        load = dict.fromkeys(self.world.up(period), 0.0)
-        for one in load:
-            load[one] = float(self.world.rates[self.world.owned_bundles(one), period, 2:].sum())
-        for place, number in enumerate(self.world.owned_bundles(broker).tolist()):
-            target = min(load, key=lambda one: (load[one], one))
-            load[target] += float(self.world.rates[number, period, 2:].sum())
+        owned = self.world.owned_bundles()
+        load = {
+            one: sum(self.world.traffic_of(bundle, period) for bundle in owned[one])
+            for one in self.world.running()
+        }
+        for place, bundle in enumerate(owned[broker]):
+            target = min(load, key=lambda one: load[one])
+            load[target] += self.world.traffic_of(bundle, period)
             if period % 2 and self.connection is not None and not unseen:
-                self._record_unload(number, at + place % AT_ONCE * APART - 1, SHUTDOWN)
-            self.assign(number, target, at + place % AT_ONCE * APART)
+                self._record_unload(bundle, at + place % AT_ONCE * APART - 1, SHUTDOWN)
+            self.assign(bundle, target, at + place % AT_ONCE * APART)
             if unseen:
                 self.records.pop()
 
-    def split(self, bundle: int, at: int, middle: int | None = None) -> None:
-        """Split a bundle, and record the split; its parts stay on the same broker."""
-        into = self.world.split(bundle, middle)
-        whole = self.world.names[bundle]
-        self.record("split", at, bundle=whole, into=into, cause=AUTOMATIC)
+    def split(self, bundle: str, at: int) -> None:
+        """Split a bundle, and record it; the parts stay on the same broker."""
+        owner, into = self.world.owner[bundle], self.world.split(bundle)
+        self.record("split", at, bundle=bundle, into=into, cause=AUTOMATIC)
         if self.settings.get(AUTO_UNLOAD):
             for part in into:
-                number = self.world.number[part]
-                self._record_unload(number, at + OFFLOADED_AFTER, SPLIT)
-                self.assign(number, int(self.world.owner[number]), at + ASSIGNED_AFTER)
+                self._record_unload(part, at + OFFLOADED_AFTER, SPLIT)
+                self.assign(part, str(owner), at + ASSIGNED_AFTER)
 
     def _record_reports(self, period: int) -> None:
-        for broker in self.world.up(period):
-            said, at = self.world.report(broker, period), self.world.reported_at(broker, period)
-            name = self.world.brokers[broker]
-            if not self._is_report_due(self.reports.get(name), said, at):
+        for name, said in self.world.reports(period).items():
+            if not self._is_report_due(self.reports.get(name), said):
                 continue
-            self.reports[name] = ReceivedReport(at, said)
+            self.reports[name] = said
             if self.connection is not None:
-                self.memory.sample(said["lastStats"])
-            self.record("load_report", at, broker=name, report=said)
+                self.averages.sample(rates_in_stats(said["lastStats"]))
+            self.record("load_report", said["lastUpdate"], broker=name, report=said)
 
-    def _is_report_due(self, last: ReceivedReport | None, said: Json, at: int) -> bool:
-        """True if a broker writes the load report `said` at a time.
+    def _is_report_due(self, last: Json | None, said: Json) -> bool:
+        """True if a broker gives a report.
 
         A broker writes every report, unless the fleet has the trouble `THRESHOLD`. With the
         trouble, a broker reports only if its load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
-        old = at - last.at >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
-        counted = any(said[name] != last.said[name] for name in ("bundles", "numTopics"))
-        return old or counted or _has_changed(last.said, said)
+        passed = said["lastUpdate"] - last["lastUpdate"]
+        old = passed >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
+        counted = any(said[name] != last[name] for name in ("bundles", "numTopics"))
+        return old or counted or _has_changed(last, said)
 
 
 def _has_changed(before: Json, now: Json) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pulsar_conformance.audit.fleet import bundles, loads
 from pulsar_conformance.audit.fleet.events import draw_events
 from pulsar_conformance.audit.fleet.plants.planting import Planting
 from pulsar_conformance.audit.fleet.size import NOBODY, Fleet
-from pulsar_conformance.audit.fleet.world import BundleLoads, SimulatedCluster
+from pulsar_conformance.audit.fleet.world import FleetCluster, fleet_bundle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -78,8 +79,9 @@ def simulate_history(
     group = group.sort_values("bundle")
     rates = np.stack(group["rates"].to_list())
     rates = rates.reshape(len(group), fleet.periods, len(RATE_FIELDS))
-    traffic = BundleLoads(group["name"].to_list(), rates, group["topics"].to_list())
-    world = SimulatedCluster(fleet, number, draw_events(fleet, number), traffic)
+    names, topics = group["name"].to_list(), map(int, group["topics"])
+    bundles = list(map(fleet_bundle, names, topics, cycle(map(fleet.broker, range(fleet.brokers)))))
+    world = FleetCluster(fleet, number, draw_events(fleet, number), bundles, rates)
     connected = (
         nullcontext() if adapter == NOBODY else connect(adapter, DEFAULT_PROFILE, fleet.readings)
     )

@@ -1,9 +1,8 @@
-"""A simulated cluster: owners and traffic of bundles, and brokers' reports."""
+"""A cluster of a fleet: who owns its bundles, and its brokers' reports in Pulsar's format."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -12,91 +11,87 @@ from pulsar_conformance.audit.fleet import shape
 from pulsar_conformance.audit.fleet.events import Events
 from pulsar_conformance.audit.fleet.shape import GROWN, PARTS, UNITS
 from pulsar_conformance.audit.fleet.size import Fleet
+from pulsar_conformance.audit.simulation.cluster.state import (
+    SimulatedCluster,
+    halves_of,
+    total_rates,
+)
+from pulsar_conformance.audit.simulation.worlds import BrokerEvent, Rates, SimulatedBundle
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.reference.ranges import HashRange, hex_of, namespace_of
 
 Array = Any
 """A `numpy.ndarray`."""
 
-NOBODY = -1
 REPORTS_FROM, REPORTS_WITHIN = 0.3, 0.6
 """Start and length of the part of a period in which brokers report, as shares of the period."""
 
 
-@dataclass
-class BundleLoads:
-    """The traffic of a cluster's bundles.
+class FleetCluster(SimulatedCluster):
+    """A simulated cluster with the traffic, the events and the reports of a fleet.
 
-    `rates` is an array with the axes bundle, period and field.
+    `rates` is an array by bundle, period and field.
     """
 
-    names: list[str]
-    rates: Array
-    topics: list[int]
-
-
-class SimulatedCluster:
-    """The owners and traffic of a simulated cluster's bundles.
-
-    Each bundle has an index; the parts of a split bundle get new indices.
-    """
-
-    def __init__(self, fleet: Fleet, number: int, events: Events, loads: BundleLoads) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        number: int,
+        events: Events,
+        bundles: Sequence[SimulatedBundle],
+        rates: Array,
+    ) -> None:
         self.fleet, self.name, self.events = fleet, fleet.cluster(number), events
-        self.names, self.rates, self._topics = list(loads.names), loads.rates, list(loads.topics)
-        self.number = {name: place for place, name in enumerate(self.names)}
         self.brokers = [fleet.broker(one) for one in range(fleet.brokers)]
-        self.owner = np.arange(len(self.names)) % fleet.brokers
+        super().__init__(((one, True) for one in self.brokers), bundles)
+        self._array, self._row = rates, {one: row for row, one in enumerate(self.bundles)}
+        self.first = list(self.bundles)
+        """The initial bundles, in the order of their numbers in `events`."""
+        self._splits = {self.first[one]: period for one, period in events.splits.items()}
+        self._restarts = [
+            BrokerEvent(period, self.brokers[one.broker], up)
+            for one in events.restarts
+            for period, up in ((one.down, False), (one.up, True))
+        ]
 
-    def up(self, period: int) -> list[int]:
-        """Return the indices of the brokers that are up in a period."""
-        down = {one.broker for one in self.events.restarts if one.covers(period)}
-        return [broker for broker in range(self.fleet.brokers) if broker not in down]
-
-    def owned_bundles(self, broker: int) -> Array:
-        """Return the indices of the bundles that a broker owns."""
-        return np.flatnonzero(self.owner == broker)
+    def begin_period(self, period: int) -> None:
+        """Let brokers come up and go down as planned; no bundle loses its owner."""
+        self.apply_events(self._restarts, period)
 
     def owners(self) -> dict[str, list[str]]:
-        """Return the bundles of each broker that owns any. Brokers and bundles are given by
-        name.
-        """
-        every = {
-            name: self._bundle_names(self.owned_bundles(n)) for n, name in enumerate(self.brokers)
-        }
-        return {name: owned for name, owned in every.items() if owned}
+        """Return the bundles of each broker that has any, all by name."""
+        return {name: sorted(owned) for name, owned in self.owned_bundles().items() if owned}
 
-    def _bundle_names(self, bundles: Array) -> list[str]:
-        return sorted(self.names[one] for one in bundles)
+    def rates(self, cycle: int) -> Mapping[str, Rates]:
+        """Return the rates of all bundles in a period."""
+        now = self._array[list(self._row.values()), cycle].tolist()
+        return dict(zip(self._row, map(tuple, now), strict=True))
 
-    def split(self, bundle: int, middle: int | None = None) -> list[str]:
-        """Split a bundle at `middle`, by default in half; return the names of the parts."""
-        name = self.names[bundle]
-        whole, space = HashRange.parse(name), namespace_of(name)
-        cut = middle or (whole.lower + whole.upper + whole.last) // 2
-        ranges = ((whole.lower, cut), (cut, whole.upper))
-        names = [f"{space}/{hex_of(low)}_{hex_of(high)}" for low, high in ranges]
+    def rates_of(self, name: str, cycle: int) -> Rates:
+        """Return a bundle's rates in a period."""
+        found: Rates = tuple(self._array[self._row[name], cycle].tolist())
+        return found
+
+    def traffic_of(self, bundle: str, period: int) -> float:
+        """Return a bundle's bytes per second in a period, in + out."""
+        _, _, bytes_in, bytes_out = self.rates_of(bundle, period)
+        return bytes_in + bytes_out
+
+    def split(self, bundle: str) -> list[str]:
+        """Split a bundle in half; return the names of the parts."""
+        whole = self._array[self._row.pop(bundle)]
         units = np.array([UNITS[field] for field in RATE_FIELDS])
-        first = np.floor(self.rates[bundle] * PARTS["first"] / units) * units
-        parts = np.stack([first, self.rates[bundle] - first])
-        self.rates = np.concatenate([self.rates, parts])
-        for part in names:
-            self.number[part] = len(self.names)
-            self.names.append(part)
-            self._topics.append(GROWN[1] // 2)
-        self.owner = np.append(self.owner, [self.owner[bundle]] * 2)
-        self.owner[bundle] = NOBODY
-        return names
+        first = np.floor(whole * PARTS["first"] / units) * units
+        names = halves_of(bundle)
+        self._row.update({name: len(self._array) + place for place, name in enumerate(names)})
+        self._array = np.concatenate([self._array, np.stack([first, whole - first])])
+        self.halve(bundle, [fleet_bundle(name, GROWN[1] // 2) for name in names])
+        return list(names)
 
-    def topic_count(self, bundle: int, period: int) -> int:
-        """Return a bundle's number of topics, which exceeds the limit only in the last report
-        before its split.
-        """
-        ends = self.events.splits.get(bundle)
-        if ends is None:
-            return self._topics[bundle]
-        return GROWN[period >= ends - 1]
+    def topic_count(self, bundle: str, period: int) -> int:
+        """Return a bundle's number of topics, which exceeds the limit just before its split."""
+        ends = self._splits.get(bundle)
+        return self.bundles[bundle].topics if ends is None else GROWN[period >= ends - 1]
 
     def reported_at(self, broker: int, period: int) -> int:
         """Return the time of a broker's report in a period, in milliseconds since 1970."""
@@ -109,26 +104,43 @@ class SimulatedCluster:
         chance = Random(f"{self.fleet.seed}/{self.name}/late/{broker}/{period}")
         return 1000 * at + chance.randrange(1000 * self.fleet.jitter)
 
-    def report(self, broker: int, period: int) -> Json:
-        """Return a broker's load report in a period, in Pulsar's format."""
-        bundles = self.owned_bundles(broker)
-        rates = self.rates[bundles, period]
-        sums = dict(zip(RATE_FIELDS, map(float, rates.sum(axis=0)), strict=True))
-        topics = [self.topic_count(int(one), period) for one in bundles]
-        stats = {
-            self.names[one]: stats_of(each, count)
-            for one, each, count in zip(bundles, rates.tolist(), topics, strict=True)
-        }
-        at = self.reported_at(broker, period)
-        return simulated_report(
-            self.fleet.bundles, broker + 1, sums, dict(sorted(stats.items())), at
-        )
+    def reports(self, period: int) -> dict[str, Json]:
+        """Return the load report of each running broker in a period, in Pulsar's format."""
+        owned, rates, found = self.owned_bundles(), self.rates(period), {}
+        for number, name in enumerate(self.brokers):
+            if self.up[name]:
+                stats = {
+                    one: stats_of(rates[one], self.topic_count(one, period))
+                    for one in sorted(owned[name])
+                }
+                sums = total_rates(rates[one] for one in owned[name])
+                at = self.reported_at(number, period)
+                found[name] = simulated_report(self.fleet.bundles, number + 1, sums, stats, at)
+        return found
+
+
+def fleet_bundle(name: str, topics: int, owner: str | None = None) -> SimulatedBundle:
+    """Return a bundle whose traffic is in a `FleetCluster`."""
+    return SimulatedBundle(name, owner, (0.0, 0.0, 0.0, 0.0), topics)
 
 
 def stats_of(rates: Sequence[float], topics: int) -> Json:
     """Return the statistics of a bundle with these rates, in the format of a load report."""
     sessions = {"producerCount": topics * 3 // 5, "consumerCount": topics // 3}
     return {**dict(zip(RATE_FIELDS, rates, strict=True)), "topics": topics, **sessions}
+
+
+def rates_in_stats(stats: Mapping[str, Json]) -> dict[str, Rates]:
+    """Return the rates in the statistics of bundles."""
+    return {
+        name: (
+            said["msgRateIn"],
+            said["msgRateOut"],
+            said["msgThroughputIn"],
+            said["msgThroughputOut"],
+        )
+        for name, said in stats.items()
+    }
 
 
 def simulated_report(bundles: int, number: int, sums: Json, stats: Json, at: int) -> Json:

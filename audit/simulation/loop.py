@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
+from pulsar_conformance.audit.simulation.cluster.averages import FadingAverages
+from pulsar_conformance.audit.simulation.cluster.leader import LeaderMemory, throughput_of
+from pulsar_conformance.audit.simulation.cluster.state import (
+    SimulatedCluster,
+    halves_of,
+    total_rates,
+)
 from pulsar_conformance.audit.simulation.course import (
     FAILOVER,
     SHEDDING,
@@ -15,116 +21,33 @@ from pulsar_conformance.audit.simulation.course import (
     SimulatedCourse,
     SimulatedCycle,
 )
-from pulsar_conformance.audit.simulation.leader import LeaderMemory, throughput_of
+from pulsar_conformance.audit.simulation.deciding import (
+    ASKED,
+    DESTINATION,
+    ITSELF,
+    LEAST_USED,
+    OTHERS,
+    Decider,
+    Deciding,
+)
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
     Rates,
     SimulatedBundle,
     SimulatedWorld,
-    scaled_rates,
 )
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.placement import PLACE
 from pulsar_conformance.reference.answers.shedding import CYCLES, SHED
 from pulsar_conformance.reference.cluster import RATE_FIELDS
-from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
-from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
-from pulsar_conformance.reference.splitting import middle_by_size
-from pulsar_conformance.specs import load
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.specs.text import counted
 
 CLIENTS_OF_TOPIC = 2
-ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
-PLACING: Mapping[str, str] = {
-    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays, "
-    "or returns if the release chooses only after the unload",
-    OTHERS: "the implementation chooses among the brokers other than the former owner",
-    LEAST_USED: "the world chooses the least used broker, which may be the former owner",
-}
-"""Ways to choose the broker for an unloaded bundle, by the name that users give."""
-
 DECLINED = ("failed", "refused", "unsupported")
 """Keys of replies that contain no answer."""
-
-PLANNING = ("AvgShedder",)
-REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
-"""Strategies with a memory of earlier cycles; those in `PLANNING` also choose destinations."""
-
-DESTINATION, ASKED = "destination", "asked"
-"""Question and alternative of releases that place before they unload, and reserve no load."""
-
-KEEPS_AVERAGES = "released-2.4"
-"""The only release whose leader keeps the averages of a bundle that no broker reports."""
-
-
-class Decider(Protocol):
-    """An implementation that answers questions: a connection to it, or the model itself."""
-
-    adapter: str
-
-    def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
-        """Return an answer for each case."""
-
-    def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return a leader that decides one cycle after another; None if there is none."""
-
-
-@dataclass(frozen=True)
-class Deciding:
-    """How an implementation is asked.
-
-    If `remembers` is true, the strategy has a memory of its own. The implementation's leader is
-    then asked cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far.
-    Such a strategy also plans where its unloads go, internally or by naming the next owner. It may
-    decline to place other bundles, which then go to the least used broker.
-
-    If `reserves`, a shed bundle counts at its new broker when the next bundle of the cycle is
-    placed; otherwise the reports alone decide. If `returns`, a bundle is unloaded even if its
-    broker gets it back. If `forgets`, an unreported bundle has no averages. If `without_heap`, heap
-    memory is not load. `hidden` are values of undocumented settings that neither the world nor
-    `settings` set.
-    """
-
-    strategy: str | None
-    settings: Mapping[str, Any]
-    defaults: Mapping[str, Any]
-    placing: str = ITSELF
-    remembers: bool = False
-    reserves: bool = True
-    returns: bool = False
-    forgets: bool = False
-    without_heap: bool = False
-    hidden: Mapping[str, Any] = field(default_factory=dict)
-
-
-def deciding_by(
-    strategy: str,
-    settings: Mapping[str, Any],
-    placing: str,
-    profile: str,
-    released: str | None,
-    operations: Collection[str],
-) -> Deciding:
-    """Return how to ask an implementation that offers these operations.
-
-    `profile` gives the documented defaults, `released` those of undocumented settings.
-    """
-    known = load().profile(released) if released else None
-    asks = known is not None and known.ways.get(DESTINATION) == ASKED
-    placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
-    return Deciding(
-        strategy,
-        {**settings, STRATEGY: strategy, **placed},
-        load().defaults(profile),
-        placing if PLACE in operations else LEAST_USED,
-        strategy in REMEMBERING and CYCLES in operations,
-        not asks,
-        known is not None and not asks,
-        known is not None and known.id != KEEPS_AVERAGES,
-        known is not None and known.ways["heap-memory"] == "left-out",
-        known.hidden if known else {},
-    )
 
 
 class Simulation:
@@ -134,24 +57,30 @@ class Simulation:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**deciding.hidden, **world.settings, **deciding.settings}
         self.minutes = world.minutes_of_cycle(self.settings)
+        self.averages = FadingAverages()
         self.leader = LeaderMemory(
-            self.settings, deciding.defaults, self._minutes_at, deciding.without_heap
+            self.settings,
+            deciding.defaults,
+            self._minutes_at,
+            self.averages,
+            without_heap=deciding.without_heap,
         )
-        self.up = {one.name: one.up for one in world.brokers}
-        self.bundles = {one.name: one for one in world.bundles}
-        self.owner = {one.name: one.owner for one in world.bundles}
+        brokers = ((one.name, one.up) for one in world.brokers)
+        self.cluster = SimulatedCluster(brokers, world.bundles, world.shape)
+        self.owner = self.cluster.owner
         self._broker = {one.name: one for one in world.brokers}
-        self._number = {one.name: place for place, one in enumerate(world.bundles)}
         self._asked: list[Json] = []
         self._in_turn = connection.in_turn() if deciding.remembers else None
         self._recorded = {(one.cycle, one.bundle): one.target for one in world.unloads}
         self._refused: list[str] = []
         self._kept = 0
+        self._carried: tuple[Mapping[str, Rates], float] | None = None
+        self._reported: tuple[Any, dict[str, Json]] | None = None
         way = world.ways.get(DESTINATION)
         self._returns = way != ASKED if way else deciding.returns
         for one in world.bundles:
             if not one.recorded:
-                self.leader.establish(one.name, self._rates(one, 0))
+                self.averages.establish(one.name, self.cluster.rates_of(one.name, 0))
 
     def run(self, cycles: int, variant: str) -> SimulatedCourse:
         """Simulate a number of cycles.
@@ -168,16 +97,19 @@ class Simulation:
     def cycle(self, cycle: int) -> SimulatedCycle:
         """Simulate the cycle with this number; the first is 0. Errors: those of `run`."""
         self._refused, self._kept = [], 0
-        self._apply_events(cycle)
-        rates = {name: self._rates(one, cycle) for name, one in self.bundles.items()}
+        self.leader.question = {}  # So that averages are freed as soon as they are replaced.
+        self.cluster.apply_events(self.world.events, cycle)
+        rates = self.cluster.rates(cycle)
         brokers = self._reports(rates)
         left = self._release_bundles_of_absent_brokers()
         moves = self._place_bundles(cycle, left, brokers, FAILOVER)
         if moves:
             brokers = self._reports(rates)
-        for name, now in rates.items():
-            self.leader.sample(name, now)
-        splits = self._split(cycle, brokers, rates) if self.world.topics_each_cycle else {}
+        self.averages.sample(rates)
+        splits: dict[str, tuple[str, ...]] = {}
+        if self.world.topics_each_cycle:
+            rates = dict(rates)
+            splits = self._split(cycle, brokers, rates)
         if splits:
             brokers = self._reports(rates)
         moves += self._shed(cycle, brokers)
@@ -185,7 +117,7 @@ class Simulation:
         return SimulatedCycle(
             cycle,
             {name: self.leader.usage(self._broker[name], carried[name]) for name in brokers},
-            sum(one[2] + one[3] for one in rates.values()),
+            self._traffic(rates),
             sum(carried.values()),
             tuple(moves),
             splits,
@@ -199,47 +131,40 @@ class Simulation:
     def _minutes_at(self, cycle: int) -> float:
         return self.world.minutes_at(cycle, self.minutes)
 
-    def _rates(self, bundle: SimulatedBundle, cycle: int) -> Rates:
-        if bundle.recorded:
-            return bundle.recorded[min(cycle, len(bundle.recorded) - 1)]
-        if self.world.shape is None:
-            return bundle.rates
-        return scaled_rates(bundle.rates, self.world.shape(self._number[bundle.name], cycle))
-
-    def _apply_events(self, cycle: int) -> None:
-        for event in self.world.events:
-            if event.cycle == cycle:
-                self.up[event.broker] = event.up
-
     def _release_bundles_of_absent_brokers(self) -> list[str]:
-        """Remove the owner of each bundle whose broker is down or unknown; return these bundles."""
-        found = [name for name, owner in self.owner.items() if not self.up.get(owner or "", False)]
+        """Remove the owner of each bundle whose broker is down or absent; return these bundles."""
+        found = [name for name, owner in self.owner.items() if not self.cluster.up.get(owner or "")]
         for name in found:
             self.owner[name] = None
             if self.deciding.forgets:
-                self.leader.data.pop(name, None)
+                self.averages.pop(name, None)
         return found
 
     def _topics(self, name: str, cycle: int) -> int:
-        return self.bundles[name].topics + cycle * self.world.topics_each_cycle
+        return self.cluster.bundles[name].topics + cycle * self.world.topics_each_cycle
+
+    def _traffic(self, rates: Mapping[str, Rates]) -> float:
+        """Return the bytes per second of all bundles, which last as long as `rates` do."""
+        if self._carried is None or self._carried[0] is not rates:
+            self._carried = rates, sum(one[2] + one[3] for one in rates.values())
+        return self._carried[1]
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return the load report of each running broker."""
-        owned: dict[str, list[str]] = defaultdict(list)
-        for name, owner in self.owner.items():
-            owned[owner or ""].append(name)
+        """Return each running broker's load report: the last ones if nothing has changed."""
+        owned, up = self.cluster.owned_bundles(), self.cluster.running()
+        now = rates, owned, up
+        if self._reported is not None:
+            before, reports = self._reported
+            if before[0] is rates and before[1:] == now[1:]:
+                return reports
         brokers = {}
-        for broker in self.world.brokers:
-            if self.up[broker.name]:
-                names = sorted(owned[broker.name])
-                columns = zip(*(rates[name] for name in names), strict=True)
-                sums = [sum(column) for column in columns] or [0.0] * len(RATE_FIELDS)
-                used = broker.percents(sums[2] + sums[3])
-                brokers[broker.name] = {
-                    **{what: {"usage": usage, "limit": 100} for what, usage in used.items()},
-                    **dict(zip(RATE_FIELDS, sums, strict=True)),
-                    "bundles": names,
-                }
+        for name in up:
+            names = sorted(owned[name])
+            sums = total_rates(rates[bundle] for bundle in names)
+            used = self._broker[name].percents(throughput_of(sums))
+            usages = {what: {"usage": usage, "limit": 100} for what, usage in used.items()}
+            brokers[name] = {**usages, **sums, "bundles": names}
+        self._reported = now, brokers
         return brokers
 
     def _shed(self, cycle: int, brokers: dict[str, Json]) -> list[BundleMove]:
@@ -263,7 +188,7 @@ class Simulation:
         return moves
 
     def _unloads(self, cycle: int, brokers: dict[str, Json]) -> list[dict[str, str]]:
-        case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)
+        case = self._shedding_question(cycle, brokers)
         passed = self._minutes_at(cycle) - self._minutes_at(cycle - 1) if cycle else self.minutes
         if self._in_turn is not None:
             answer = self._checked_answer(CYCLES, self._in_turn(case, passed))
@@ -275,6 +200,18 @@ class Simulation:
             whole = {"strategy": self.deciding.strategy, "settings": self.settings}
             answer = self._ask(CYCLES, {**whole, "cycles": self._asked})["cycles"][-1]
         return list(answer["unload"])
+
+    def _shedding_question(self, cycle: int, brokers: dict[str, Json]) -> Json:
+        """Return a cycle's question about shedding. Errors: `BadWorld` if a usage is infinite."""
+        if not self.leader.is_finite:
+            problem = (
+                f"usage smoothed with it grows beyond all numbers in {counted(cycle, 'cycle')}"
+            )
+            hint = f"give a share between 0 and 1, or at most --cycles {cycle}"
+            raise BadWorld(f"{HISTORY_SHARE}={self.leader.history_share:g}: {problem}; {hint}")
+        case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)
+        self.leader.remember_usage(case)
+        return case
 
     def _ask(self, operation: str, case: Json) -> Json:
         return self._checked_answer(operation, self.connection.ask(operation, [case])[0])
@@ -340,8 +277,8 @@ class Simulation:
     def _split(
         self, cycle: int, brokers: dict[str, Json], rates: dict[str, Rates]
     ) -> dict[str, tuple[str, ...]]:
-        """Split the bundles that the implementation chooses; return the halves of each."""
-        stats = {name: self._stats(name, cycle, rates) for name in self.bundles}
+        """Split the bundles chosen by the implementation into halves."""
+        stats = {name: self._stats(name, cycle, rates) for name in self.cluster.bundles}
         seen = {
             name: {**said, "lastStats": {one: stats[one] for one in said["bundles"]}}
             for name, said in brokers.items()
@@ -351,12 +288,12 @@ class Simulation:
             "leader": True,
             "brokers": seen,
             "bundles": dict(self.leader.data),
-            "namespaceBundles": dict(Counter(map(namespace_of, self.bundles))),
+            "namespaceBundles": dict(Counter(map(namespace_of, self.cluster.bundles))),
         }
         chosen = self._ask(SPLIT_CANDIDATES, case)["split"]
-        unknown = [name for name in chosen if name not in self.bundles]
+        unknown = [name for name in chosen if name not in self.cluster.bundles]
         self._refused += [f"{name} is to be split, but there is no such bundle" for name in unknown]
-        known = [name for name in dict.fromkeys(chosen) if name in self.bundles]
+        known = [name for name in dict.fromkeys(chosen) if name in self.cluster.bundles]
         divisible = [name for name in known if HashRange.parse(name).width > 1]
         return {name: self._halve_bundle(name, cycle, rates) for name in divisible}
 
@@ -367,18 +304,21 @@ class Simulation:
 
     def _halve_bundle(self, name: str, cycle: int, rates: dict[str, Rates]) -> tuple[str, ...]:
         """Replace a bundle by two halves, which stay on its broker and share its traffic."""
-        whole, bundle, owner = HashRange.parse(name), self.bundles.pop(name), self.owner.pop(name)
-        topics, number = self._topics_at_split(bundle, cycle), self._number.pop(name)
+        bundle, number = self.cluster.bundles[name], self.cluster.number[name]
+        topics, parts = self._topics_at_split(bundle, cycle), halves_of(name)
         carried = self._divide_rates(number, bundle.rates)
-        now = self._divide_rates(number, rates.pop(name))
-        self.leader.forget(name)
-        halves = whole.cut([middle_by_size(whole)])
-        parts = tuple(f"{namespace_of(name)}/{part.name}" for part in halves)
-        for part, usual, present in zip(parts, carried, now, strict=True):
-            self.bundles[part] = SimulatedBundle(part, owner, usual, topics)
-            self.owner[part], rates[part] = owner, present
-            self._number[part] = number
-            self.leader.sample(part, present)
+        now = dict(zip(parts, self._divide_rates(number, rates.pop(name)), strict=True))
+        self.cluster.halve(
+            name,
+            [
+                SimulatedBundle(part, bundle.owner, usual, topics)
+                for part, usual in zip(parts, carried, strict=True)
+            ],
+        )
+        self.averages.pop(name, None)
+        self.leader.unloaded.pop(name, None)
+        rates.update(now)
+        self.averages.sample(now)
         return parts
 
     def _divide_rates(self, number: int, rates: Rates) -> tuple[Rates, Rates]:

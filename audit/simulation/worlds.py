@@ -10,9 +10,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import yaml
+from pulsar_conformance.audit.simulation.cluster.shapes import (
+    HOT_FROM,
+    LoadShape,
+    chance_of,
+    load_shape,
+)
 from pulsar_conformance.audit.simulation.described import wrong_in_world
-from pulsar_conformance.audit.simulation.shapes import HOT_FROM, Shape, chance_of, load_shape
-from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
@@ -93,8 +97,8 @@ class SimulatedWorld:
     brokers: tuple[SimulatedBroker, ...]
     bundles: tuple[SimulatedBundle, ...]
     settings: Mapping[str, Any]
-    shape: Shape | None = None
-    """A function that returns the factor of a bundle in a cycle; None if all factors are 1."""
+    shape: LoadShape | None = None
+    """Returns the factor for each bundle in each cycle; None if all factors are 1."""
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
     """Number of topics that each bundle gains in each cycle. If it is 0, no bundle is split."""
@@ -232,7 +236,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
         raise BadWorld(f"{name}: its numbers cannot be used: {problem}; change them") from None
 
 
-def _parse_shape(load: Json, seed: int) -> Shape | None:
+def _parse_shape(load: Json, seed: int) -> LoadShape | None:
     kind = load.get("shape", "constant")
     options = {key: value for key, value in load.items() if key != "shape"}
     return None if kind == "constant" else load_shape(kind, seed, options)

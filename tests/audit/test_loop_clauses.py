@@ -5,7 +5,8 @@ keeps it.
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.audit.simulation.loop import Deciding, Simulation
+from pulsar_conformance.audit.simulation.deciding import Deciding
+from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.rules import loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.worlds import named_world, world_of
 from standins.loops import Busiest, Circling, Confused, Forgetting, Losing, Resting

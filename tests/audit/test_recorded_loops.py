@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.audit.simulation.loop import ITSELF, Simulation, deciding_by
+from pulsar_conformance.audit.simulation.deciding import ITSELF, deciding_by
+from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import likeness
 from pulsar_conformance.audit.simulation.recorded import AT_ONCE, recorded_world
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.audit.simulation import search
-from pulsar_conformance.audit.simulation.loop import REMEMBERING
+from pulsar_conformance.audit.simulation.deciding import REMEMBERING
 from pulsar_conformance.audit.simulation.measures import measures_of, period_of
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.search import cluster_of

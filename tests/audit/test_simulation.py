@@ -11,13 +11,8 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.audit.simulation.course import BundleMove
-from pulsar_conformance.audit.simulation.loop import (
-    LEAST_USED,
-    OTHERS,
-    Deciding,
-    Simulation,
-    deciding_by,
-)
+from pulsar_conformance.audit.simulation.deciding import LEAST_USED, OTHERS, Deciding, deciding_by
+from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
 from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.worlds import named_world, world_of, world_titles

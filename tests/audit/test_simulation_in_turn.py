@@ -6,7 +6,8 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.audit.simulation.loop import Deciding, Simulation
+from pulsar_conformance.audit.simulation.deciding import Deciding
+from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.search import ShedQuestions
 from pulsar_conformance.audit.simulation.worlds import named_world
 

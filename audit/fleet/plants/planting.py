@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.fleet.cluster_history import SPLIT_AFTER, ClusterHistory
-from pulsar_conformance.audit.fleet.leader import shedding_case
 from pulsar_conformance.audit.fleet.plants.moment import PlantedCycle
 from pulsar_conformance.audit.fleet.plants.plants import PLANTS, Plant
 from pulsar_conformance.audit.fleet.plants.splitting import PlannedSplit, SplitInput
@@ -71,20 +70,19 @@ class Planting(ClusterHistory):
             return self._violate_split_rule(plant, now)
         if plant.edit is None or (plant.omits_due_action and self._stops_a_broker(now)):
             return False
-        known = self.live_reports(now)
-        case = copy.deepcopy(shedding_case(now, self.settings, known, self.memory))
+        case = copy.deepcopy(self.shedding_case(now))
         moment = PlantedCycle(case, DEFAULT_PROFILE, self.fleet.readings, self.ask_adapter)
         pairs = plant.edit(moment)
         if pairs is None or moment.broken_rules(pairs) != {rule, *plant.implies}:
             return False
         if moment.broken_rules(moment.correct_unloads):
             return False
-        for broker, said in known.items():
+        for broker, said in self.live_reports().items():
             changed = case["brokers"][broker]
             said.update({name: changed[name] for name in (*RESOURCES, *RATE_FIELDS)})
         self._set_temporarily(case["settings"], now)
         self.unload(pairs, now)
-        self.remember_usage(case)
+        self.memory.remember_usage(case)
         return True
 
     def _stops_a_broker(self, now: int) -> bool:
@@ -110,7 +108,7 @@ class Planting(ClusterHistory):
             now == 1000 * self.fleet.period_start(one) for one in self.world.events.splits.values()
         ):
             return False
-        growth = SplitInput(self.live_reports(now), dict(self.settings))
+        growth = SplitInput(self.live_reports(), dict(self.settings))
         self._due = plant.split(growth) if plant.split else None
         if self._due is None:
             return False
@@ -123,7 +121,7 @@ class Planting(ClusterHistory):
         if self._due is not None:
             if self._due.split:
                 at = 1000 * self.fleet.period_start(period) + SPLIT_AFTER
-                self.split(self.world.number[self._due.bundle], at)
+                self.split(self._due.bundle, at)
             self._due = None
         alone = self.left[:1] == [LONELY] and self._wait <= 0
         if alone and self.fleet.is_cycle_due(period + 1) and period + 1 < self.fleet.periods:
@@ -131,7 +129,7 @@ class Planting(ClusterHistory):
 
     def _leave_one_bundle(self, period: int) -> None:
         """Move all but one of a broker's bundles to other brokers, as an administrator would."""
-        first, *others = self.world.up(period)
+        first, *others = self.world.running()
         at = 1000 * self.fleet.period_start(period) + LEFT_AFTER
-        for place, number in enumerate(self.world.owned_bundles(first).tolist()[1:]):
-            self.assign(number, others[place % len(others)], at + place)
+        for place, bundle in enumerate(self.world.owned_bundles()[first][1:]):
+            self.assign(bundle, others[place % len(others)], at + place)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation import loop, measures, reporting, rules, snapshots, worlds
 from pulsar_conformance.audit.simulation.course import SimulatedCycle
+from pulsar_conformance.audit.simulation.deciding import PLACING, deciding_by
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.answers.shedding import LATER, SHED, STRATEGIES
 from pulsar_conformance.specs import UnknownName, UserError, load, loading
@@ -32,7 +33,7 @@ def known() -> str:
         for name, one in specs.readings.items()
     }
     own = {name: specs.default_readings(name) for name in profiles}
-    found = {"profiles": profiles, "readings": readings, "own": own, "placing": loop.PLACING}
+    found = {"profiles": profiles, "readings": readings, "own": own, "placing": PLACING}
     strategies = {name: _strategies(name) for name in profiles}
     return json.dumps({**found, "worlds": worlds.world_titles(), "strategies": strategies})
 
@@ -108,7 +109,7 @@ class ShownSimulation:
     def __init__(self, asked: dict[str, Any]) -> None:
         chosen, self.profile = asked["loop"], load().profile(asked["profile"])
         model = Model(self.profile.id, asked.get("readings", {}))
-        deciding = loop.deciding_by(
+        deciding = deciding_by(
             chosen["strategy"],
             dict(map(_setting, filter(None, map(str.strip, chosen["settings"].splitlines())))),
             chosen["placing"],

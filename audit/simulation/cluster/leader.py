@@ -1,0 +1,192 @@
+"""A leader's memory (averages, recent unloads, earlier usage), and the questions that it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+from pulsar_conformance.audit.simulation.worlds import Json, SimulatedBroker
+from pulsar_conformance.reference.cluster import (
+    NEVER_MEASURED_MESSAGES,
+    RESOURCES,
+    percent_of,
+)
+from pulsar_conformance.reference.context import MissingSetting, Settings
+from pulsar_conformance.reference.numbers import ZERO, Fraction
+from pulsar_conformance.reference.shedding import GRACE
+from pulsar_conformance.reference.threshold import HISTORY_SHARE
+from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
+
+UNMEASURED: Json = {
+    "longTermData": dict.fromkeys(("msgRateIn", "msgRateOut"), float(NEVER_MEASURED_MESSAGES))
+}
+"""The load data that placement assumes for a bundle without averages."""
+
+
+def counting_weights(
+    settings: Json, defaults: Mapping[str, Any], without_heap: bool
+) -> dict[str, Fraction]:
+    """Return the weights of the resources whose usage counts as load: those with a weight other
+    than 0.
+
+    Each resource has the weight 1 if the documents define no weights. [USAGE-02, USAGE-04]
+    """
+    read = Settings(settings, defaults)
+    found = {}
+    for name in RESOURCES:
+        try:
+            found[name] = read.number(WEIGHT_SETTINGS[name])
+        except MissingSetting:
+            found[name] = Fraction(1)
+    if without_heap:
+        found["memory"] = ZERO
+    return {name: weight for name, weight in found.items() if weight}
+
+
+def throughput_of(said: Json) -> float:
+    """Return the bytes per second in a report or an average, in and out together."""
+    return float(said["msgThroughputIn"] + said["msgThroughputOut"])
+
+
+class LeaderMemory:
+    """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
+
+    Times are those that `minutes_at` converts to minutes, such as numbers of cycles. Unless
+    `whole_history`, a broker's earlier usage is combined into one number with the history setting;
+    a `usageHistory` of this number leads to the same unloads as the full list. [THRESHOLD-07]
+    """
+
+    def __init__(
+        self,
+        settings: Json,
+        defaults: Mapping[str, Any],
+        minutes_at: Callable[[int], float],
+        data: Mapping[str, Json],
+        *,
+        without_heap: bool = False,
+        whole_history: bool = False,
+    ) -> None:
+        self.settings, self._defaults, self._minutes_at = settings, defaults, minutes_at
+        self.weight = counting_weights(settings, defaults, without_heap)
+        self.data = data
+        """The averages of each bundle."""
+        self.unloaded: dict[str, int] = {}
+        """Time at which each bundle was last unloaded."""
+        self.question: Json = {}
+        """The last `shed.select` case."""
+        self.decided: dict[str, float] = {}
+        """The usage that ThresholdShedder compared in that case, with weights and smoothing. Empty
+        under any other strategy.
+        """
+        self._mixed: dict[str, float] = {}
+        self._used: dict[str, list[float]] = {}
+        self._whole_history = whole_history
+
+    def is_tie(self, one: str | None, other: str, owners: Mapping[str, str | None]) -> bool:
+        """True if the bundles of two brokers have the same long-term message rate.
+
+        Placement compares this rate, so it may choose either broker.
+        """
+        rates = {one: 0.0, other: 0.0}
+        for bundle, owner in owners.items():
+            if owner in rates:
+                data = self.data.get(bundle, UNMEASURED)["longTermData"]
+                rates[owner] += data["msgRateIn"] + data["msgRateOut"]
+        return one is not None and rates[one] == rates[other]
+
+    def recent_unloads(self, now: int) -> dict[str, float]:
+        """Return the minutes since unloads within the grace period, by bundle. [SHED-04]"""
+        grace = self.settings.get(GRACE, self._defaults.get(GRACE, 0))
+        minutes = self._minutes_at(now)
+        ago = {name: minutes - self._minutes_at(at) for name, at in self.unloaded.items()}
+        return {name: passed for name, passed in ago.items() if passed <= grace}
+
+    @property
+    def history_share(self) -> float:
+        """The share of earlier usage in a broker's smoothed usage; 0 if it does not count."""
+        return self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
+
+    @property
+    def is_finite(self) -> bool:
+        """True unless a broker's smoothed usage has grown beyond all numbers."""
+        return all(map(isfinite, self._mixed.values()))
+
+    def shedding_question(self, now: int, strategy: str | None, brokers: Json) -> Json:
+        """Return the `shed.select` case of a cycle, by reports of the brokers that are up."""
+        owned = (bundle for said in brokers.values() for bundle in said["bundles"])
+        if self.history_share:
+            brokers = {
+                name: {**said, "usageHistory": list(self._used[name])}
+                if name in self._used
+                else said
+                for name, said in brokers.items()
+            }
+        return {
+            "strategy": strategy,
+            "settings": self.settings,
+            "brokers": brokers,
+            "bundles": {name: self.data[name] for name in owned if name in self.data},
+            "recentlyUnloaded": self.recent_unloads(now),
+        }
+
+    def remember_usage(self, case: Json) -> None:
+        """Add the usage in a `shed.select` case to the brokers' smoothed usage. [THRESHOLD-07]"""
+        brokers, share = case["brokers"], self.history_share
+        for name, now in self.weighted_usages(brokers).items() if share else ():
+            before = self._mixed.get(name, now)
+            self._mixed[name] = round(before * share + now * (1 - share), 9)
+            if self._whole_history:
+                self._used.setdefault(name, []).append(now)
+            else:
+                self._used[name] = [self._mixed[name]]
+        compares = case["strategy"] == "ThresholdShedder"
+        self.decided = {
+            name: self._mixed[name] if share else self._heaviest(said)
+            for name, said in (brokers.items() if compares else ())
+        }
+        self.question = case
+
+    def usage(self, broker: SimulatedBroker, throughput: float) -> float:
+        """Return a broker's usage at this traffic, in bytes per second.
+
+        The usage is the percentage of the busiest resource, of the resources that count as load.
+        """
+        used = broker.percents(throughput).items()
+        return float(max((percent for name, percent in used if name in self.weight), default=0.0))
+
+    def weighted_usages(self, brokers: Json) -> dict[str, float]:
+        """Return the usage of each broker's busiest resource, times its weight, in percent."""
+        found = {}
+        for name, said in brokers.items():
+            used = (percent_of(said.get(one)) * weight for one, weight in self.weight.items())
+            found[name] = float(max(used, default=ZERO))
+        return found
+
+    def _heaviest(self, said: Json) -> float:
+        """Return the weighted usage in a report as `weighted_usages` does, but faster and with
+        rounding errors.
+        """
+        known = ((said[one]["usage"], weight) for one, weight in self.weight.items() if one in said)
+        return max((float(used) * float(weight) for used, weight in known), default=0.0)
+
+    def placing_question(
+        self, bundle: str, candidates: Iterable[str], brokers: Json, assigned: Mapping[str, Any]
+    ) -> Json:
+        """Return the `place.select` case for a bundle.
+
+        `assigned` are bundles that were placed since the reports, by their new broker.
+        """
+        there = {name: brokers[name] for name in candidates}
+        names = {bundle, *(one for said in brokers.values() for one in said["bundles"])}
+        names.update(one for ahead in assigned.values() for one in ahead)
+        return {
+            "settings": self.settings,
+            "bundle": bundle,
+            "candidates": list(there),
+            "brokers": there,
+            "bundles": {name: self.data[name] for name in sorted(names) if name in self.data},
+            "preallocated": {
+                name: list(ahead) for name, ahead in assigned.items() if name in there
+            },
+        }

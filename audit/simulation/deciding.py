@@ -1,0 +1,102 @@
+"""How an implementation is asked in a simulation: its strategy, settings and way of placing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pulsar_conformance.audit.simulation.worlds import Json
+from pulsar_conformance.reference.answers.placement import PLACE
+from pulsar_conformance.reference.answers.shedding import CYCLES
+from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
+from pulsar_conformance.reference.shedding import STRATEGY, TRANSFER_SHEDDER
+from pulsar_conformance.specs import load
+
+ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
+PLACING: Mapping[str, str] = {
+    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays, "
+    "or returns if the release chooses only after the unload",
+    OTHERS: "the implementation chooses among the brokers other than the former owner",
+    LEAST_USED: "the world chooses the least used broker, which may be the former owner",
+}
+"""Ways of choosing the broker for an unloaded bundle, each with its candidates."""
+
+PLANNING = ("AvgShedder",)
+REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
+"""Strategies that also place the bundles that they shed, and those that count over cycles."""
+
+DESTINATION, ASKED = "destination", "asked"
+"""The way and the alternative of leaders that place before they unload, and reserve no load."""
+
+KEEPS_AVERAGES = "released-2.4"
+"""The only release whose leader keeps the averages of a bundle that no broker reports."""
+
+
+class Decider(Protocol):
+    """An implementation that answers questions: a connection to one, or the model itself."""
+
+    adapter: str
+
+    def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
+        """Return one answer per case."""
+
+    def in_turn(self) -> Callable[[Json, float], Json] | None:
+        """Return a leader that decides one cycle after another, if there is one."""
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """The way in which an implementation is asked.
+
+    If `remembers` is true, the strategy has its own memory: the implementation's leader is asked
+    cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far. Such a
+    strategy also plans the destinations of its unloads, internally or by naming the next owner, and
+    may decline to place other bundles; these go to the least used broker.
+
+    If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
+    bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
+    If `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
+    bundle has no averages; if `without_heap`, heap memory is not load. `hidden` are the values of
+    undocumented settings that neither the world nor `settings` set.
+    """
+
+    strategy: str | None
+    settings: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    placing: str = ITSELF
+    remembers: bool = False
+    reserves: bool = True
+    returns: bool = False
+    forgets: bool = False
+    without_heap: bool = False
+    hidden: Mapping[str, Any] = field(default_factory=dict)
+
+
+def deciding_by(
+    strategy: str,
+    settings: Mapping[str, Any],
+    placing: str,
+    profile: str,
+    released: str | None,
+    operations: Collection[str],
+) -> Deciding:
+    """Return the way to ask an implementation that offers these operations.
+
+    `profile` supplies the documented defaults, `released` those of undocumented settings.
+    """
+    known = load().profile(released) if released else None
+    asks = known is not None and known.ways.get(DESTINATION) == ASKED
+    placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
+    return Deciding(
+        strategy,
+        {**settings, STRATEGY: strategy, **placed},
+        load().defaults(profile),
+        placing if PLACE in operations else LEAST_USED,
+        strategy in REMEMBERING and CYCLES in operations,
+        not asks,
+        known is not None and not asks,
+        known is not None and known.id != KEEPS_AVERAGES,
+        known is not None and known.ways["heap-memory"] == "left-out",
+        known.hidden if known else {},
+    )
