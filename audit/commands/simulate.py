@@ -271,24 +271,19 @@ def _search(args: argparse.Namespace) -> int:
         with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
             asked = search.ShedQuestions(connection)
             simulate = make_simulator(variant, asked, args.cycles)
-            one = search.smallest_restless(simulate, asked, args.seed, EXAMPLES)
+            one = search.smallest_restless(simulate, asked, args.seed)
         found[variant.name] = one
         if one is None:
-            none = f"none of {EXAMPLES} clusters repeats itself within {args.cycles} cycles"
-            print(f"{variant.name}: {none}")
+            print(f"{variant.name}: {search.none_found(args.cycles)}")
             continue
         stories[variant.name] = list(search.story_lines(one, variant.released or variant.profile))
         for line in (*simulation_lines([one.course]), "", *stories[variant.name]):
             print(line)
     if args.publish:
         records = [one.as_json() for one in found.values() if one]
-        page = search.restless_page(found, stories, _command())
+        page = search.restless_page(found, stories, _command(), args.cycles)
         _write(args.publish, {"loops.json": as_text(records), "README.md": page})
     return 0
-
-
-EXAMPLES = 200
-"""Maximum number of clusters that are drawn to find one that never settles."""
 
 
 def _output_lines(

@@ -46,6 +46,9 @@ LEGEND = """\
 """.splitlines()
 """Explanation of the table's columns and of the texts below it."""
 
+EXAMPLES = 200
+"""Number of clusters drawn in search of one that never comes to rest."""
+
 MAX_BROKERS, MAX_BUNDLES = 4, 6
 PERCENTS = 60
 """Maximum usage that one bundle causes, in percent. All usages are multiples of five."""
@@ -132,10 +135,7 @@ class ShedQuestions:
 
 
 def smallest_restless(
-    simulate: Callable[[SimulatedWorld], SimulatedCourse],
-    asked: ShedQuestions,
-    seed: int,
-    examples: int,
+    simulate: Callable[[SimulatedWorld], SimulatedCourse], asked: ShedQuestions, seed: int
 ) -> Restless | None:
     """Return the smallest cluster found whose owners repeat for ever; None if none is found.
 
@@ -146,7 +146,7 @@ def smallest_restless(
         return period_of(simulate(cluster_of(drawn))) is not None
 
     chosen = settings(
-        max_examples=examples,
+        max_examples=EXAMPLES,
         database=None,
         deadline=None,
         phases=(Phase.generate, Phase.shrink),
@@ -198,14 +198,22 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
         yield from (f"    {line}" for line in format_derivation(own))
 
 
+def none_found(cycles: int) -> str:
+    """Return what was searched without finding a cluster that repeats itself."""
+    return f"none of {EXAMPLES} clusters repeats itself within {cycles} cycles"
+
+
 def restless_page(
-    found: Mapping[str, Restless | None], stories: Mapping[str, Sequence[str]], command: str
+    found: Mapping[str, Restless | None],
+    stories: Mapping[str, Sequence[str]],
+    command: str,
+    cycles: int,
 ) -> str:
     """Return a Markdown page about the smallest clusters, by the name of the variant."""
     rows = []
     for variant, one in found.items():
         if one is None:
-            rows.append((variant, "none found", "", "", ""))
+            rows.append((variant, none_found(cycles), "", "", ""))
             continue
         cluster = "; ".join(" + ".join(map(str, used)) or "0" for used in one.loads)
         rules = ", ".join(fault.rule.id for fault in loop_faults(one.course))
