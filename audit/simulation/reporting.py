@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.loop import REMEMBERING
+from pulsar_conformance.audit.simulation.deciding import REMEMBERING
 from pulsar_conformance.audit.simulation.measures import (
     Measures,
     likeness,

@@ -16,9 +16,8 @@ from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.adapters.protocol import Hello
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.deciding import ITSELF, REMEMBERING, Decider, deciding_by
+from pulsar_conformance.audit.simulation.deciding import ITSELF, Decider, deciding_by
 from pulsar_conformance.audit.simulation.loop import Simulation
-from pulsar_conformance.audit.simulation.measures import overload_percentage
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     SimulatedWorld,

@@ -17,6 +17,7 @@ from pulsar_conformance.audit.simulation.cluster.shapes import (
     load_shape,
 )
 from pulsar_conformance.audit.simulation.described import wrong_in_world
+from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
