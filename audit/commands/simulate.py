@@ -22,12 +22,12 @@ from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.deciding import ITSELF, PLACING
 from pulsar_conformance.audit.simulation.measures import measures_of
+from pulsar_conformance.audit.simulation.overloads import overload_lines
 from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,
     league_lines,
     league_page,
     moves_lines,
-    overload_lines,
     simulation_lines,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults

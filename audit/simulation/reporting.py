@@ -1,28 +1,18 @@
-"""Simulations as text in 80 columns, with the reasons why brokers stay overloaded, and as JSON."""
+"""Simulations as text in 80 columns, and as JSON."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
-from pulsar_conformance.audit.simulation.deciding import REMEMBERING
 from pulsar_conformance.audit.simulation.measures import (
     Measures,
     likeness,
     measures_of,
-    overload_percentage,
 )
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
-from pulsar_conformance.audit.simulation.variants import REFERENCE, Variant
-from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.conformance.explain.running import with_release_defaults
-from pulsar_conformance.reference import Derivation, MissingSetting, Model
-from pulsar_conformance.reference.answers.shedding import SHED
-from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import WIDTH, columns, counted, paragraph, table
 
 HEADINGS = ("", "rest", "unloads", "most", "back", "over", "spread")
@@ -38,13 +28,6 @@ WIDEST = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
 the table.
 """
-
-PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
-ROUNDED = 0.01
-"""Percentage points within which a printed usage is another one, rounded."""
-
-OVERLOADED = 3
-"""Maximum number of brokers of which it is said why they stay overloaded."""
 
 
 def simulation_lines(courses: Sequence[SimulatedCourse]) -> Iterator[str]:
@@ -266,80 +249,3 @@ def course_as_json(course: SimulatedCourse, with_moves: bool = False) -> dict[st
     notes = {"notes": list(course.world.notes)} if course.world.notes else {}
     found = {**measures_of(course).as_json(), **world, **notes, "rules": rules, **ends}
     return {**found, "moves": moves} if with_moves else found
-
-
-def overload_lines(
-    course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
-) -> Iterator[str]:
-    """Yield a line for each broker that ends over the overload threshold and sheds nothing more."""
-    last, threshold = course.cycles[-1], overload_percentage(course)
-    shedding = {move.source for move in last.sheds}
-    over = {
-        broker: usage
-        for broker, usage in last.usage.items()
-        if usage > threshold and broker not in shedding
-    }
-    if not over:
-        return
-    derived = _last_derivation(course, variant, readings)
-    for broker, usage in list(over.items())[:OVERLOADED]:
-        why = _no_derivation(variant) if derived is None else _reason(derived, broker)
-        weighted = _weighted(derived, broker, usage) if derived else ""
-        ends = f"{usage:.4g} %{', without weights,' if weighted else ','} over {threshold:g} %"
-        told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
-        yield from paragraph(told, 2, "")
-    if len(over) > OVERLOADED:
-        yield f"{counted(len(over) - OVERLOADED, 'more broker')} over {threshold:g} %"
-
-
-def _last_derivation(
-    course: SimulatedCourse, variant: Variant, readings: Mapping[str, str]
-) -> Derivation | None:
-    """Return the model's derivation in the last cycle; None if another implementation decided, or
-    if the decision depends on earlier cycles.
-    """
-    if variant.adapter != REFERENCE or course.strategy in REMEMBERING or not course.question:
-        return None
-    trial = Trial.of(SHED, dict(course.question))
-    model, _ = with_release_defaults(trial, Model(variant.profile, readings))
-    try:
-        return model.derive(*trial.questions[0])
-    except MissingSetting:
-        return None
-
-
-def _no_derivation(variant: Variant) -> str:
-    if variant.adapter == REFERENCE:
-        return f"{variant.strategy} counts over cycles; explain shows the reason for a single one"
-    return (
-        f"{variant.adapter} gives no reason; explain shows that of the model for the first cycle, "
-        f"and simulate {REFERENCE} that for the last one"
-    )
-
-
-def _weighted(derived: Derivation, broker: str, usage: float) -> str:
-    """Return the usage of a broker that the strategy compares, if weights make it another than
-    `usage`, in percent; empty if not.
-    """
-    try:
-        steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
-        return ""
-    for step in steps:
-        percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
-        if percent and abs(float(percent[1]) - usage) > ROUNDED:
-            return f"it counts as {step.text}, and "
-    return ""
-
-
-def _reason(derived: Derivation, broker: str) -> str:
-    """Return the strategy's reason for keeping what a broker has."""
-    try:
-        steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
-        return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
-    for label in ("decision", "stays"):
-        found = [step.text for step in steps if step.label.strip() == label]
-        if found:
-            return found[-1] if label == "decision" else found[0]
-    return "what it sheds is placed on it again"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 from pulsar_conformance.audit.simulation.cluster.shapes import (
@@ -17,11 +17,13 @@ from pulsar_conformance.audit.simulation.cluster.shapes import (
     load_shape,
 )
 from pulsar_conformance.audit.simulation.described import wrong_in_world
-from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
 from pulsar_conformance.specs.text import counted
+
+if TYPE_CHECKING:  # The playground has no files of settings.
+    from pulsar_conformance.conformance.cases.settings import SettingsRead
 
 Json = dict[str, Any]
 Rates = tuple[float, float, float, float]

@@ -51,7 +51,7 @@ PARTS: Mapping[ModuleType, tuple[str, ...]] = {
     simulation: ("worlds.yaml",),
 }
 """Packages of this project that the playground needs, each with the data that it reads."""
-ABSENT = frozenset({"page", "search", "starts", "variants", "fingerprint"})
+ABSENT = frozenset({"fingerprint", "overloads", "page", "search", "starts", "variants"})
 """Modules that only commands need, and that the playground leaves out."""
 YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode = object\n"
 """Module that replaces the reader of YAML, since every data file for the browser is JSON."""
