@@ -36,10 +36,10 @@ class BadReading(UserError):
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the implementation to ask."""
-    parser.add_argument("adapter", type=without_secret, metavar="ADAPTER", help=ADAPTER)
+    parser.add_argument("adapter", type=name_without_secret, metavar="ADAPTER", help=ADAPTER)
 
 
-def without_secret(name: str) -> str:
+def name_without_secret(name: str) -> str:
     """Return an adapter's name, if it contains no secret: messages repeat the name."""
     try:
         check_no_secret(name)
@@ -128,7 +128,7 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def usual_profile(adapters: Sequence[str]) -> str:
+def profile_of_version(adapters: Sequence[str]) -> str:
     """Return the profile for the version of Pulsar that all adapters have; otherwise the default
     profile.
 

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.arguments import (
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, text_of
+from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, json_text
 from pulsar_conformance.adapters.questions import BadLine, parts, values
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.reference import MissingSetting, Model
@@ -154,7 +154,7 @@ def ask_lines(
     for group in groups(lines, min(batch, connection.hello.batch)):
         if isinstance(group, BadLine):
             bad += 1
-            out.write(f"{text_of(wrong(group.number, group.problem))}\n")
+            out.write(f"{json_text(wrong(group.number, group.problem))}\n")
             out.flush()
             continue
         unused = dict.fromkeys(one for case in group.cases for one in unused_parts(case))
@@ -170,7 +170,7 @@ def ask_lines(
         for number, case, answer in zip(group.numbers, group.cases, answers, strict=True):
             problem = lacks(group.operation, case) if "failed" in answer else ""
             bad += bool(problem)
-            out.write(f"{text_of(wrong(number, problem) if problem else answer)}\n")
+            out.write(f"{json_text(wrong(number, problem) if problem else answer)}\n")
         out.flush()
     return bad
 

@@ -135,13 +135,13 @@ def built(sample: Sample) -> Path:
     try:
         made = made_in / program.name
         _compile(sample, made)
-        _put(made, program)
+        _move_built(made, program)
     finally:
         shutil.rmtree(made_in, ignore_errors=True)
     return program
 
 
-def _put(made: Path, program: Path) -> None:
+def _move_built(made: Path, program: Path) -> None:
     """Move a compiled program to its place, unless a concurrent run has already put one there."""
     try:
         made.replace(program)
@@ -191,7 +191,7 @@ def connect_sample(
     return connect_exec(shlex.join(words), name, profile, readings, limits)
 
 
-def runnable() -> tuple[list[str], list[str]]:
+def runnable_samples() -> tuple[list[str], list[str]]:
     """Return the adapters of samples that this machine can run, and why it cannot run the
     others.
     """

@@ -98,7 +98,7 @@ class Child:
         while unsent or not self._lines:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise self._late_error(seconds, len(unsent))
+                raise self._timeout_error(seconds, len(unsent))
             ready = self._ready_pipes(0 if exited else min(left, TICK))
             if self._in in ready:
                 unsent = self._write(unsent)
@@ -232,7 +232,7 @@ class Child:
         with suppress(OSError):
             self._process.stdin.close()
 
-    def _late_error(self, seconds: float, unsent: int) -> ChildError:
+    def _timeout_error(self, seconds: float, unsent: int) -> ChildError:
         waited = f"{seconds:g} s"
         if self._unread:
             return ChildError(
@@ -278,7 +278,7 @@ def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
     """
     if os.getpid() != owner:
         return
-    started = descendants.below(process.pid)
+    started = descendants.descendants_of(process.pid)
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):

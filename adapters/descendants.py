@@ -29,14 +29,14 @@ def child_environment(mark: str) -> dict[str, str]:
     return {**os.environ, MARK: mark}
 
 
-def below(parent: int) -> list[psutil.Process]:
+def descendants_of(parent: int) -> list[psutil.Process]:
     """Return all descendants of a process."""
     with suppress(psutil.Error):
         return psutil.Process(parent).children(recursive=True)
     return []
 
 
-def marked(mark: str) -> list[psutil.Process]:
+def processes_with_mark(mark: str) -> list[psutil.Process]:
     """Return all other living processes with this mark whose environments can be read."""
     found = []
     for process in psutil.process_iter():
@@ -56,6 +56,6 @@ def end(mark: str, known: Iterable[psutil.Process]) -> None:
         for process in left:
             with suppress(psutil.Error):
                 process.kill()
-        left = marked(mark)
+        left = processes_with_mark(mark)
         if not left:
             break

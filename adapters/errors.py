@@ -60,11 +60,11 @@ class AdapterError(UserError):
         return printable("\n".join(lines))
 
 
-class ProtocolBreach(AdapterError):
+class ProtocolViolation(AdapterError):
     """Raised for a message that violates the protocol, whichever case it answers."""
 
 
-class AdapterTrouble(Exception):
+class AdapterFailure(Exception):
     """Raised for a failure of the adapter itself, not of the implementation that it asks."""
 
 

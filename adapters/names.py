@@ -35,7 +35,7 @@ BREAK = "\n"
 """Marks a place where the format of a name may be broken into lines."""
 
 
-def form_lines(width: int = WIDTH) -> Iterator[str]:
+def name_format_lines(width: int = WIDTH) -> Iterator[str]:
     """Yield the formats of all names; lines are broken only before options."""
     for forms in FORMS.values():
         for form in forms.split(" or "):
@@ -67,10 +67,10 @@ def check_name(name: str) -> None:
         problem = f"{name!r} contains an unprintable character"
         raise AdapterError("start", problem, "write its name in plain text")
     check_no_secret(name)
-    _check_rest(kind, name)
+    _check_target(kind, name)
 
 
-def _check_rest(kind: str, name: str) -> None:
+def _check_target(kind: str, name: str) -> None:
     """Let the kind's module check the part of a name after the kind, if it has a `check`
     function.
     """

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from pulsar_conformance.adapters.child import Child, ChildError
 from pulsar_conformance.adapters.connection import Connection, Limits
-from pulsar_conformance.adapters.errors import AdapterError, Phase, ProtocolBreach
+from pulsar_conformance.adapters.errors import AdapterError, Phase, ProtocolViolation
 from pulsar_conformance.adapters.protocol import (
     JSON,
     PROTOCOL,
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.protocol import (
     ask_message,
     bye_message,
     hello_message,
-    line_of,
+    json_line,
     parse_line,
 )
 from pulsar_conformance.adapters.validation import wrong_in_hello
@@ -88,7 +88,7 @@ class ProcessConnection(Connection):
             return
         self._closed = "after bye"
         try:
-            self._child.finish(line_of(bye_message(self._next_id())), self._limits.end)
+            self._child.finish(json_line(bye_message(self._next_id())), self._limits.end)
         except ChildError as error:
             raise self._error("bye", error.problem, error.hint) from None
         finally:
@@ -128,17 +128,17 @@ class ProcessConnection(Connection):
         reply = self._round_trip("hello", "", message, self._limits.start)
         if "answer" not in reply:
             held = ", ".join(sorted(reply))
-            self._abandon("hello", f"its message has {held} instead of answer", _GREETING)
+            self._kill_and_raise("hello", f"its message has {held} instead of answer", _GREETING)
         answer: JSON = reply["answer"]
         spoken = answer.get("protocol") if isinstance(answer, dict) else None
         if type(spoken) is int and spoken != PROTOCOL:
-            self._abandon(
+            self._kill_and_raise(
                 "hello",
                 f"speaks protocol {spoken}; this suite speaks protocol {PROTOCOL}",
                 f"use a version of the implementation that speaks protocol {PROTOCOL}",
             )
         if wrong := wrong_in_hello(answer):
-            self._abandon(
+            self._kill_and_raise(
                 "hello",
                 wrong,
                 "compare it with `implementation` in what pulsar-conformance schema message prints",
@@ -154,20 +154,20 @@ class ProcessConnection(Connection):
     ) -> dict[str, JSON]:
         """Return the reply to a message: an object that has the message's `id` and no `error`."""
         before = f"{where}: " if where else ""
-        line = line_of(message)
+        line = json_line(message)
         self._closed = "interrupted in the middle of a message"
         try:
             text = self._child.exchange(line, seconds)
         except ChildError as error:
-            hint = error.hint or _how_to_try(phase)
-            self._abandon(phase, f"{before}{error.problem}", hint)
+            hint = error.hint or _advice_to_reproduce(phase)
+            self._kill_and_raise(phase, f"{before}{error.problem}", hint)
         try:
             reply = parse_line(text)
         except NotJSON as error:
             begins = repr(text[:SHOWN].decode(errors="replace"))
-            self._abandon(phase, f"{before}its line {error}: {begins}", _STDOUT)
+            self._kill_and_raise(phase, f"{before}its line {error}: {begins}", _STDOUT)
         if not isinstance(reply, dict):
-            self._abandon(
+            self._kill_and_raise(
                 phase, f"{before}its line is not a JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
             )
         number = reply.get("id")
@@ -175,7 +175,7 @@ class ProcessConnection(Connection):
             given = "no id" if "id" not in reply else f"the id {number!r}"
             problem = f"{before}its message has {given}; {message['id']} was asked"
             hint = "answer each message once, with its id"
-            self._abandon(phase, problem, hint, ProtocolBreach)
+            self._kill_and_raise(phase, problem, hint, ProtocolViolation)
         self._closed = ""
         if "error" in reply:
             raise self._error_reply(phase, before, reply["error"])
@@ -189,7 +189,7 @@ class ProcessConnection(Connection):
         hint = "the implementation wrote this message; look for the cause there"
         return self._error(phase, problem, hint, code)
 
-    def _abandon(
+    def _kill_and_raise(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
         """Kill the child and raise an error; the child's next reply could otherwise be taken for
@@ -211,7 +211,7 @@ _GREETING = 'hello is answered with {"id": 1, "answer": {"protocol": 1, "name": 
 _STDOUT = "standard output is for messages alone, one per line in UTF-8; print to standard error"
 
 
-def _how_to_try(phase: Phase) -> str:
+def _advice_to_reproduce(phase: Phase) -> str:
     """Return advice on how to reproduce a failure by hand."""
     if phase == "hello":
         return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'

@@ -112,7 +112,7 @@ _exact = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _FAST = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
-def text_of(value: JSON) -> str:
+def json_text(value: JSON) -> str:
     """Format a value as one line of compact ASCII JSON.
 
     Errors: ValueError for NaN, TypeError for types that JSON lacks.
@@ -120,7 +120,7 @@ def text_of(value: JSON) -> str:
     return _encode(value).decode()
 
 
-def line_of(message: JSON) -> bytes:
+def json_line(message: JSON) -> bytes:
     """Format a message as one line of ASCII JSON, with a newline."""
     fields = (_encode(name) + b":" + _encode_field(value) for name, value in message.items())
     return b"{" + b",".join(fields) + b"}\n"

@@ -3,7 +3,7 @@
 The object is an instance, or a class or function that returns one when called with (profile,
 readings). The instance has `hello(profile, readings) -> dict` and `answer(operation, case) ->
 dict`, both as in the protocol. Its output goes to standard error. An exception in `answer` fails
-only that case, unless it is `CannotLoad` or `AdapterTrouble`.
+only that case, unless it is `CannotLoad` or `AdapterFailure`.
 """
 
 import importlib
@@ -17,8 +17,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
-from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
-from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, line_of, text_of
+from pulsar_conformance.adapters.errors import AdapterFailure, CannotLoad
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, json_line, json_text
 
 
 class Host:
@@ -35,14 +35,14 @@ class Host:
         try:
             if message["ask"] == "hello":
                 answer = self._greet(message["profile"], message["readings"])
-                return line_of({"id": number, "answer": answer})
+                return json_line({"id": number, "answer": answer})
             if message["ask"] not in self._operations:
                 return _error(number, "unknown-operation", f"{message['ask']} is not offered")
             texts = self._answers(message["ask"], message["cases"])
             return f'{{"id":{number},"answers":[{",".join(texts)}]}}\n'.encode()
         except CannotLoad as error:
             return _error(number, "import", str(error))
-        except AdapterTrouble as error:
+        except AdapterFailure as error:
             traceback.print_exc()
             return _error(number, "adapter", str(error))
         except Exception as error:
@@ -62,11 +62,11 @@ class Host:
         shown = False
         for case in cases:
             try:
-                texts.append(text_of(self._object.answer(operation, case)))
-            except (AdapterTrouble, CannotLoad):
+                texts.append(json_text(self._object.answer(operation, case)))
+            except (AdapterFailure, CannotLoad):
                 raise
             except Exception as error:
-                texts.append(text_of({"failed": f"{type(error).__name__}: {error}"}))
+                texts.append(json_text({"failed": f"{type(error).__name__}: {error}"}))
                 # Thousands of cases may fail for one reason: print one traceback per batch.
                 if not shown:
                     traceback.print_exc()
@@ -94,10 +94,10 @@ def load_object(spec: str) -> JSON:
 
 
 def _error(number: JSON, code: str, text: str) -> bytes:
-    return line_of({"id": number, "error": {"code": code, "message": text}})
+    return json_line({"id": number, "error": {"code": code, "message": text}})
 
 
-def take_pipes() -> tuple[BinaryIO, io.FileIO]:
+def take_over_pipes() -> tuple[BinaryIO, io.FileIO]:
     """Return the pipes of the protocol; from now on, the object's own input and output use
     others.
     """
@@ -119,7 +119,7 @@ def write_whole(replies: io.FileIO, line: bytes) -> None:
 
 def main(spec: str) -> int:
     """Answer until the suite says bye or input ends."""
-    messages, replies = take_pipes()
+    messages, replies = take_over_pipes()
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -102,7 +102,7 @@ def _text(error: ValidationError) -> str:
     return text
 
 
-class Untouched:
+class UnmodifiedCases:
     """Copies of cases, which show whether an implementation has modified the cases."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:

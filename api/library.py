@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.validation import wrong_in_answer
-from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
+from pulsar_conformance.conformance.cases.legality import case_flaw, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.events import Verdict, ignore_event
 from pulsar_conformance.conformance.common.trial import Trial
@@ -93,7 +93,7 @@ def cases(operation: str, profile: str = DEFAULT_PROFILE) -> st.SearchStrategy[J
     parts = [part for rule in _rules(operation, profile) for part in checks()[rule.id].parts]
     return (
         st.one_of(parts)
-        .filter(lambda trial: bad_trial(trial, defaults) is None)
+        .filter(lambda trial: trial_flaw(trial, defaults) is None)
         .filter(lambda trial: operation in trial.operations)
         .map(lambda trial: _first_case(trial, operation))
     )
@@ -178,7 +178,7 @@ def _check_case(
     _check_operation(operation)
     chosen = Readings.of(profile, readings)
     specs.load().check_open(profile, readings or {})
-    problem = bad_case(operation, case, specs.load().defaults(profile), chosen)
+    problem = case_flaw(operation, case, specs.load().defaults(profile), chosen)
     if problem is not None:
         raise IllegalCase(f"{operation}: {problem}")
 

@@ -63,7 +63,7 @@ class Channel:
         return same_brokers(before, change)
 
     @cached_property
-    def _course(self) -> tuple[dict[str, Entry], list[int]]:
+    def _states_and_ignored(self) -> tuple[dict[str, Entry], list[int]]:
         units, ignored = dict(self.case["units"]), []
         for index, change in enumerate(self.case["changes"]):
             bundle = change["bundle"]
@@ -76,12 +76,12 @@ class Channel:
     @property
     def units(self) -> dict[str, Entry]:
         """Each bundle's state after all changes. [CHANNEL-08]"""
-        return self._course[0]
+        return self._states_and_ignored[0]
 
     @property
     def ignored(self) -> list[int]:
         """The positions of the changes that are ignored. [CHANNEL-01 … 07]"""
-        return self._course[1]
+        return self._states_and_ignored[1]
 
     @property
     def lookups(self) -> Iterator[dict[str, str]]:

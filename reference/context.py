@@ -133,7 +133,7 @@ class Readings:
     def __getitem__(self, name: str) -> str:
         return self.choices[name]
 
-    def but(self, name: str, value: str) -> Readings:
+    def with_value(self, name: str, value: str) -> Readings:
         """Return the readings with one value changed."""
         return Readings({**self.choices, name: value})
 

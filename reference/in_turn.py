@@ -34,7 +34,7 @@ class CyclesInTurn:
         """
         passed = exact(minutes)
         self._unloaded = {name: ago + passed for name, ago in self._unloaded.items()}
-        self._earlier = [aged(one, passed) for one in self._earlier]
+        self._earlier = [older_record(one, passed) for one in self._earlier]
         seen = {**case, "recentlyUnloaded": self._unloaded, "earlier": self._earlier}
         answer = dict(select(self.context, seen).answer)
         unloads = tuple(one["bundle"] for one in answer.get("unload", ()))
@@ -45,7 +45,7 @@ class CyclesInTurn:
         return answer
 
 
-def aged(one: Any, passed: Minutes) -> Any:
+def older_record(one: Any, passed: Minutes) -> Any:
     """Return the record of an earlier cycle after `passed` more minutes."""
     return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
 

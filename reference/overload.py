@@ -59,7 +59,7 @@ def excess_and_margin(cycle: Cycle, broker: Broker) -> list[str]:
     return select_movable(cycle, broker, need_of(cycle, broker))
 
 
-def just_one(cycle: Cycle, broker: Broker) -> list[str]:
+def most_expensive_bundle(cycle: Cycle, broker: Broker) -> list[str]:
     """Return the most expensive bundle that may be unloaded. [OVERLOAD-05, OVERLOAD-06]"""
     return sorted(cycle.movable(broker), key=lambda one: (-expense(cycle, one), one))[:1]
 
@@ -71,7 +71,7 @@ def expense(cycle: Cycle, bundle: str) -> Rate:
 
 AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "margin": excess_and_margin,
-    "one": just_one,
+    "one": most_expensive_bundle,
     "every": Cycle.movable,
 }
 """The function that selects a broker's bundles, by `overload-amount`. [OVERLOAD-13]"""

@@ -179,7 +179,7 @@ def planned_placement(
     return PlannedPlacement(tuple(case["candidates"]), overloaded, case.get("plan"))
 
 
-def placed_by(settings: Settings, shedder: str | None = None) -> str:
+def placer_name(settings: Settings, shedder: str | None = None) -> str:
     """Return the placement strategy in use, as a class name without the package.
 
     AvgShedder places bundles only if it is also the shedding strategy. `shedder` overrides the

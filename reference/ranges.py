@@ -123,7 +123,7 @@ def boundaries(count: int) -> list[str]:
     return [hex_of(width * index) for index in range(count)] + [hex_of(FULL_UPPER)]
 
 
-def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
+def index_by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
     """Return the index of a topic's bundle; a partition is located by its own name, like any topic.
 
     [BUNDLE-07]
@@ -131,13 +131,13 @@ def by_own_hash(ranges: Sequence[HashRange], topic: str) -> int:
     return index_of(ranges, hash_of(topic))
 
 
-def by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
+def index_by_partition_number(ranges: Sequence[HashRange], topic: str) -> int:
     """Return the index of a partition's bundle: partition N is N bundles after partition 0.
 
     Consecutive partitions lie in consecutive bundles, which different brokers can own. [BUNDLE-08]
     """
     whole, number = without_partition(topic)
-    return (by_own_hash(ranges, whole) + number) % len(ranges)
+    return (index_by_own_hash(ranges, whole) + number) % len(ranges)
 
 
 def without_partition(topic: str) -> tuple[str, int]:
@@ -149,7 +149,7 @@ def without_partition(topic: str) -> tuple[str, int]:
     return (topic[: partition.start()], int(partition[1])) if partition else (topic, 0)
 
 
-LOCATE: Mapping[str, Locate] = {"hashed": by_own_hash, "spread": by_partition_number}
+LOCATE: Mapping[str, Locate] = {"hashed": index_by_own_hash, "spread": index_by_partition_number}
 """The function that returns the index of a topic's range, by `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {

@@ -180,7 +180,7 @@ class Cycle:
 
     def measured_by(self, measure: str) -> Cycle:
         """Return the cycle with traffic in another measure, an alternative of `shed-measure`."""
-        return replace(self, readings=self.readings.but("shed-measure", measure))
+        return replace(self, readings=self.readings.with_value("shed-measure", measure))
 
     def written(self, traffic: Rate) -> str:
         """Format traffic with its unit."""

@@ -23,7 +23,7 @@ from pulsar_conformance.reference.numbers import (
     quantity,
     throughput,
 )
-from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, placed_by
+from pulsar_conformance.reference.placement import AVERAGE_SHEDDER, placer_name
 from pulsar_conformance.reference.shedding import Cycle, Unloads
 from pulsar_conformance.reference.usage import weighted_maximum, weights
 
@@ -337,7 +337,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
         sheds = pair.triggers and name == pair.ends[1]
         taken = pair.chosen(broker) if sheds else []
         explain = partial(_average_steps, pair, broker, taken)
-        planned = taken if placed_by(cycle.settings, AVERAGE_SHEDDER) == AVERAGE_SHEDDER else ()
+        planned = taken if placer_name(cycle.settings, AVERAGE_SHEDDER) == AVERAGE_SHEDDER else ()
         yield Unloads(name, tuple(taken), explain, dict.fromkeys(planned, pair.ends[0]))
 
 

@@ -77,7 +77,7 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
 
     Errors: `CannotReport` if Node or npm is missing or fails.
     """
-    node, tool = _node(), installed(cache() / f"allure-{ALLURE}")
+    node, tool = _node(), allure_program(cache() / f"allure-{ALLURE}")
     history = to.absolute().parent / HISTORY
     with TemporaryDirectory() as folder:
         config = Path(folder, "allurerc.json")
@@ -129,7 +129,7 @@ def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
         partial.replace(history)
 
 
-def installed(folder: Path) -> Path:
+def allure_program(folder: Path) -> Path:
     """Return the path of the Allure program in a folder. It is installed with npm if it is
     missing.
     """

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.legality import allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.fixtures import Example, examples
 from pulsar_conformance.reference import MissingSetting, Model
@@ -53,7 +53,7 @@ def _write(to: Path) -> int:
     to.mkdir(parents=True, exist_ok=True)
     file = to / f"{name}.tar.gz"
     with tarfile.open(file, "w:gz") as archive:
-        for path, text in contents():
+        for path, text in archive_entries():
             _add(archive, f"{name}/{path}", text.encode())
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     file.with_suffix(".gz.sha256").write_text(f"{digest}  {file.name}\n", "utf-8")
@@ -61,7 +61,7 @@ def _write(to: Path) -> int:
     return 0
 
 
-def contents() -> Iterator[tuple[str, str]]:
+def archive_entries() -> Iterator[tuple[str, str]]:
     """Yield the path and text of each file in the archive."""
     index = [_entry(one) for one in examples()]
     about = {"format": FORMAT, "version": version(PACKAGE), "cases": index, **_known()}
@@ -89,7 +89,7 @@ def _known() -> Mapping[str, Any]:
         "profiles": list(known.profiles),
         "readings": {name: list(one.values) for name, one in known.readings.items()},
         "permitted": {
-            profile: {name: list(permitted(profile, name)) for name in known.readings}
+            profile: {name: list(permitted_values(profile, name)) for name in known.readings}
             for profile in known.profiles
         },
         "operations": list(operations()),
@@ -97,7 +97,7 @@ def _known() -> Mapping[str, Any]:
     }
 
 
-def permitted(profile: str, reading: str) -> tuple[str, ...]:
+def permitted_values(profile: str, reading: str) -> tuple[str, ...]:
     """Return the values that can be chosen for a reading under a profile."""
     known = load()
     if known.profile(profile).kind == "documented":
@@ -105,7 +105,7 @@ def permitted(profile: str, reading: str) -> tuple[str, ...]:
     return known.readings[reading].values
 
 
-def stands_by(example: Example, profile: str) -> bool:
+def holds_example(example: Example, profile: str) -> bool:
     """True if a profile judges a rule of the example and gives one of its allowed answers.
 
     A release is taken to judge only rules that no document states. The profile's defaults and
@@ -118,17 +118,19 @@ def stands_by(example: Example, profile: str) -> bool:
         judged = {name for name in judged if profile in known.rules[name].profiles}
     if judged.isdisjoint(example.rules) or not example.holds_in(known, profile):
         return False
-    if any(value not in permitted(profile, name) for name, value in example.readings.items()):
+    if any(
+        value not in permitted_values(profile, name) for name, value in example.readings.items()
+    ):
         return False
     model = Model(profile, example.readings)
     trial = Trial.asking(example.questions)
-    if bad_trial(trial, model.defaults, model.readings) is not None:
+    if trial_flaw(trial, model.defaults, model.readings) is not None:
         return False
     try:
         answers = [model.answer(*question) for question in example.questions]
     except MissingSetting:
         return False
-    return example.demanded is None or allows(example, answers)
+    return example.required_answers is None or allows(example, answers)
 
 
 def _path(example: Example) -> str:
@@ -141,7 +143,7 @@ def _entry(example: Example) -> Mapping[str, Any]:
         "file": _path(example),
         "operations": list(dict.fromkeys(operation for operation, _ in example.questions)),
         "rules": list(example.rules),
-        "judged": example.demanded is not None,
+        "judged": example.required_answers is not None,
     }
 
 
@@ -151,9 +153,11 @@ def _case(example: Example) -> Mapping[str, Any]:
         "title": example.title,
         "rules": list(example.rules),
         "readings": dict(example.readings),
-        "profiles": [one for one in load().profiles if stands_by(example, one)],
+        "profiles": [one for one in load().profiles if holds_example(example, one)],
         "questions": [{"ask": operation, "case": case} for operation, case in example.questions],
-        "allowed": None if example.demanded is None else [list(one) for one in example.demanded],
+        "allowed": None
+        if example.required_answers is None
+        else [list(one) for one in example.required_answers],
         "arithmetic": list(example.arithmetic),
     }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.compare.changes_text import case_of, why_without
+from pulsar_conformance.conformance.compare.changes_text import case_of, why_no_case
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.broker import broker_settings
 
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shutil.rmtree(to / CASES, ignore_errors=True)
     found = []
     for older, newer in pairwise(releases()):
-        file = to / f"{name_of(older, newer)}.json"
+        file = to / f"{pair_file_name(older, newer)}.json"
         output = _comparison_output(older, newer, file)
         if output is None:
             return 2
@@ -90,7 +90,7 @@ def _comparison_output(older: str, newer: str, file: Path) -> str | None:
     return done.stdout.replace(there, f"{TO.as_posix()}/{CASES}/")
 
 
-def name_of(older: str, newer: str) -> str:
+def pair_file_name(older: str, newer: str) -> str:
     """Return the name of a pair's files without their suffix."""
     return f"{older}-to-{newer}"
 
@@ -98,7 +98,7 @@ def name_of(older: str, newer: str) -> str:
 def page(older: str, newer: str, output: str) -> str:
     """Return the page about a pair of releases: a heading, and the output of the command."""
     _heading, _, rest = output.partition("\n\n")
-    cases = f"{name_of(older, newer)}.json"
+    cases = f"{pair_file_name(older, newer)}.json"
     return (
         f"# What changed from {older} to {newer}\n\n"
         f"This is the output of `pulsar-conformance changes {older} {newer}`; [{cases}]({cases}) "
@@ -114,7 +114,7 @@ def index(found: Iterable[Json]) -> str:
 
 def _section(pair: Json) -> str:
     older, newer = pair["older"], pair["newer"]
-    lines = ["", f"## [{older} → {newer}]({name_of(older, newer)}.md)", ""]
+    lines = ["", f"## [{older} → {newer}]({pair_file_name(older, newer)}.md)", ""]
     causes = _causes(pair["changes"])
     if causes:
         rows = [
@@ -137,7 +137,7 @@ def _case(name: str) -> str:
     it.
     """
     file = case_of(name)
-    return f"`{file}`" if file else why_without(name)
+    return f"`{file}`" if file else why_no_case(name)
 
 
 def _settings(changed: Sequence[Json]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import ascii_lowercase
 
-from pulsar_conformance.reports.site.results import numbers
+from pulsar_conformance.reports.site.results import version_numbers
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.lines import read_sheet
 
@@ -50,7 +50,7 @@ def verdicts_by_release() -> dict[str, dict[str, str]]:
         release = file.name.removeprefix("pulsar-").rpartition("-documented-")[0]
         lines = json.loads(file.read_text("utf-8"))["verdicts"]
         found[release] = {line["rule"]: line["verdict"] for line in lines}
-    return {release: found[release] for release in sorted(found, key=numbers)}
+    return {release: found[release] for release in sorted(found, key=version_numbers)}
 
 
 def reasons_by_release(

@@ -16,8 +16,8 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
-    Taken,
     Way,
+    WayAlternative,
 )
 from pulsar_conformance.specs.schemas import operations, schema
 
@@ -37,10 +37,10 @@ __all__ = [
     "Source",
     "SpecError",
     "Specs",
-    "Taken",
     "UnknownName",
     "UserError",
     "Way",
+    "WayAlternative",
     "load",
     "load_from",
     "operations",

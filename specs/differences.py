@@ -8,7 +8,6 @@ from typing import Any
 
 from pulsar_conformance.specs.judged import (
     JudgedVersion,
-    comes_later,
     concerns_version,
     default_clause,
     former_defaults,
@@ -16,6 +15,7 @@ from pulsar_conformance.specs.judged import (
     knows_name,
     nearest_profile,
     release_of_profile,
+    was_added_later,
     way_clause,
     ways_of_version,
 )
@@ -43,7 +43,7 @@ def differences_from(
     sentence says that another strategy runs in place of a missing one. Without the modular load
     manager, none is about a default.
     """
-    judged = _judged_beside(version, release, parts, lacks=lacks)
+    judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
     profile, theirs = load().ways_of(profile_name), ways_of_version(release)
     ways = {
@@ -66,7 +66,7 @@ def differences_from(
     return [*told, *(judged.differences(settings) if judged else ())], ways
 
 
-def _judged_beside(
+def _judged_without_shared_ways(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
     """Return the judged version, without ways that the release shares or that concern none of the
@@ -97,4 +97,4 @@ def _clauses_of_parts(judged: JudgedVersion | None, parts: Collection[str]) -> l
 
 def _documented_strategies(version: str) -> list[str]:
     """Return the documented shedding strategies that a version has."""
-    return [one for one in DOCUMENTED if not comes_later(one, version)]
+    return [one for one in DOCUMENTED if not was_added_later(one, version)]

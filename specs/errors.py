@@ -55,10 +55,10 @@ def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
     try:
         return command()
     except reported as mistake:
-        return complain(str(mistake))
+        return print_mistake(str(mistake))
 
 
-def complain(mistake: str) -> int:
+def print_mistake(mistake: str) -> int:
     """Print a message to standard error, and return the exit status for invalid input."""
     print_note(mistake)
     return UNUSABLE

@@ -86,14 +86,14 @@ class JudgedVersion:
     def why_unlike(self, strategy: str) -> str:
         """Return why no profile decides like this version with a strategy; empty if one does."""
         release = release_of_profile(self.profile)
-        if comes_later(strategy, release) and not comes_later(strategy, self.asked):
+        if was_added_later(strategy, release) and not was_added_later(strategy, self.asked):
             return f"it has {strategy}, unlike {release}, which otherwise decides like it"
         for one, has in self.revised:
             if one.strategy == strategy and not one.ways:
                 return one.clause(has)
         return "it decides otherwise" if strategy in self.unlike else ""
 
-    def adapted(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def completed_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return a cluster's settings with this version's defaults and, if need be,
         OverloadShedder.
         """
@@ -135,7 +135,7 @@ def concerns_version(name: str, version: str) -> bool:
     if numbers_of(version) < numbers_of(way.since):
         return False
     return not any(
-        comes_later(one, version) or (one in broker_settings() and not knows_name(version, one))
+        was_added_later(one, version) or (one in broker_settings() and not knows_name(version, one))
         for one in re.findall(r"\w+", way.question)
     )
 
@@ -177,23 +177,23 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _not_yet(version: str) -> tuple[str, ...]:
+def _strategies_added_later(version: str) -> tuple[str, ...]:
     """Return the strategies that a version lacks because its line got them later."""
-    return tuple(name for name in broker_data()["added"] if comes_later(name, version))
+    return tuple(name for name in broker_data()["added"] if was_added_later(name, version))
 
 
-def comes_later(name: str, version: str) -> bool:
+def was_added_later(name: str, version: str) -> bool:
     """True if a class of load balancing was added in a later version, or in a later line."""
     return name in broker_data()["added"] and precedes(version, broker_data()["added"][name])
 
 
-def users_in(setting: BrokerSetting, release: str, version: str) -> tuple[str, ...]:
+def users_in_version(setting: BrokerSetting, release: str, version: str) -> tuple[str, ...]:
     """Return the strategies and load managers that use a setting in a version; empty if all do.
 
     `release` is the known release nearest to the version.
     """
     users = setting.users(release)
-    return tuple(one for one in users if not (version and comes_later(one, version)))
+    return tuple(one for one in users if not (version and was_added_later(one, version)))
 
 
 def algorithms_in(version: str) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def judged_version(version: str) -> JudgedVersion | None:
         for place, one in _judged().items()
         if place[:2] == wanted[:2]
     }
-    lacks = () if is_older(version) else _not_yet(version)
+    lacks = () if is_older(version) else _strategies_added_later(version)
     found = None
     if line:
         found = line[_nearest_in([*line], wanted)]

@@ -24,8 +24,8 @@ from pulsar_conformance.specs.model import (
     Sentence,
     Setting,
     Source,
-    Taken,
     Way,
+    WayAlternative,
 )
 from pulsar_conformance.specs.schemas import check_shape
 
@@ -155,7 +155,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
             name,
             entry["question"],
             {
-                value: Taken(value, one["means"], one.get("place", ""))
+                value: WayAlternative(value, one["means"], one.get("place", ""))
                 for value, one in entry["alternatives"].items()
             },
             entry.get("since", ""),

@@ -175,7 +175,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Taken:
+class WayAlternative:
     """An alternative of a way, and the class and method in a release that implement it.
 
     `place` is empty for the documented alternative.
@@ -204,7 +204,7 @@ class Way:
 
     id: str
     question: str
-    alternatives: Mapping[str, Taken]
+    alternatives: Mapping[str, WayAlternative]
     since: str = ""
     without_case: str = ""
     parts: tuple[str, ...] = (MODULAR,)

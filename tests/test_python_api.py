@@ -17,7 +17,7 @@ from pulsar_conformance import (
     explain,
     judge,
 )
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.specs import UnknownName, load
@@ -134,7 +134,9 @@ def test_an_answer_without_its_fields_is_none(operation):
 def profile_for(operation):
     """A profile under which the first example of an operation is legal."""
     case, known = FIRST[operation], load()
-    return next(one for one in known.profiles if not bad_case(operation, case, known.defaults(one)))
+    return next(
+        one for one in known.profiles if not case_flaw(operation, case, known.defaults(one))
+    )
 
 
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"

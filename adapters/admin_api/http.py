@@ -42,7 +42,7 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True)
-class Hop:
+class FollowedRedirect:
     """A redirect from one URL to another."""
 
     url: str
@@ -66,7 +66,7 @@ class Reply:
     url: str
     status: int
     body: bytes
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[FollowedRedirect, ...] = ()
 
     @property
     def port(self) -> int:
@@ -74,7 +74,7 @@ class Reply:
         return urlsplit(self.url).port or 0
 
     @property
-    def fine(self) -> bool:
+    def is_success(self) -> bool:
         """True if the request succeeded."""
         return 200 <= self.status < 300
 
@@ -139,12 +139,12 @@ class Client:
         A change is sent only once, even if the connection fails. Errors: `NoAnswer`.
         """
         end, begun = time.monotonic() + seconds, url
-        hops: list[Hop] = []
+        hops: list[FollowedRedirect] = []
         while len(hops) <= MAX_REDIRECTS:
             status, content, location = self._send(method, url, body, end, seconds)
             if status not in REDIRECTS or not location:
                 return Reply(url, status, content, tuple(hops))
-            hops.append(Hop(url, urljoin(url, location)))
+            hops.append(FollowedRedirect(url, urljoin(url, location)))
             self._guard(url, hops[-1].to)
             url = hops[-1].to
         raise NoAnswer(f"{begun} is redirected more than {MAX_REDIRECTS} times")

@@ -34,7 +34,7 @@ class BundleSource(Protocol):
         """Return a namespace's bundles by range; empty if the namespace is unused."""
 
 
-class Watchable(Protocol):
+class ObservableCluster(Protocol):
     """A cluster whose bundle owners can be read."""
 
     @property
@@ -50,7 +50,7 @@ class Watchable(Protocol):
 
 
 @dataclass
-class SeenStep:
+class ObservedStep:
     """The result of one event of a story, as observed on a cluster."""
 
     reason: str
@@ -72,7 +72,7 @@ class SeenStep:
     leader_node: str | None = None
     """The broker that the leader's node names at the end of the step."""
 
-    def parted(self, bundle: str) -> bool:
+    def is_part_of_split(self, bundle: str) -> bool:
         """True if a bundle is a part of a bundle that was split in this step."""
         return any(bundle in one["into"] for one in self.split)
 
@@ -92,16 +92,16 @@ class SeenStep:
         return found
 
 
-class Observed:
+class ObservedBundles:
     """The bundles of a cluster and their owners, as of the last observation."""
 
-    def __init__(self, cluster: Watchable) -> None:
+    def __init__(self, cluster: ObservableCluster) -> None:
         self._cluster = cluster
         self.held: dict[str, Held] = {}
         self._ranges: dict[str, list[str]] = {}
 
     def look(
-        self, namespaces: Iterable[str], step: SeenStep, reason: Callable[[str], str | None]
+        self, namespaces: Iterable[str], step: ObservedStep, reason: Callable[[str], str | None]
     ) -> bool:
         """Observe the cluster, and record in `step` what has changed; return True if anything has.
 
@@ -120,7 +120,7 @@ class Observed:
             del self.held[bundle]
             up = broker in self._cluster.brokers and broker != step.leaving
             if up or broker == step.stopping:
-                why = reason(bundle) or ("split" if step.parted(bundle) else step.reason)
+                why = reason(bundle) or ("split" if step.is_part_of_split(bundle) else step.reason)
                 step.unloaded.append({"bundle": bundle, "from": broker, "reason": why})
         fresh = [bundle for bundle in now if bundle not in self.held]
         for bundle in sorted(fresh, key=lambda one: now[one][1]):
@@ -146,7 +146,7 @@ class Observed:
     def _ranges_of(self, spaces: Iterable[str]) -> dict[str, list[str]]:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
-    def _record_splits(self, space: str, new: list[str], step: SeenStep) -> None:
+    def _record_splits(self, space: str, new: list[str], step: ObservedStep) -> None:
         """Record the bundles of a namespace that were split; the parts belong to the owner of the
         whole bundle.
         """

@@ -143,7 +143,7 @@ def _read(reply: Reply, *, text: bool) -> Any:
     url, status = reply.url, reply.status
     if status in FORBIDDEN:
         raise NoAnswer(f"{url}: HTTP {status}: the token is missing or does not allow this", status)
-    if not reply.fine:
+    if not reply.is_success:
         raise NoAnswer(f"{url}: {reply.why}", status)
     try:
         return reply.read

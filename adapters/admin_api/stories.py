@@ -10,7 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.observed import Declined, Observed, SeenStep, Watchable
+from pulsar_conformance.adapters.admin_api.observed import (
+    Declined,
+    ObservableCluster,
+    ObservedBundles,
+    ObservedStep,
+)
 from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of_topic
 from pulsar_conformance.reference.story.events import why_invalid
 
@@ -21,7 +26,7 @@ About = Mapping[str, Any]
 """The fields of an event."""
 
 
-def how_declined(status: int) -> str:
+def word_for_status(status: int) -> str:
     """Return `ignored` or `refused`, the protocol's word for a rejection with this HTTP status."""
     return "ignored" if status in (MISSING, CONFLICT) else "refused"
 
@@ -42,17 +47,17 @@ class StoryPlayer(ABC):
     )
     """Events that can be played by requests alone; the method of the same name plays each."""
 
-    def __init__(self, cluster: Watchable) -> None:
-        self.observed = Observed(cluster)
+    def __init__(self, cluster: ObservableCluster) -> None:
+        self.observed = ObservedBundles(cluster)
         self.spaces: list[str] = []
         self.owners: dict[str, str | None] = {}
         """The owner of each topic in use, as found by its client most recently."""
         self.bundle: dict[str, str] = {}
         self.domains: set[str] = set()
 
-    def happen(self, kind: str, about: About) -> dict[str, Any]:
+    def play_event(self, kind: str, about: About) -> dict[str, Any]:
         """Play an event; return its result in the protocol's format."""
-        step = SeenStep(self.reason(kind))
+        step = ObservedStep(self.reason(kind))
         try:
             getattr(self, kind)(about, step)
         except Declined as declined:
@@ -60,7 +65,7 @@ class StoryPlayer(ABC):
         self.settle(step)
         return self.answer(step)
 
-    def namespace(self, about: About, _step: SeenStep) -> None:
+    def namespace(self, about: About, _step: ObservedStep) -> None:
         """Create a namespace, as an administrator requests."""
         name = about["name"]
         if name in self.spaces:
@@ -68,24 +73,24 @@ class StoryPlayer(ABC):
         self.create_namespace(name, about.get("bundles"))
         self.spaces.append(name)
 
-    def topic(self, about: About, step: SeenStep) -> None:
+    def topic(self, about: About, step: ObservedStep) -> None:
         """Let clients use a topic with the event's traffic from now on."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
-        self.carry(topic, about)
+        self.set_topic_traffic(topic, about)
         if topic not in self.owners:
             self.owners[topic] = None
             self.settle(step)
             self.ask(requests.create_topic(self.name_on_cluster(topic)))
 
-    def setting(self, about: About, _step: SeenStep) -> None:
+    def setting(self, about: About, _step: ObservedStep) -> None:
         """Change a setting, in the brokers' files or dynamically."""
         why = why_invalid(about["name"], about["value"])
         if why:
             raise Declined("ignored", why)
         self.set(about["name"], about["value"], about["how"])
 
-    def domain(self, about: About, _step: SeenStep) -> None:
+    def domain(self, about: About, _step: ObservedStep) -> None:
         """Register brokers in a failure domain, as an administrator requests."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
@@ -96,18 +101,18 @@ class StoryPlayer(ABC):
             raise Declined("refused", declined.why) from None
         (self.domains.add if brokers else self.domains.discard)(name)
 
-    def group(self, about: About, _step: SeenStep) -> None:
+    def group(self, about: About, _step: ObservedStep) -> None:
         """Set or remove a namespace's anti-affinity group, as an administrator requests."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
-    def unload(self, about: About, _step: SeenStep) -> None:
+    def unload(self, about: About, _step: ObservedStep) -> None:
         """Unload a topic, bundle or namespace, as an administrator requests."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
                 raise Declined("ignored", f"no broker owns any of {name}")
-            self.ask_granted(requests.unload_namespace(self.name_on_cluster(name)))
+            self.send_or_decline(requests.unload_namespace(self.name_on_cluster(name)))
             return
         topic = about.get("topic") or about["bundleOf"]
         if self.owners.get(topic) is None:
@@ -116,9 +121,9 @@ class StoryPlayer(ABC):
         if "topic" not in about:
             to = self.broker_id(about["to"]) if "to" in about else None
             asked = requests.unload_bundle(self.name_on_cluster(self.bundle[topic]), to)
-        self.ask_granted(asked)
+        self.send_or_decline(asked)
 
-    def split(self, about: About, _step: SeenStep) -> None:
+    def split(self, about: About, _step: ObservedStep) -> None:
         """Split a bundle, as an administrator requests; a setting decides whether the parts are
         unloaded.
         """
@@ -127,9 +132,9 @@ class StoryPlayer(ABC):
             raise Declined("ignored", f"{topic} is not in use")
         given = about.get("algorithm"), about.get("positions", ())
         bundle = self.name_on_cluster(self.bundle[topic])
-        self.ask_granted(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
+        self.send_or_decline(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
-    def settle(self, step: SeenStep) -> None:
+    def settle(self, step: ObservedStep) -> None:
         """Record changes until clients have found their topics.
 
         Observe the changes, let clients look up the topics that have no owner, and observe again.
@@ -178,11 +183,11 @@ class StoryPlayer(ABC):
         """True if a broker is up."""
         return True
 
-    def carry(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
+    def set_topic_traffic(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
         """Give a topic the traffic that the event states."""
 
     @abstractmethod
-    def answer(self, step: SeenStep) -> dict[str, Any]:
+    def answer(self, step: ObservedStep) -> dict[str, Any]:
         """Return the observed result of an event in the protocol's format."""
 
     @abstractmethod
@@ -190,7 +195,7 @@ class StoryPlayer(ABC):
         """Send a request; a rejection is not an error here."""
 
     @abstractmethod
-    def ask_granted(self, request: Request) -> None:
+    def send_or_decline(self, request: Request) -> None:
         """Send a request that must be accepted. Errors: `Declined` if it is rejected."""
 
     @abstractmethod
@@ -218,5 +223,5 @@ class StoryPlayer(ABC):
         """Wait until the owner has released those of the parts that it does not keep."""
 
     @abstractmethod
-    def find(self, topic: str, step: SeenStep) -> None:
+    def find(self, topic: str, step: ObservedStep) -> None:
         """Let a client look up a topic whose owner is unknown."""

@@ -16,7 +16,7 @@ class Unsettled(Exception):
     """
 
 
-class Alarm:
+class ConditionWaiter:
     """Lets threads wait for conditions, and wakes them to check their conditions again."""
 
     def __init__(self) -> None:

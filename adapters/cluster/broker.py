@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.admin_api.waiting import Alarm
+from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter
 from pulsar_conformance.adapters.cluster.extensible import ExtensibleManager
 from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.managers import (
@@ -46,7 +46,7 @@ class LiveBroker:
         capacity: float,
         configuration: Java,
         manager: str,
-        alarm: Alarm,
+        alarm: ConditionWaiter,
     ) -> None:
         self.name = name
         self.ports = ports
@@ -55,11 +55,11 @@ class LiveBroker:
         try:
             self.service.start()
         except jpype.JException:
-            self.clear_away()
+            self.release_resources()
             raise
         self.manager = LOAD_MANAGERS[manager](self.service)
         self.timers = Timers(self.service.getLoadManagerExecutor())
-        self.notified = _Notified(alarm)
+        self.notified = _NotificationCounter(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
         # The broker's first report has the load of this machine.
         self.set_load(0.0, {})
@@ -134,18 +134,20 @@ class LiveBroker:
         loops = field(self.service, "ioEventLoopGroup").get(self.service)
         loops.shutdownGracefully(0, 0, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
-    def clear_away(self) -> None:
+    def release_resources(self) -> None:
         """Free the threads and the memory of a crashed broker as far as possible."""
-        clear_away(self.service)
+        release_resources(self.service)
 
 
 def new_service(configuration: Java) -> Java:
     """Return a broker that has not been started."""
     none = java_class("java.util.Optional").empty()
-    return java_class("org.apache.pulsar.broker.PulsarService")(configuration, none, _Exit())
+    return java_class("org.apache.pulsar.broker.PulsarService")(
+        configuration, none, _ExitRecorder()
+    )
 
 
-def clear_away(service: Java) -> None:
+def release_resources(service: Java) -> None:
     """Stop a broker in the background, ignoring errors."""
     Thread(target=_close, args=(service,), daemon=True).start()
 
@@ -156,7 +158,7 @@ def _close(service: Java) -> None:
 
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
-class _Exit:
+class _ExitRecorder:
     """Records the exit status that a broker passes to `Runtime.halt`, which is not called here."""
 
     def __init__(self) -> None:
@@ -169,10 +171,10 @@ class _Exit:
 
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
-class _Notified:
+class _NotificationCounter:
     """Counts the notifications of the metadata store that the load manager has received."""
 
-    def __init__(self, alarm: Alarm) -> None:
+    def __init__(self, alarm: ConditionWaiter) -> None:
         self._alarm = alarm
         self.count: dict[str, int] = {}
 

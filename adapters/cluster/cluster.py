@@ -12,13 +12,13 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.admin_api.http import Reply
 from pulsar_conformance.adapters.admin_api.requests import CLUSTER
-from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter, Unsettled
 from pulsar_conformance.adapters.cluster import loopback
 from pulsar_conformance.adapters.cluster.broker import (
     LOAD_MANAGERS,
     LiveBroker,
-    clear_away,
     new_service,
+    release_resources,
 )
 from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
@@ -50,7 +50,7 @@ class LiveCluster:
         self._manager = manager
         self._most = most
         self._numbers = count()
-        self.alarm = Alarm()
+        self.alarm = ConditionWaiter()
         self.metadata = self._metadata()
         self._spare: Future[Metadata] | None = None
         self._clearing = ThreadPoolExecutor(1)
@@ -88,7 +88,7 @@ class LiveCluster:
         cleanly.
         """
         for broker in crashed:
-            broker.clear_away()
+            broker.release_resources()
         try:
             _stop_brokers(brokers)
             metadata.wipe()
@@ -101,12 +101,12 @@ class LiveCluster:
     ) -> Metadata:
         """Discard the old metadata and their brokers, and return new metadata."""
         for broker in brokers:
-            broker.clear_away()
+            broker.release_resources()
         with suppress(jpype.JException):
             metadata.close()
         return self._metadata()
 
-    def renew(self) -> None:
+    def recreate_metadata(self) -> None:
         """Discard the brokers and the metadata, and create new metadata."""
         self.metadata = self._replace_metadata(
             self.metadata, (*self.brokers.values(), *self._crashed)
@@ -148,9 +148,12 @@ class LiveCluster:
             else self._start_in_this_jvm
         )
         self.brokers[name] = make(name, ports, capacity, (defaults, file, overrides))
-        if len(self.brokers) == 1 and not self.ask("GET", f"/admin/v2/clusters/{CLUSTER}").fine:
+        if (
+            len(self.brokers) == 1
+            and not self.ask("GET", f"/admin/v2/clusters/{CLUSTER}").is_success
+        ):
             url = f"http://{ports.broker}"
-            self.granted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
+            self.ask_accepted("PUT", f"/admin/v2/clusters/{CLUSTER}", {"serviceUrl": url})
         self.wait_idle()
         self.wait_processed()
 
@@ -191,7 +194,7 @@ class LiveCluster:
             service.start()
             return str(service.getLoadManager().get().getClass().getSimpleName())
         finally:
-            clear_away(service)
+            release_resources(service)
 
     def stop(self, name: str) -> None:
         """Shut a broker down gracefully."""
@@ -220,7 +223,7 @@ class LiveCluster:
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
-    def depose(self) -> None:
+    def depose_leader(self) -> None:
         """Make the leader lose the lead, and wait until all brokers know the new one."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
@@ -257,10 +260,10 @@ class LiveCluster:
         port = brokers[of % len(brokers)].ports.web
         return loopback.ask(method, port, path, body, seconds)
 
-    def granted(self, method: str, path: str, body: Any = None) -> None:
+    def ask_accepted(self, method: str, path: str, body: Any = None) -> None:
         """Send a request that must be accepted. Errors: `Unsettled` if it is not."""
         reply = self.ask(method, path, body)
-        if not reply.fine:
+        if not reply.is_success:
             raise Unsettled(f"{method} {path}: {reply.why}")
 
     def wait_idle(self) -> None:
@@ -270,7 +273,7 @@ class LiveCluster:
         there = {broker.ports.broker for broker in self.brokers.values()}
         registered = self.metadata.reports
         self.alarm.until(lambda: set(registered()) == there, "the brokers are registered")
-        self.alarm.until(self._agree, "the brokers agree on a leader")
+        self.alarm.until(self._agree_on_leader, "the brokers agree on a leader")
         for broker in self.brokers.values():
             broker.manager.settle()
         brokers = self.brokers.values()
@@ -282,7 +285,7 @@ class LiveCluster:
             lambda: all(broker.manager.is_idle for broker in brokers), "no bundle is in transit"
         )
 
-    def _agree(self) -> bool:
+    def _agree_on_leader(self) -> bool:
         leader = self.leader()
         if leader is None:
             return False

@@ -13,7 +13,11 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated.address import is_url
 from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.protocol import JSON
-from pulsar_conformance.adapters.pulsar.connect import check_release, released_jars, starting
+from pulsar_conformance.adapters.pulsar.connect import (
+    check_release,
+    raising_start_errors,
+    released_jars,
+)
 from pulsar_conformance.adapters.pulsar.target import Target
 
 HOST = "pulsar_conformance.adapters.cluster.host"
@@ -88,7 +92,7 @@ def connect_cluster(
         from pulsar_conformance.adapters.operated.connection import connect_operated
 
         return connect_operated(rest, name, profile, limits)
-    with starting(name):
+    with raising_start_errors(name):
         target = ClusterTarget.parse(rest)
         version, jars = released_jars(Target(target.release))
     options = {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import jpype
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager, move_back
+from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager, shift_into_past
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
@@ -50,7 +50,7 @@ class ExtensibleManager(LoadManager):
         channel = self.java.getServiceUnitStateChannel()
         self._units = field(channel, "tableview").get(channel)
         self._unloads = field(self.java, "unloadScheduler").get(self.java)
-        self._echoes: dict[Java, _Echo] = {}
+        self._echoes: dict[Java, _MarkerWaiter] = {}
 
     def host(self) -> Java:
         """The `SystemResourceUsage` that the host probe fills."""
@@ -88,7 +88,7 @@ class ExtensibleManager(LoadManager):
         for store in self._stores:
             view = field(store, "tableView").get(store)
             if view is not None:
-                echo = self._echoes.setdefault(view, _Echo())
+                echo = self._echoes.setdefault(view, _MarkerWaiter())
                 echo.listen(view)
                 _wait_for(store.removeAsync(MARK))
                 echo.wait()
@@ -132,7 +132,7 @@ class ExtensibleManager(LoadManager):
             last = field(reporter, "lastTombstonedAt")
             last.setLong(reporter, int(last.getLong(reporter)) - ago)
         for name in ("recentlyUnloadedBundles", "recentlyUnloadedBrokers"):
-            move_back(field(self._unloads, name).get(self._unloads), ago)
+            shift_into_past(field(self._unloads, name).get(self._unloads), ago)
         for one in self._received():
             updated = field(one, "updatedAt")
             updated.setLong(one, int(updated.getLong(one)) - ago)
@@ -167,7 +167,7 @@ class ExtensibleManager(LoadManager):
 
 
 @jpype.JImplements("java.util.function.BiConsumer", deferred=True)
-class _Echo:
+class _MarkerWaiter:
     """Waits for a marker message in a system topic."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters import python_host
 from pulsar_conformance.adapters.cluster import folders
-from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
+from pulsar_conformance.adapters.errors import AdapterFailure, CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.specs import load
 
@@ -67,7 +67,7 @@ class ClusterHost:
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.cluster import webapps
         from pulsar_conformance.adapters.cluster.cluster import LiveCluster
-        from pulsar_conformance.adapters.cluster.decisions import deciders
+        from pulsar_conformance.adapters.cluster.decisions import decision_functions
         from pulsar_conformance.adapters.cluster.decisions.leader import AskedLeader
         from pulsar_conformance.adapters.cluster.extensible import check_version
         from pulsar_conformance.adapters.pulsar.configuration import Configurations
@@ -90,7 +90,7 @@ class ClusterHost:
         self._cluster = LiveCluster(
             folder, self._options["manager"], self._options["brokers"], killed
         )
-        self._decisions = deciders(self._options["manager"])
+        self._decisions = decision_functions(self._options["manager"])
         self._leader = AskedLeader(
             self._cluster, self._options["version"], self._defaults, self._options["settings"]
         )
@@ -128,7 +128,7 @@ class ClusterHost:
         """
         found = self._outcome(operation, case)
         if "failed" in found:
-            self._cluster.renew()
+            self._cluster.recreate_metadata()
             if operation == REPLAY:
                 found = self._outcome(operation, case)
         return found
@@ -136,17 +136,17 @@ class ClusterHost:
     def _outcome(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.admin_api.http import NoAnswer
         from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-        from pulsar_conformance.adapters.cluster.decisions.leader import Broken
+        from pulsar_conformance.adapters.cluster.decisions.leader import FailedRequest
         from pulsar_conformance.adapters.pulsar.configuration import Unsayable
-        from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unsupported
+        from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Unsupported
 
         try:
             return self._answer(operation, case)
         except (Unsayable, Unsupported) as error:
             return {"unsupported": str(error)}
-        except TurnedDown as error:
+        except RejectedRequest as error:
             return {"refused": str(error)}
-        except (Broken, Unsettled, NoAnswer) as error:
+        except (FailedRequest, Unsettled, NoAnswer) as error:
             return {"failed": str(error)}
         except jpype.JException as error:
             missing = jvm.missing_classes(error)
@@ -158,7 +158,7 @@ class ClusterHost:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             problem = f"the adapter failed, not Pulsar, at {operation}: {why}"
-            raise AdapterTrouble(problem) from error
+            raise AdapterFailure(problem) from error
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.cluster.extensible import check_story_strategy

@@ -99,7 +99,7 @@ class LoadManager(ABC):
         """Return the bundles that the manager remembers having shed."""
 
 
-def move_back(times: Java, millis: int) -> None:
+def shift_into_past(times: Java, millis: int) -> None:
     """Shift times into the past; `times` maps names to milliseconds."""
     for name in list(times.keySet().toArray()):
         at = int(times.get(name).longValue())
@@ -114,7 +114,7 @@ class ModularManager(LoadManager):
         ago = round(minutes * MILLIS)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
-        move_back(self._load_data().getRecentlyUnloadedBundles(), ago)
+        shift_into_past(self._load_data().getRecentlyUnloadedBundles(), ago)
 
     def known(self) -> set[str]:
         """Return the brokers whose reports the manager has."""

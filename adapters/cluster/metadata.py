@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import jpype
-from pulsar_conformance.adapters.admin_api.waiting import Alarm
+from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter
 from pulsar_conformance.adapters.cluster.loopback import LOOPBACK
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
@@ -64,7 +64,7 @@ class Lock:
 class Metadata:
     """A cluster's metadata, which the suite reads directly and not through a broker."""
 
-    def __init__(self, folder: Path, alarm: Alarm) -> None:
+    def __init__(self, folder: Path, alarm: ConditionWaiter) -> None:
         self._server, self._sockets = _zookeeper(folder / "zookeeper")
         self.port = int(self._sockets.getLocalPort())
         self._ensemble = java_class(ENSEMBLE)(
@@ -244,7 +244,7 @@ def _is_missing_node(error: jpype.JException) -> bool:
 class _Waker:
     """Wakes the threads that wait for a write to the metadata."""
 
-    def __init__(self, alarm: Alarm) -> None:
+    def __init__(self, alarm: ConditionWaiter) -> None:
         self._alarm = alarm
 
     @jpype.JOverride

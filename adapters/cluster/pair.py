@@ -56,7 +56,7 @@ class ClusterPair(Connection):
         if len(batch) < WORTH:
             return _one_by_one(self._first, operation, batch)
         with ThreadPoolExecutor(1) as aside:
-            others = aside.submit(self._by_second, operation, batch[1::2])
+            others = aside.submit(self._ask_second_cluster, operation, batch[1::2])
             try:
                 own = _one_by_one(self._first, operation, batch[::2])
             except BaseException:
@@ -92,7 +92,7 @@ class ClusterPair(Connection):
     def _both(self) -> list[ProcessConnection]:
         return [self._first, *([self._second] if self._second is not None else [])]
 
-    def _by_second(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
+    def _ask_second_cluster(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
         if self._second is None:
             self._second = self._start()
         return _one_by_one(self._second, operation, cases)

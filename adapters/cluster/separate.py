@@ -76,7 +76,7 @@ class SeparateBroker:
         """Kill the broker's process."""
         self._line.kill()
 
-    def clear_away(self) -> None:
+    def release_resources(self) -> None:
         """Reap the process of the broker, which leaves nothing else behind when it is killed."""
         self._line.kill()
 

@@ -25,7 +25,7 @@ class BrokerHost:
     """Hosts one broker and answers requests for its attributes and methods."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        from pulsar_conformance.adapters.admin_api.waiting import Alarm
+        from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter
         from pulsar_conformance.adapters.cluster.broker import LiveBroker
         from pulsar_conformance.adapters.cluster.loopback import Ports
         from pulsar_conformance.adapters.cluster.settings import broker_conf
@@ -40,7 +40,12 @@ class BrokerHost:
             ports=ports,
         )
         self._broker = LiveBroker(
-            options["name"], ports, options["capacity"], configuration, options["manager"], Alarm()
+            options["name"],
+            ports,
+            options["capacity"],
+            configuration,
+            options["manager"],
+            ConditionWaiter(),
         )
         self._parts = {
             "broker": self._broker,
@@ -106,7 +111,7 @@ def main() -> None:
     """Answer requests until the pipe is closed."""
     options = json.loads(sys.argv[1])
     threading.Thread(target=end_with, args=(os.dup(0),), daemon=True).start()
-    questions, answers = python_host.take_pipes()
+    questions, answers = python_host.take_over_pipes()
     jars = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
     unpacked = Path(options["unpacked"])
     unpacked.mkdir(exist_ok=True)

@@ -9,13 +9,13 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import Reply
-from pulsar_conformance.adapters.admin_api.observed import Declined, SeenStep
+from pulsar_conformance.adapters.admin_api.observed import Declined, ObservedStep
 from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
     UNLOADS_PARTS,
     StoryPlayer,
-    how_declined,
     setting_text,
+    word_for_status,
 )
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
@@ -56,7 +56,7 @@ class LiveStory(StoryPlayer):
         """
         return {"unload": "admin", "split": "admin", "broker_stop": "stop"}.get(kind, "shed")
 
-    def answer(self, step: SeenStep) -> dict[str, Any]:
+    def answer(self, step: ObservedStep) -> dict[str, Any]:
         """Return the result of an event, with all data that brokers wrote and the broker in the
         leader's node.
         """
@@ -68,7 +68,7 @@ class LiveStory(StoryPlayer):
         """True if a broker is up."""
         return bool(self._cluster.brokers)
 
-    def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
+    def broker_up(self, about: Mapping[str, Any], _step: ObservedStep) -> None:
         """Start a broker, then send the administrator's requests that waited for a broker."""
         name = about["broker"]
         if name in self._cluster.brokers:
@@ -83,18 +83,18 @@ class LiveStory(StoryPlayer):
         for request in waiting:
             self.ask(request)
 
-    def broker_down(self, about: Mapping[str, Any], step: SeenStep) -> None:
+    def broker_down(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Crash a broker."""
-        name = self._check_up(about)
+        name = self._running_broker(about)
         step.leaving = name
         self._cluster.crash(name)
 
-    def broker_stop(self, about: Mapping[str, Any], step: SeenStep) -> None:
+    def broker_stop(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Shut a broker down gracefully.
 
         Bundles that it owned before but not afterwards count as unloaded by it.
         """
-        name = self._check_up(about)
+        name = self._running_broker(about)
         step.stopping = name
         self._cluster.stop(name)
 
@@ -102,27 +102,27 @@ class LiveStory(StoryPlayer):
         """Return the name under which a broker registers, whether or not it is running."""
         return self._cluster.ports(name).broker
 
-    def restart(self, about: Mapping[str, Any], step: SeenStep) -> None:
+    def restart(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Shut a broker down gracefully, let other brokers take its bundles, and start it again."""
-        name = self._check_up(about)
+        name = self._running_broker(about)
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
         self._cluster.stop(name)
         self.settle(step)
         self._start(name, capacity)
 
-    def leader_lost(self, _about: Mapping[str, Any], _step: SeenStep) -> None:
+    def leader_lost(self, _about: Mapping[str, Any], _step: ObservedStep) -> None:
         """Make the leader lose the lead."""
         if not self._cluster.brokers:
             raise Declined("ignored", "no broker leads")
-        self._cluster.depose()
+        self._cluster.depose_leader()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
         """Create a namespace, and its tenant before that."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
-        self.ask_granted(requests.create_namespace(name, bundles))
+        self.send_or_decline(requests.create_namespace(name, bundles))
 
-    def carry(self, topic: str, about: Mapping[str, Any]) -> None:
+    def set_topic_traffic(self, topic: str, about: Mapping[str, Any]) -> None:
         """Set a topic's rates. Errors: `Unsayable`."""
         check_topic_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
@@ -132,7 +132,7 @@ class LiveStory(StoryPlayer):
         if how == "conf":
             self._file[name] = value
             return
-        self.ask_granted(requests.set_dynamic(name, setting_text(value)))
+        self.send_or_decline(requests.set_dynamic(name, setting_text(value)))
         wanted = Configurations({}).of({name: value})
         held = field(wanted, name)
         if held is not None:
@@ -148,26 +148,26 @@ class LiveStory(StoryPlayer):
         """Register brokers in a domain, under the names with which they register, running
         or not.
         """
-        self.ask_granted(
+        self.send_or_decline(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )
 
     def set_group(self, namespace: str, group: str | None) -> None:
         """Set a namespace's group."""
-        self.ask_granted(requests.set_group(namespace, group))
+        self.send_or_decline(requests.set_group(namespace, group))
 
-    def tick(self, about: Mapping[str, Any], step: SeenStep) -> None:
+    def tick(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Let time pass: run the tasks that brokers have scheduled."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:
-            while self._run_next(end, step):
+            while self._run_next_tasks(end, step):
                 pass
         finally:
             self._sheds = False
         self._pass(end)
 
-    def _run_next(self, end: float, step: SeenStep) -> bool:
+    def _run_next_tasks(self, end: float, step: ObservedStep) -> bool:
         """Run the tasks that are due next, which have one kind and one time; return False if none
         is due.
         """
@@ -225,7 +225,7 @@ class LiveStory(StoryPlayer):
                 first.manager.parts_go,
             )
 
-    def find(self, topic: str, step: SeenStep) -> None:
+    def find(self, topic: str, step: ObservedStep) -> None:
         """Look up a topic; record the broker that decided which broker gets its bundle."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
@@ -244,7 +244,7 @@ class LiveStory(StoryPlayer):
 
     @staticmethod
     def _read(reply: Reply | None) -> Reply:
-        if reply is None or not reply.fine:
+        if reply is None or not reply.is_success:
             raise Unsettled(reply.why if reply else "no broker is up")
         return reply
 
@@ -261,11 +261,11 @@ class LiveStory(StoryPlayer):
         broker = next(iter(self._cluster.brokers.values()))
         return bool(broker.setting(UNLOADS_PARTS))
 
-    def ask_granted(self, request: Request) -> None:
+    def send_or_decline(self, request: Request) -> None:
         """Send a request now, or as soon as a broker runs. Errors: `Declined` if it is rejected."""
         reply = self.ask(request)
-        if reply is not None and not reply.fine:
-            raise Declined(how_declined(reply.status), reply.why)
+        if reply is not None and not reply.is_success:
+            raise Declined(word_for_status(reply.status), reply.why)
 
     def ask(self, request: Request) -> Reply | None:
         """Send a request to the next broker in turn, or keep it until a broker runs.
@@ -282,7 +282,7 @@ class LiveStory(StoryPlayer):
             self._cluster.wait_processed()
         return reply
 
-    def _check_up(self, about: Mapping[str, Any]) -> str:
+    def _running_broker(self, about: Mapping[str, Any]) -> str:
         name: str = about["broker"]
         if name not in self._cluster.brokers:
             raise Declined("ignored", f"{name} is not up")
@@ -319,4 +319,4 @@ def replay(
     story = LiveStory(cluster, case["settings"], defaults, overrides)
     for event in case["events"]:
         [(kind, about)] = event.items()
-        yield story.happen(kind, about)
+        yield story.play_event(kind, about)

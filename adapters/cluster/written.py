@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.observed import SeenStep
+from pulsar_conformance.adapters.admin_api.observed import ObservedStep
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.metadata import AVERAGES, BROKERS, BUNDLES, Node
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
@@ -26,12 +26,12 @@ class WriteObserver:
         self._bundles = stamps_of(self._nodes(BUNDLES))
         self._averages = stamps_of(self._nodes(AVERAGES))
 
-    def look(self, clock: float, step: SeenStep) -> None:
+    def look(self, clock: float, step: ObservedStep) -> None:
         """Record in `step` the writes since the last observation; `clock` is the story's minute."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
 
-    def _look_at_reports(self, clock: float, step: SeenStep) -> None:
+    def _look_at_reports(self, clock: float, step: ObservedStep) -> None:
         nodes = dict(self._nodes(BROKERS))
         previous, self._reports = self._reports, stamps_of(nodes.items())
         for broker, name in self._cluster.names().items():
@@ -42,7 +42,7 @@ class WriteObserver:
                 said["minutes"].append(clock)
                 said["last"] = protocol_report(nodes[name].data)
 
-    def _look_at_data(self, clock: float, step: SeenStep) -> None:
+    def _look_at_data(self, clock: float, step: ObservedStep) -> None:
         """Record the leader's writes of bundle data; if there are none, its writes of
         broker data.
         """

@@ -19,7 +19,7 @@ PARTITIONS = 16
 NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
-class OwnQuestions:
+class AnswerableQuestions:
     """The questions that one cluster can answer from what it reports."""
 
     def __init__(self, state: ClusterState, reader: Reader) -> None:
@@ -169,11 +169,11 @@ class OwnQuestions:
         }
 
 
-ANSWERS: Mapping[str, Callable[[OwnQuestions, Mapping[str, Any]], JSON]] = {
-    "bundles.create": OwnQuestions.create,
-    "bundles.locate": OwnQuestions.locate,
-    "report.read": OwnQuestions.read,
-    "manager.choose": OwnQuestions.choose,
+ANSWERS: Mapping[str, Callable[[AnswerableQuestions, Mapping[str, Any]], JSON]] = {
+    "bundles.create": AnswerableQuestions.create,
+    "bundles.locate": AnswerableQuestions.locate,
+    "report.read": AnswerableQuestions.read,
+    "manager.choose": AnswerableQuestions.choose,
 }
 """The method that answers each operation."""
 

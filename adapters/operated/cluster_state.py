@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, bundle_of
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.reference.answers.managers import MANAGERS
 from pulsar_conformance.reference.cluster import RESOURCES
 
@@ -50,7 +50,7 @@ class ClusterState:
     classes: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def sight(self) -> Sight:
+    def sight(self) -> ObservedState:
         """The observed owners, leader and settings."""
         return self.look.sight
 
@@ -96,8 +96,8 @@ class Reader:
 
     def read(self) -> ClusterState:
         """Return the current state. Errors: `NoAnswer` if no broker lists the active brokers."""
-        look = self._looker.look(Sight())
-        spaces = users(look.sight)
+        look = self._looker.look(ObservedState())
+        spaces = user_namespaces(look.sight)
         boundaries, topics = {}, {}
         for space in spaces[:MAX_NAMESPACES]:
             cuts = self.boundaries(space)
@@ -153,7 +153,7 @@ class Reader:
             return otherwise
 
 
-def users(sight: Sight) -> list[str]:
+def user_namespaces(sight: ObservedState) -> list[str]:
     """Return the namespaces with owned bundles, without those that Pulsar uses itself."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))

@@ -13,11 +13,15 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.operated import stories
 from pulsar_conformance.adapters.operated.address import PATIENCE, Address
-from pulsar_conformance.adapters.operated.asked import OwnQuestions
+from pulsar_conformance.adapters.operated.asked import AnswerableQuestions
 from pulsar_conformance.adapters.operated.cluster_state import Reader
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.adapters.operated.remarks import remark_lines
-from pulsar_conformance.adapters.operated.tenant import LeftBehind, NotTheMainThread, left
+from pulsar_conformance.adapters.operated.tenant import (
+    LeftBehind,
+    NotTheMainThread,
+    changes_left_behind,
+)
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
@@ -43,11 +47,11 @@ class OperatedConnection(Connection):
             self.close()
             problem = f"the reply is not in Pulsar's format ({error!r})"
             raise AdapterError("start", problem, "", "", name) from None
-        self._asked = OwnQuestions(state, reader)
+        self._asked = AnswerableQuestions(state, reader)
         self._state = state
         rows = self._asked.own()
         if address.changes:
-            for rule, row in stories.own_stories(state):
+            for rule, row in stories.playable_stories(state):
                 rows[rule] = (*rows.get(rule, ()), row)
         costly = (stories.REPLAY,) if address.changes else ()
         managers = {*state.managers().values(), *map(state.configured, state.classes)}
@@ -64,7 +68,7 @@ class OperatedConnection(Connection):
         defaults = load().defaults(profile)
         self._lines = [
             *remark_lines(state, defaults, changes=address.changes),
-            *(f"{state.cluster}: {line}" for line in left(self._api, state)),
+            *(f"{state.cluster}: {line}" for line in changes_left_behind(self._api, state)),
         ]
 
     @property

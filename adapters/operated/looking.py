@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.in_force import documented_settings
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.specs.errors import UserError
 
 AT_ONCE = 16
@@ -47,7 +47,7 @@ class NoCluster(UserError):
 class Observation:
     """The owners, settings and load reports of the brokers that answered."""
 
-    sight: Sight
+    sight: ObservedState
     reports: Mapping[str, Any]
     troubles: Mapping[str, str]
     """The parts that could not be read, each with the reason."""
@@ -81,7 +81,7 @@ class ClusterObserver:
             )
         return cls(api, cluster or found[0])
 
-    def look(self, before: Sight) -> Observation:
+    def look(self, before: ObservedState) -> Observation:
         """Observe the cluster's current state; `before` is the previous observation.
 
         Errors: `NoAnswer` if no broker lists the active brokers.
@@ -90,7 +90,7 @@ class ClusterObserver:
         brokers = self._brokers()
         leader = self._read_part("leader", troubles, self._leader)
         settings = self._read_part("settings", troubles, lambda: self._settings(leader))
-        known = before if settings is None else Sight(settings=settings)
+        known = before if settings is None else ObservedState(settings=settings)
         ask = partial(self._read_broker, reports=not known.is_extensible)
         answers = dict(zip(brokers, self._pool.map(ask, brokers), strict=True))
         owners, reports, silent = {}, {}, set()
@@ -104,7 +104,7 @@ class ClusterObserver:
                 troubles[broker] = why
         domains = self._read_part("domains", troubles, self._domains)
         shed = self._read_part("causes of unloading", troubles, lambda: self._count_shed(leader))
-        now = Sight(
+        now = ObservedState(
             owners=owners,
             silent=frozenset(silent),
             leader=leader if leader is not None else before.leader,
@@ -117,7 +117,7 @@ class ClusterObserver:
             self._read_part("splits", troubles, lambda: self._replaced_bundles(before, now)) or {}
         )
         self._looks += 1
-        return Observation(Sight(**{**vars(now), "divided": divided}), reports, troubles)
+        return Observation(ObservedState(**{**vars(now), "divided": divided}), reports, troubles)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -211,10 +211,12 @@ class ClusterObserver:
         base = self._api.of(self._known[0]) if self._known else None
         return self._api.get(path, base, text=True)
 
-    def _replaced_bundles(self, before: Sight, now: Sight) -> dict[str, tuple[str, ...]]:
+    def _replaced_bundles(
+        self, before: ObservedState, now: ObservedState
+    ) -> dict[str, tuple[str, ...]]:
         """Return the bundles that no longer exist, each with the bundles that replaced it."""
-        has = now.holder()
-        missing = [bundle for bundle in before.holder() if bundle not in has]
+        has = now.owner_by_bundle()
+        missing = [bundle for bundle in before.owner_by_bundle() if bundle not in has]
         found = {}
         for space in sorted({one.rpartition("/")[0] for one in missing}):
             if not _is_user_namespace(space):

@@ -10,18 +10,18 @@ from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
-from pulsar_conformance.adapters.admin_api.observed import Declined, Owner, SeenStep
+from pulsar_conformance.adapters.admin_api.observed import Declined, ObservedStep, Owner
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
     UNLOADS_PARTS,
     StoryPlayer,
-    how_declined,
     setting_text,
+    word_for_status,
 )
 from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.operated.cluster_state import ClusterState
-from pulsar_conformance.adapters.operated.tenant import OwnTenant
+from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
 UNREACHED = (0, *FORBIDDEN)
 """HTTP statuses of answers that say nothing about the request itself."""
@@ -33,7 +33,7 @@ class PlayedCluster:
     The story's brokers are the cluster's, in order; its namespaces are numbered ones in a tenant.
     """
 
-    def __init__(self, api: AdminApi, state: ClusterState, tenant: OwnTenant) -> None:
+    def __init__(self, api: AdminApi, state: ClusterState, tenant: StoryTenant) -> None:
         self._api = api
         self._state = state
         self._tenant = tenant
@@ -110,7 +110,7 @@ class PlayedCluster:
         leads = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
-    def every(self, path: str, accepts: Any) -> Callable[[], bool]:
+    def at_every_broker(self, path: str, accepts: Any) -> Callable[[], bool]:
         """Return a function that returns true if `accepts` is true for the answer of every
         broker.
         """
@@ -123,13 +123,13 @@ class PlayedStory(StoryPlayer):
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
-    def __init__(self, cluster: PlayedCluster, tenant: OwnTenant, state: ClusterState) -> None:
+    def __init__(self, cluster: PlayedCluster, tenant: StoryTenant, state: ClusterState) -> None:
         super().__init__(cluster)
         self._cluster = cluster
         self._tenant = tenant
         self._state = state
 
-    def answer(self, step: SeenStep) -> dict[str, Any]:
+    def answer(self, step: ObservedStep) -> dict[str, Any]:
         """Return the observed result of an event in the protocol's format. Errors: `NoAnswer`."""
         return step.answer(self.owners, self._cluster.leader())
 
@@ -137,7 +137,7 @@ class PlayedStory(StoryPlayer):
         """Return the name that a namespace, bundle or topic has in the story's tenant."""
         return self._cluster.name_on_cluster(name)
 
-    def broker_up(self, about: Mapping[str, Any], _step: SeenStep) -> None:
+    def broker_up(self, about: Mapping[str, Any], _step: ObservedStep) -> None:
         """Give the name of the story's new broker to the next running broker."""
         self._cluster.bind_broker(about["broker"])
 
@@ -159,15 +159,17 @@ class PlayedStory(StoryPlayer):
         def known(domains: Any) -> bool:
             return set((domains.get(real) or {}).get("brokers") or ()) == set(named)
 
-        self._tenant.wait_until(self._cluster.every(path, known), f"every broker knows {name}")
+        self._tenant.wait_until(
+            self._cluster.at_every_broker(path, known), f"every broker knows {name}"
+        )
 
     def set_group(self, namespace: str, group: str | None) -> None:
         """Add a namespace to a group named after the tenant; wait until every broker knows it."""
         space = self._cluster.name_on_cluster(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
-        self.ask_granted(requests.set_group(space, real))
+        self.send_or_decline(requests.set_group(space, real))
         _, path, _ = requests.read_group(space)
-        known = self._cluster.every(path, lambda reply: (reply or None) == real)
+        known = self._cluster.at_every_broker(path, lambda reply: (reply or None) == real)
         self._tenant.wait_until(known, f"every broker knows the group of {namespace}")
 
     def unloads_parts(self) -> bool:
@@ -183,7 +185,7 @@ class PlayedStory(StoryPlayer):
                 "the parts are released",
             )
 
-    def find(self, topic: str, step: SeenStep) -> None:  # noqa: ARG002  who decided is unknown
+    def find(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  who decided is unknown
         """Look up a topic whose bundle has no owner."""
         if not self.bundle_known(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
@@ -203,7 +205,7 @@ class PlayedStory(StoryPlayer):
         """Send a request; if it is rejected, the story cannot be continued."""
         self._tenant.ask(request)
 
-    def ask_granted(self, request: requests.Request) -> None:
+    def send_or_decline(self, request: requests.Request) -> None:
         """Send a request. Errors: `Declined`."""
         self._granted(lambda: self._tenant.ask(request))
 
@@ -215,4 +217,4 @@ class PlayedStory(StoryPlayer):
         except NoAnswer as error:
             if error.status in UNREACHED:
                 raise
-            raise Declined(how_declined(error.status), str(error)) from None
+            raise Declined(word_for_status(error.status), str(error)) from None

@@ -10,7 +10,7 @@ EXTENSIBLE = "ExtensibleLoadManagerImpl"
 
 
 @dataclass(frozen=True)
-class Sight:
+class ObservedState:
     """A cluster's state at one moment.
 
     Attributes:
@@ -38,6 +38,6 @@ class Sight:
         """True if the extensible load manager is set; its brokers return no load reports."""
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
-    def holder(self) -> dict[str, str]:
+    def owner_by_bundle(self) -> dict[str, str]:
         """Return the owner of each bundle that has one."""
         return {bundle: broker for broker, held in self.owners.items() for bundle in held}

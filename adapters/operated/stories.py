@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.operated.playing import (
 )
 from pulsar_conformance.adapters.operated.tenant import (
     CannotUndo,
-    OwnTenant,
+    StoryTenant,
     interrupted_by_every_signal,
 )
 from pulsar_conformance.adapters.protocol import JSON, Row
@@ -63,10 +63,10 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
     Errors: `NoAnswer` if the cluster cannot be reached; `LeftBehind` if changes could not be
     undone.
     """
-    why, changed = unplayable(api, state, case)
+    why, changed = why_unplayable(api, state, case)
     if why:
         return {"unsupported": f"{CANNOT}: {why}"}
-    tenant = OwnTenant(api, state)
+    tenant = StoryTenant(api, state)
     with interrupted_by_every_signal():
         try:
             tenant.create()
@@ -74,8 +74,8 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
                 tenant.setting(name, value)
             cluster = PlayedCluster(api, state, tenant)
             story = PlayedStory(cluster, tenant, state)
-            steps = [story.happen(kind, about) for kind, about in _events(case)]
-            busy = _load_problem(api, state) if _is_about_separation(case) else None
+            steps = [story.play_event(kind, about) for kind, about in _events(case)]
+            busy = _load_problem(api, state) if _needs_idle_brokers(case) else None
             return {"unsupported": f"{CANNOT}: {busy}"} if busy else {"steps": steps}
         except CannotUndo as error:
             return {"unsupported": str(error)}
@@ -89,14 +89,14 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
             tenant.undo()
 
 
-def unplayable(
+def why_unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
     """Return why a story cannot be played, or None, and the settings that it needs to change."""
-    why = next(filter(None, _reasons_against(state, case)), None)
+    why = next(filter(None, _reasons_not_to_play(state, case)), None)
     if why:
         return why, {}
-    if _is_about_separation(case) and (why := _load_problem(api, state)):
+    if _needs_idle_brokers(case) and (why := _load_problem(api, state)):
         return why, {}
     wanted = {
         name: value
@@ -116,14 +116,14 @@ def _events(case: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [next(iter(event.items())) for event in case["events"]]
 
 
-def _is_about_separation(case: Mapping[str, Any]) -> bool:
+def _needs_idle_brokers(case: Mapping[str, Any]) -> bool:
     """True for stories about groups or domains, whose rules hold only if no broker is
     overloaded.
     """
     return any(kind in ("domain", "group") for kind, _ in _events(case))
 
 
-def _reasons_against(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
+def _reasons_not_to_play(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
     """Yield reasons, other than settings, why a story cannot be played."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
@@ -144,7 +144,7 @@ def _reasons_against(state: ClusterState, case: Mapping[str, Any]) -> Iterator[s
                 yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
             yield "the brokers' files are not changed"
-    if state.sight.domains and _is_about_separation(case):
+    if state.sight.domains and _needs_idle_brokers(case):
         yield "the cluster has failure domains of its own"
     default = state.sight.settings.get(NUMBER)
     if default != PLENTY and any(
@@ -171,8 +171,8 @@ def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
             return f"{broker} does not report its load, which may influence placement"
         usages = report.get(NESTED) or report
         weights = {name: state.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
-        weighed = [name for name, weight in weights.items() if weight != 0]
-        percent = max((_percent(usages.get(name)) for name in weighed), default=0.0)
+        weighted_percents_of = [name for name, weight in weights.items() if weight != 0]
+        percent = max((_percent(usages.get(name)) for name in weighted_percents_of), default=0.0)
         if percent > CALM:
             return f"{broker} uses {percent:.0f} %, which may influence placement"
     return None
@@ -183,20 +183,20 @@ def _percent(usage: Any) -> float:
     return 100 * float(usage["usage"]) / float(limit) if limit else 0.0
 
 
-def own_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
+def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     """Yield stories for the cluster's brokers and settings, each with the rule that it tests."""
     brokers = [f"broker-{number + 1}" for number in range(len(state.sight.owners))]
     settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
-        (OWNERSHIP, _ownership(split=ALGORITHMS in settings)),
+        (OWNERSHIP, _ownership_events(split=ALGORITHMS in settings)),
         (GROUPS, _groups(len(brokers))),
     ]
     if len(brokers) > 1:
         stories.append((DOMAINS, _domains(brokers)))
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
-        if not any(_reasons_against(state, case)):
+        if not any(_reasons_not_to_play(state, case)):
             yield from ((rule, ((REPLAY, case),)) for rule in rules)
 
 
@@ -204,7 +204,7 @@ def _topic(space: str, number: int = 1) -> str:
     return f"persistent://{space}/topic-{number}"
 
 
-def _ownership(*, split: bool) -> list[JSON]:
+def _ownership_events(*, split: bool) -> list[JSON]:
     """Return events that use topics and unload them; with `split`, a bundle is split, too."""
     topics = [{"topic": {"topic": _topic("shop/eu", number)}} for number in range(1, 7)]
     return [

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.admin_api.waiting import Alarm, Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter, Unsettled
 from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 
 PREFIX = "conformance-"
@@ -52,14 +52,14 @@ class CannotUndo(Exception):
     """Raised before a change that could not be undone; the message gives the reason."""
 
 
-class OwnTenant:
+class StoryTenant:
     """A tenant with a random name, and a record of the changes to undo, latest change first."""
 
     def __init__(self, api: AdminApi, state: ClusterState) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
         self._api = api
         self._state = state
-        self._alarm = Alarm()
+        self._alarm = ConditionWaiter()
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
     def create(self) -> None:
@@ -228,7 +228,7 @@ def _handle_signals(
             signal.signal(one, earlier)
 
 
-def left(api: AdminApi, state: ClusterState) -> Iterator[str]:
+def changes_left_behind(api: AdminApi, state: ClusterState) -> Iterator[str]:
     """Yield the changes that earlier runs did not undo, one line per tenant."""
     try:
         tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]

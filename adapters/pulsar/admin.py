@@ -11,9 +11,9 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, java_list, methods
 from pulsar_conformance.adapters.pulsar.namespaces import bundles_request
-from pulsar_conformance.adapters.pulsar.release import TurnedDown, Unanswered
+from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Unanswered
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import FUTURE, done
+from pulsar_conformance.adapters.pulsar.shells import FUTURE, completed_future
 
 NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
 POLICIES = "org.apache.pulsar.common.policies.data.Policies"
@@ -48,20 +48,20 @@ class Admin:
         field(self._java, "namespaceName").set(self._java, namespace)
 
     def boundaries(self, bundles: int | None) -> list[str]:
-        """Return the boundaries that a new namespace gets. Errors: `TurnedDown`."""
+        """Return the boundaries that a new namespace gets. Errors: `RejectedRequest`."""
         policies = java_class(POLICIES)()
         if bundles is not None:
             policies.bundles = bundles_request(bundles)
-        with refusing():
+        with raising_rejections():
             policies = call(self._java, "getDefaultPolicesIfNull", policies)
             wait(call(self._java, self._name(CREATING), self._namespace, policies))
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
-        """Request the split of a bundle. Errors: `TurnedDown`."""
+        """Request the split of a bundle. Errors: `RejectedRequest`."""
         name = self._name(SPLITTING)
         arguments = list(self._arguments(name, part, algorithm, positions))
-        with refusing():
+        with raising_rejections():
             wait(call(self._java, name, *arguments))
             for one in self._answered:
                 if isinstance(one, jpype.JException):
@@ -101,12 +101,12 @@ def _guard_stubs() -> Mapping[str, Any]:
     found: dict[str, Any] = {
         "clientAppId": "",
         "getNamespacePolicies": policies,
-        "getNamespacePoliciesAsync": done(policies),
+        "getNamespacePoliciesAsync": completed_future(policies),
     }
     for name in GUARDS:
         for method in methods(java_class(NAMESPACES), name):
             later = str(method.getReturnType().getName()) == FUTURE
-            found[name] = done() if later else None
+            found[name] = completed_future() if later else None
     return found
 
 
@@ -120,8 +120,8 @@ def wait(outcome: Java) -> None:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Raise `TurnedDown` for requests in the block that the admin API rejects, but not for
+def raising_rejections() -> Iterator[None]:
+    """Raise `RejectedRequest` for requests in the block that the admin API rejects, but not for
     failures.
     """
     try:
@@ -131,7 +131,7 @@ def refusing() -> Iterator[None]:
         while cause.getCause() is not None and _is_wrapper(cause):
             cause = cause.getCause()
         if _is_refusal(cause):
-            raise TurnedDown(str(cause.getMessage())) from None
+            raise RejectedRequest(str(cause.getMessage())) from None
         raise cause from None
 
 

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.process import ProcessConnection
 from pulsar_conformance.adapters.programs import java_problem
 from pulsar_conformance.adapters.protocol import JSON
 from pulsar_conformance.adapters.pulsar import maven, nearest, versions
-from pulsar_conformance.adapters.pulsar.shelf import Damaged, Shelf
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars, Damaged
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
 HOST = "pulsar_conformance.adapters.python_host"
@@ -38,7 +38,7 @@ Usually, a release starts in two or three seconds and answers a case in millisec
 
 
 @contextmanager
-def starting(name: str) -> Iterator[None]:
+def raising_start_errors(name: str) -> Iterator[None]:
     """Raise an `AdapterError` for missing jars and failed downloads in the block."""
     try:
         yield
@@ -59,7 +59,7 @@ def connect_pulsar(
 
     Errors before the start concern the release, so their messages omit the settings in the name.
     """
-    with starting(name.partition(",")[0]):
+    with raising_start_errors(name.partition(",")[0]):
         target = Target.parse(rest)
         version, jars = released_jars(target)
         shells = downloaded_stub_jars()
@@ -198,7 +198,7 @@ def downloaded_stub_jars() -> Path:
 
 def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:
     """Return a folder of jars in the cache; `fill` downloads them if they are incomplete."""
-    shelf = Shelf(shelf_name)
+    shelf = CachedJars(shelf_name)
     damage = ""
     try:
         if shelf.check():

@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.errors import AdapterTrouble, CannotLoad
+from pulsar_conformance.adapters.errors import AdapterFailure, CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.adapters.pulsar.configuration import Unsayable
 from pulsar_conformance.adapters.pulsar.jvm import Java
-from pulsar_conformance.adapters.pulsar.plugged import check_settings, kinds_of
-from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unanswered, Unsupported
+from pulsar_conformance.adapters.pulsar.plugged import check_settings, roles_of_strategy
+from pulsar_conformance.adapters.pulsar.release import (
+    RejectedRequest,
+    Release,
+    Unanswered,
+    Unsupported,
+)
 from pulsar_conformance.specs import load
 
 PULSAR = "org.apache.pulsar."
@@ -26,7 +31,7 @@ limit.
 """
 
 
-class Released:
+class ReleasedHost:
     """Answers for one release, which the options in the command line describe."""
 
     # Every host gets readings, but a release follows its own.
@@ -102,7 +107,7 @@ class Released:
             return self._operations[operation](self._release, case)
         except (Unsupported, Unsayable) as error:
             return {"unsupported": str(error)}
-        except TurnedDown as error:
+        except RejectedRequest as error:
             return {"refused": str(error)}
         except Unanswered as error:
             return {"failed": str(error)}
@@ -111,13 +116,13 @@ class Released:
             if missing is not None:
                 raise missing from None
             if why := shells.stub_error(error):
-                raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
-            return {"failed": describe(error, self._roles_of_class)}
+                raise AdapterFailure(f"{BROKEN}{operation}: {why}") from error
+            return {"failed": describe_exception(error, self._roles_of_class)}
         except CannotLoad:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise AdapterTrouble(f"{BROKEN}{operation}: {why}") from error
+            raise AdapterFailure(f"{BROKEN}{operation}: {why}") from error
         finally:
             shells.release_stubs()
 
@@ -137,10 +142,10 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
     """Return the roles of a user's own strategy class, or none. Errors: `CannotLoad`."""
-    return kinds_of(strategy, release.configurations, release.version) if strategy else {}
+    return roles_of_strategy(strategy, release.configurations, release.version) if strategy else {}
 
 
-def describe(error: jpype.JException, plugged: frozenset[str]) -> str:
+def describe_exception(error: jpype.JException, plugged: frozenset[str]) -> str:
     """Describe a Java exception, with the last lines that ran in the plug-in and in Pulsar."""
     frames = error.getStackTrace()
     own = next(

@@ -47,7 +47,7 @@ class Manager:
         else:
             _pipeline(self.java).set(0, wrapped)
 
-    def drop_dead_brokers(self) -> None:
+    def remove_inactive_brokers(self) -> None:
         """Remove the data of inactive brokers, if the release does this before each decision."""
         if methods(self.java, "cleanupDeadBrokersData"):
             call(self.java, "cleanupDeadBrokersData")

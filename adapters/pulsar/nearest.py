@@ -26,7 +26,7 @@ Ask = Callable[[str, JSON], JSON]
 
 
 @dataclass(frozen=True)
-class Point:
+class DistinguishingPoint:
     """A case, or the default of a setting, in which releases differ.
 
     Attributes:
@@ -53,17 +53,17 @@ def outcome(answer: JSON) -> JSON:
     return declined or {name: value for name, value in answer.items() if name != "why"}
 
 
-def points(ask: Ask) -> Iterator[Point]:
+def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
     """Yield a release's answers to the cases and defaults in which the examined releases differ."""
     for one in distinguishing_answers()["cases"]:
         found = outcome(ask(one["operation"], one["case"]))
-        yield Point(f"{one['operation']}, {one['shows']}", found, one["answers"])
+        yield DistinguishingPoint(f"{one['operation']}, {one['shows']}", found, one["answers"])
     defaults = ask("settings.defaults", {})["settings"]
     for name, known in distinguishing_answers()["defaults"].items():
-        yield Point(f"the default of {name}", defaults.get(name), known)
+        yield DistinguishingPoint(f"the default of {name}", defaults.get(name), known)
 
 
-def nearest(version: str, found: list[Point]) -> str:
+def nearest(version: str, found: list[DistinguishingPoint]) -> str:
     """Return the examined release with the most equal answers; on a tie, the one with the closest
     version.
     """
@@ -82,7 +82,7 @@ def remarks(version: str, ask: Ask) -> list[str]:
     """Return which examined release is nearest and why, by which documents to judge, and
     differences.
     """
-    found = list(points(ask))
+    found = list(distinguishing_points(ask))
     near = nearest(version, found)
     apart = [one for one in found if one.known[near] != one.found]
     alike = ", ".join(

@@ -24,7 +24,7 @@ KINDS = {
 """The interface of each kind of strategy, and the setting that names a class of that kind."""
 
 
-def kinds_of(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
+def roles_of_strategy(asked: str, configurations: Configurations, version: str) -> dict[str, str]:
     """Return the full name of a strategy class by each of its roles: `shedder`, `placer` or both.
 
     For the release's own classes, the short name is enough. Errors: `CannotLoad`.
@@ -72,7 +72,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
         raise CannotLoad(said) from None
 
 
-def check_made(strategy: str, make: Callable[[], Java], version: str) -> None:
+def check_instantiable(strategy: str, make: Callable[[], Java], version: str) -> None:
     """Check that a release can create an object of a user's class. Errors: `CannotLoad`.
 
     If it cannot, a release may only log this and use a strategy of its own.

@@ -24,7 +24,7 @@ class Unsupported(Exception):
     """Raised for a case that cannot be put to the release; the message gives the reason."""
 
 
-class TurnedDown(Exception):
+class RejectedRequest(Exception):
     """Raised for a request that the release rejected; the message gives the reason."""
 
 

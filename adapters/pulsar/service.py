@@ -7,7 +7,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.jvm import Java, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import broker_id
-from pulsar_conformance.adapters.pulsar.shells import Shells, done
+from pulsar_conformance.adapters.pulsar.shells import StubBuilder, completed_future
 
 SERVICE = "org.apache.pulsar.broker.PulsarService"
 FACTORY = "org.apache.pulsar.common.naming.NamespaceBundleFactory"
@@ -30,12 +30,12 @@ class Service:
         self.configuration = configuration
         self.requests: list[tuple[str, tuple[Java, ...]]] = []
         self.set_active(brokers)
-        self.shells = Shells(
+        self.shells = StubBuilder(
             {
                 "getConfiguration": configuration,
                 "getConfig": configuration,
                 "isLeader": leads,
-                "LockManager.listLocks": lambda _path: done(self._up),
+                "LockManager.listLocks": lambda _path: completed_future(self._up),
                 "ZooKeeperChildrenCache.get": lambda *_path: java_class("java.util.HashSet")(
                     self._up
                 ),

@@ -22,7 +22,7 @@ class Damaged(Exception):
     """Raised for downloaded files that are damaged; the message names the damage."""
 
 
-class Shelf:
+class CachedJars:
     """A release's jars in the cache: either all of them, or none."""
 
     def __init__(self, name: str) -> None:

@@ -55,7 +55,7 @@ STANDINS: Mapping[str, str] = {
 """The stubs by type or method, each with the reason why it is allowed."""
 
 
-class Shells:
+class StubBuilder:
     """Builds stubs; stubs that a stub returns have the same replies."""
 
     def __init__(self, replies: Replies) -> None:
@@ -77,14 +77,14 @@ class Shells:
         stubbed.
         """
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
-        return self._spied(type_name, settings)
+        return self._with_replies(type_name, settings)
 
     def unconstructed(self, type_name: str) -> Java:
         """Return a real object without calling its constructor; methods with a reply are stubbed.
 
         The object gets a logger.
         """
-        java = self._spied(type_name, self._mockito.withSettings().stubOnly())
+        java = self._with_replies(type_name, self._mockito.withSettings().stubOnly())
         log = field(java, "log")
         if log is not None and log.get(java) is None:
             log.set(java, java_class(str(log.getType().getName())).get(jpype.JString(type_name)))
@@ -95,7 +95,7 @@ class Shells:
         self._made.clear()
         self._answer.forget()
 
-    def _spied(self, type_name: str, settings: Java) -> Java:
+    def _with_replies(self, type_name: str, settings: Java) -> Java:
         """Return an object whose methods run normally, except methods with a reply."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
@@ -107,9 +107,13 @@ class Shells:
         """Return the reply that has the empty value of a method's return type."""
         kind = _return_type(method)
         if kind.startswith(FUTURE):
-            return _Always(done(some(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None))
+            return _Always(
+                completed_future(
+                    java_optional(None) if kind.startswith(f"{FUTURE}<{OPTIONAL}") else None
+                )
+            )
         if kind.startswith(OPTIONAL):
-            return _Always(some(None))
+            return _Always(java_optional(None))
         if kind.startswith(SHELLED):
             raw = kind.partition("<")[0]
             return _Always(None if _final(raw) else self.of(raw))
@@ -122,7 +126,7 @@ class Shells:
         return found
 
 
-_IN_USE: list[Shells] = []
+_IN_USE: list[StubBuilder] = []
 
 
 def release_stubs() -> None:
@@ -181,12 +185,12 @@ def _final(type_name: str) -> bool:
     return bool(modifier.isFinal(java_class(type_name).class_.getModifiers()))
 
 
-def done(value: Java = None) -> Java:
+def completed_future(value: Java = None) -> Java:
     """Return a completed future, since the release waits for its result."""
     return java_class(FUTURE).completedFuture(value)
 
 
-def some(value: Java) -> Java:
+def java_optional(value: Java) -> Java:
     """Return an Optional that contains the value; an empty one for None."""
     return java_class(OPTIONAL).ofNullable(value)
 

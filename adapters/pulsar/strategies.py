@@ -162,7 +162,7 @@ def _load_class(name: str) -> Java:
         return None
 
 
-def created_placer(configuration: Java) -> Java:
+def created_placement_strategy(configuration: Java) -> Java:
     """Return the placement strategy that a release creates with these settings.
 
     Since 5.0.1, a release replaces a placement strategy that does not fit the shedding strategy.

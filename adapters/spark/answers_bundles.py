@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.adapters.spark import growth, locating, ranges, shapes, splitting
 from pulsar_conformance.adapters.spark.cases import (
-    Basis,
+    PlanBasis,
     Readings,
     SparkOperation,
     declined,
@@ -24,12 +24,12 @@ MAX_BUNDLES = 1 << 20
 """Maximum number of bundles of a namespace for which boundaries are computed."""
 
 
-def defaults(cases: DataFrame, chosen: Basis) -> DataFrame:
+def defaults(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the defaults that apply in other operations to settings that a case omits."""
-    return cases.select("cycle", F.lit(text_of({"settings": chosen.defaults})).alias("answer"))
+    return cases.select("cycle", F.lit(json_text({"settings": chosen.defaults})).alias("answer"))
 
 
-def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
+def create(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     """Return boundaries of bundles of equal width; the last bundle gets the remainder.
 
     [BUNDLE-01 … 03]
@@ -64,7 +64,7 @@ def create(cases: DataFrame, _chosen: Basis) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
+def locate(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the bundle of each topic, in the order of the topics."""
     partitions = chosen.readings["partitions"]
     found = locating.bundles_of_topics(F.col("boundaries"), F.col("topics"), partitions)
@@ -79,7 +79,7 @@ def locate(cases: DataFrame, chosen: Basis) -> DataFrame:
     return cases.select("cycle", answer.alias("answer"))
 
 
-def split(cases: DataFrame, chosen: Basis) -> DataFrame:
+def split(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the parts into which a bundle is split."""
     readings = chosen.readings
     selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
@@ -145,7 +145,7 @@ def _cuts_by_traffic(readings: Readings) -> Column:
     return splitting.cuts_by_traffic(topics, most, settings[splitting.MARGIN])
 
 
-def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
+def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the bundles to split, and those whose parts are unloaded."""
     reports = cases.select("*", F.explode_outer("brokers").alias("broker", "report"))
     rows = reports.select("*", F.explode_outer("report.bundles").alias("bundle"))
@@ -154,15 +154,15 @@ def split_candidates(cases: DataFrame, chosen: Basis) -> DataFrame:
         ranges.namespace_of(F.col("bundle")),
     )
     average = F.col("bundles")[F.col("bundle")]["longTermData"]
-    sessions = shapes.or_nothing(stats["producerCount"]) + shapes.or_nothing(stats["consumerCount"])
+    sessions = shapes.or_zero(stats["producerCount"]) + shapes.or_zero(stats["consumerCount"])
     rows = rows.select(
         "cycle",
         "settings",
         "leader",
         F.when(stats.isNotNull(), F.col("bundle")).alias("bundle"),
         namespace.alias("namespace"),
-        shapes.or_nothing(F.col("namespaceBundles")[namespace]).alias("bundles"),
-        shapes.or_nothing(stats["topics"]).alias("topics"),
+        shapes.or_zero(F.col("namespaceBundles")[namespace]).alias("bundles"),
+        shapes.or_zero(stats["topics"]).alias("topics"),
         sessions.alias("sessions"),
         shapes.traffic(stats).alias("latest"),
         shapes.carried(average, chosen.readings["kilobyte"]).alias("long_term"),

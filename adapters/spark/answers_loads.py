@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import averages, shapes, usage
 from pulsar_conformance.adapters.spark.cases import (
-    Basis,
+    PlanBasis,
     SparkOperation,
     declined,
     first_answer,
@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 
-def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
+def maximum(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     """Return a broker's largest usage, weighted or not, and the resource that has it."""
     settings, weighted = F.col("settings"), F.col("weighted")
     percent = usage.percents(F.col("broker"))
-    percent = F.when(weighted, usage.weighed(percent, settings)).otherwise(percent)
+    percent = F.when(weighted, usage.weighted_percents_of(percent, settings)).otherwise(percent)
     rows = cases.withColumn("percent", percent)
     used = F.col("percent")
     answer = first_answer(
@@ -31,7 +31,7 @@ def maximum(cases: DataFrame, _chosen: Basis) -> DataFrame:
     return rows.select("cycle", answer.alias("answer"))
 
 
-def nic(cases: DataFrame, _chosen: Basis) -> DataFrame:
+def nic(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     """Return the network interface's speed in Gbit/s."""
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("the speed is neither reported nor set"))
@@ -45,7 +45,7 @@ FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "l
 """The field of a case with the number of samples, for each of the two time frames. [DATA-03]"""
 
 
-def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
+def bundle(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return a bundle's averages over its samples in both time frames."""
     frames = (
         F.struct(F.lit(name).alias("frame"), F.col(window).alias("window"))
@@ -57,7 +57,7 @@ def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
     )
     samples = each.select("cycle", "frame", "window", F.posexplode("samples").alias("at", "sample"))
     rates = (
-        F.when(F.col("sample").isNotNull(), shapes.or_nothing(F.col("sample")[name])).alias(name)
+        F.when(F.col("sample").isNotNull(), shapes.or_zero(F.col("sample")[name])).alias(name)
         for name in shapes.RATE_FIELDS
     )
     samples = samples.select(
@@ -78,7 +78,7 @@ def bundle(cases: DataFrame, chosen: Basis) -> DataFrame:
     return framed.select("cycle", answer.alias("answer"))
 
 
-def broker(cases: DataFrame, chosen: Basis) -> DataFrame:
+def broker(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the sums over a broker's bundles in both time frames."""
     kilobyte = chosen.readings["kilobyte"]
     owned = cases.select("cycle", "bundles", F.explode_outer("owned").alias("bundle"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import anti_affinity, average, placement, shapes, usage
 from pulsar_conformance.adapters.spark.cases import (
-    Basis,
+    PlanBasis,
     SparkOperation,
     declined,
     first_answer,
@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
-def select(cases: DataFrame, chosen: Basis) -> DataFrame:
+def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the broker that gets the bundle."""
     kilobyte = chosen.readings["kilobyte"]
 
@@ -67,7 +67,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     return grouped.select("cycle", answer.alias("answer"))
 
 
-def anti_affine(cases: DataFrame, chosen: Basis) -> DataFrame:
+def place_anti_affine(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the broker that gets the namespace, with the candidates and the domains."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
@@ -107,6 +107,6 @@ OPERATIONS: Mapping[str, SparkOperation] = {
     "place.anti_affinity": SparkOperation(
         "domains map<string, array<string>>, groups map<string, string>, "
         "owned map<string, array<string>>, candidates array<string>, namespace string",
-        anti_affine,
+        place_anti_affine,
     ),
 }

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.spark import (
     usage,
 )
 from pulsar_conformance.adapters.spark.cases import (
-    Basis,
+    PlanBasis,
     SparkOperation,
     declined,
     first_answer,
@@ -39,7 +39,7 @@ Either only unloads of the bundle count, or also those of bundles that contained
 """
 
 
-def brokers_of(cases: DataFrame, chosen: Basis) -> DataFrame:
+def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the brokers of cases with their bundles, in the columns of `shedding`."""
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     recent = F.size(F.map_keys("recentlyUnloaded")) > 0
@@ -83,7 +83,7 @@ def _strategy_column(*, transfers: bool) -> Column:
     return F.when(left | (named == transfer.IN_EXTENSIONS), transfer.NAME).otherwise(named)
 
 
-def _owned_structs(report: Column, chosen: Basis) -> Column:
+def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
     """Return the bundles that a broker owns as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
     moved = MOVED[chosen.readings["grace-of"]]
@@ -108,14 +108,14 @@ def _owned_structs(report: Column, chosen: Basis) -> Column:
     )
 
 
-def _restrictions(bundle: Column, chosen: Basis) -> tuple[Column, Column]:
+def _restrictions(bundle: Column, chosen: PlanBasis) -> tuple[Column, Column]:
     """Return whether a bundle must stay, and the brokers that may take it; null if all may."""
     space = namespace_of(bundle["bundle"])
     kept = shedding.blocked(bundle["moved"], chosen.readings) | policies.must_stay(space)
     return kept.alias("kept"), policies.permitted_targets(space).alias("targets")
 
 
-def select(cases: DataFrame, chosen: Basis) -> DataFrame:
+def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the bundles that each cycle unloads, in the order of each broker's unloads.
 
     If the case has `past`, the answer has `state`, which the cases of later cycles contain.
@@ -146,7 +146,7 @@ def select(cases: DataFrame, chosen: Basis) -> DataFrame:
     return grouped.select("cycle", answer.alias("answer"))
 
 
-def _destination(chosen: Basis, known: Sequence[str]) -> Column:
+def _destination(chosen: PlanBasis, known: Sequence[str]) -> Column:
     """Return the destination of a bundle that AvgShedder sheds and places. [PLANNED-01]"""
     if average.NAME not in known:
         return F.lit(None).cast("string")
@@ -182,7 +182,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 """Settings without which a strategy cannot decide."""
 
 
-def _depends_on_movable(chosen: Basis, known: Sequence[str]) -> Column:
+def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
     """True for a row of `shedding` whose decision depends on which of the broker's bundles may
     move.
     """
@@ -202,7 +202,7 @@ def _depends_on_movable(chosen: Basis, known: Sequence[str]) -> Column:
     )
 
 
-def _missing_settings(chosen: Basis) -> Column:
+def _missing_settings(chosen: PlanBasis) -> Column:
     """Return text with the settings that the answer depends on and that have no value; null if
     none.
     """

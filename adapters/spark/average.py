@@ -45,7 +45,7 @@ def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """
     del readings
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
-    used = usage.maximum(usage.weighed(F.col("percent"), settings))
+    used = usage.maximum(usage.weighted_percents_of(F.col("percent"), settings))
     brokers = brokers.withColumn("_used", F.when(name.isNotNull(), used))
     known, negated = F.col("_used").isNotNull(), (-F.col("_used")).alias("negated")
     brokers = brokers.withColumns(

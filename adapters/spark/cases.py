@@ -14,7 +14,7 @@ Readings = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Basis:
+class PlanBasis:
     """The basis of a plan besides the cases: documented defaults, and readings."""
 
     defaults: Mapping[str, Any]
@@ -30,7 +30,7 @@ class SparkOperation:
     """
 
     shape: str
-    plan: Callable[[DataFrame, Basis], DataFrame]
+    plan: Callable[[DataFrame, PlanBasis], DataFrame]
     settings: tuple[str, ...] = ()
     """Settings that the answer depends on.
 
@@ -38,7 +38,7 @@ class SparkOperation:
     """
 
 
-def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: Basis) -> DataFrame:
+def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: PlanBasis) -> DataFrame:
     """Answer cases; cases and answers are rows of `cycle` and `text`, which is JSON."""
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:

@@ -24,7 +24,7 @@ def configure(session: Any, settings: Mapping[str, str]) -> None:
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def with_short_plan(rows: Any) -> Any:
+def checkpointed_if_tiny(rows: Any) -> Any:
     """Return rows that are computed once, when first needed, if they are in a single partition.
 
     Spark analyzes the whole plan at each step, which takes longer than processing a small number of

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
-from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, text_of
+from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, json_text
 from pulsar_conformance.adapters.spark import rows, session
 from pulsar_conformance.adapters.spark.background import collect_garbage, within
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
 if TYPE_CHECKING:
-    from pulsar_conformance.adapters.spark.cases import Basis, SparkOperation
+    from pulsar_conformance.adapters.spark.cases import PlanBasis, SparkOperation
     from pyarrow import Table
 
 NAME = "spark"
@@ -61,18 +61,18 @@ class SparkConnection(Connection):
         self._limits = limits
         specs = load()
         followed = {**specs.default_readings(profile), **readings}
-        self._starting: Future[session.Spark] | None = session.acquire_soon(target, name)
+        self._starting: Future[session.Spark] | None = session.acquire_in_background(target, name)
         from pulsar_conformance.adapters.spark import shedding, splitting
-        from pulsar_conformance.adapters.spark.cases import Basis
+        from pulsar_conformance.adapters.spark.cases import PlanBasis
         from pulsar_conformance.adapters.spark.operations import OPERATIONS
 
         self._operations: Mapping[str, SparkOperation] = OPERATIONS
         defaults = specs.defaults(profile)
-        self._chosen: Basis = Basis(defaults, followed)
+        self._chosen: PlanBasis = PlanBasis(defaults, followed)
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
         self._held = 0
-        self._counting = Lock()
+        self._comparison_with = Lock()
         self.hello = Hello(
             protocol=PROTOCOL,
             name=NAME,
@@ -121,7 +121,7 @@ class SparkConnection(Connection):
 
     def _answer_in_jobs(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         answers: list[JSON] = []
-        for texts in portions(map(text_of, batch)):
+        for texts in portions(map(json_text, batch)):
             answers += map(json.loads, self._run_job(operation, texts))
         return answers
 
@@ -140,7 +140,7 @@ class SparkConnection(Connection):
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
         """Count a job and its cases; free memory whenever the cases since then exceed `HELD`."""
-        with self._counting:
+        with self._comparison_with:
             self._jobs[operation] += 1
             self._cases[operation] += len(texts)
             self._held += sum(map(len, texts))

@@ -20,7 +20,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.adapters.spark.shapes import or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -57,7 +57,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     true if all candidates are overloaded, so that any may be chosen. [PLACE-05]
     """
     summed = rows.groupBy("cycle", "broker").agg(
-        or_nothing(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),
+        or_zero(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),
         F.any_value("percent").alias("percent"),
         F.any_value("added").alias("added"),
         F.any_value("settings").alias("settings"),

@@ -165,7 +165,7 @@ def _check_ended(adapter: str) -> None:
         raise AdapterError("start", problem, "use another process", "", adapter)
 
 
-def acquire_soon(target: str, adapter: str) -> Future[Spark]:
+def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
     """Return a future of the Spark at a target; if needed, Java is started in the background.
 
     Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is known
@@ -226,7 +226,7 @@ def release(spark: Spark, *, idle: bool = False) -> None:
 
 
 def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
-    """Release the Spark of `acquire_soon`, if it did start."""
+    """Release the Spark of `acquire_in_background`, if it did start."""
     if starting.exception() is None:
         release(starting.result(), idle=idle)
 

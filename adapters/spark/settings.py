@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -68,7 +68,7 @@ def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -
 def _text(value: Value) -> Column:
     if value is None:
         return F.lit(None).cast("string")
-    return F.lit(value if isinstance(value, str) else text_of(value))
+    return F.lit(value if isinstance(value, str) else json_text(value))
 
 
 def missing_settings(settings: Column, names: Iterable[str]) -> Column:

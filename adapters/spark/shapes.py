@@ -41,7 +41,7 @@ MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
 """Number of bytes in a megabyte, by `megabyte`."""
 
 
-def or_nothing(number: Column) -> Column:
+def or_zero(number: Column) -> Column:
     """Return the number, or 0 if it is null."""
     return F.coalesce(number, F.lit(0.0))
 
@@ -62,10 +62,8 @@ def traffic(rates: Column) -> Column:
     directions.
     """
     return F.struct(
-        (or_nothing(rates["msgRateIn"]) + or_nothing(rates["msgRateOut"])).alias("messages"),
-        (or_nothing(rates["msgThroughputIn"]) + or_nothing(rates["msgThroughputOut"])).alias(
-            "bytes"
-        ),
+        (or_zero(rates["msgRateIn"]) + or_zero(rates["msgRateOut"])).alias("messages"),
+        (or_zero(rates["msgThroughputIn"]) + or_zero(rates["msgThroughputOut"])).alias("bytes"),
     )
 
 
@@ -86,7 +84,7 @@ def known_rates(average: Column, kilobyte: str) -> Column:
 
     [DATA-09]
     """
-    rates = F.struct(*(or_nothing(average[name]).alias(name) for name in RATE_FIELDS))
+    rates = F.struct(*(or_zero(average[name]).alias(name) for name in RATE_FIELDS))
     return F.when(measured(average), rates).otherwise(assumed(kilobyte))
 
 

@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark import average, overload, threshold, transfer, uniform
-from pulsar_conformance.adapters.spark.shapes import MEASURE, or_nothing
+from pulsar_conformance.adapters.spark.shapes import MEASURE, or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -236,7 +236,7 @@ def _load_of_bundles() -> Column:
 
 
 def _sum_over_parts(amounts: Column) -> Column:
-    return or_nothing(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
+    return or_zero(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
@@ -292,7 +292,7 @@ def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> Da
         for name, amount in STRATEGIES[one].sums.items()
     }
     place = F.row_number().over(queue)
-    above = or_nothing(F.sum(going).over(before))
+    above = or_zero(F.sum(going).over(before))
     rank = place
     if readings["overload-amount"] == "one":
         dearest = F.desc(F.col(f"load.{MEASURE[readings['expensive-measure']]}"))

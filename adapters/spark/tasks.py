@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.spark.session import (
-    acquire_soon,
+    acquire_in_background,
     acquired,
     last_cause,
     release_started,
@@ -24,16 +24,16 @@ A task takes about a minute; its job takes another 20 ms.
 
 
 @contextmanager
-def started_soon(place: str) -> Iterator[None]:
+def start_in_background(place: str) -> Iterator[None]:
     """Start Spark in the background, for tasks later in the block. Raises AdapterError."""
-    starting = acquire_soon(place, "--spark")
+    starting = acquire_in_background(place, "--spark")
     try:
         yield
     finally:
         starting.add_done_callback(partial(release_started, idle=True))
 
 
-def in_tasks(
+def results_of_tasks(
     place: str, work: Callable[[str], str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each input with its result as soon as the result is known, in any order.

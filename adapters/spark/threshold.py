@@ -162,5 +162,5 @@ def compared_usage(given: list[str]) -> Column:
     if "smoothed" in given:
         return F.col("smoothed")
     settings = F.col("settings")
-    present = usage.maximum(usage.weighed(F.col("percent"), settings))
+    present = usage.maximum(usage.weighted_percents_of(F.col("percent"), settings))
     return usage.smoothed(F.col("history"), present, settings[HISTORY_SHARE])

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import threshold, usage
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.adapters.spark.shapes import constant, or_nothing
+from pulsar_conformance.adapters.spark.shapes import constant, or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -66,7 +66,7 @@ def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFram
     """
     cycle, settings, name = Window.partitionBy("cycle"), F.col("settings"), F.col("broker")
     mine = F.col("strategy") == NAME
-    age = or_nothing(F.col("age"))
+    age = or_zero(F.col("age"))
     fresh = mine & name.isNotNull() & (age <= settings[LIFETIME])
     passed = F.col("past.since")[name] - age
     load = F.struct(
@@ -195,7 +195,7 @@ def _move(source: Column, target: Column, filled: Column) -> Column:
 def _traffic_to_equalize(source: Column, target: Column) -> Column:
     """Return the traffic whose move makes the loads of two brokers equal. [TRANSFER-09]"""
     high, low = source["load"], target["load"]
-    return or_nothing(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
+    return or_zero(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
 
 
 def _fitting_bundles(source: Column, target: Column) -> Column:
@@ -223,7 +223,7 @@ def _fitting_bundles(source: Column, target: Column) -> Column:
 def _loads_after(state: Column, source: Column, filled: Column) -> Column:
     """Return the loads of all brokers after traffic has moved from one broker to another."""
     carried = filled["carried"]
-    points = or_nothing(F.try_divide(source["load"] * carried, source["traffic"]))
+    points = or_zero(F.try_divide(source["load"] * carried, source["traffic"]))
     to = F.size(state["moves"])
 
     def changed(one: Column, place: Column) -> Column:

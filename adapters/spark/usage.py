@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.adapters.spark.shapes import RESOURCES, constant, or_nothing
+from pulsar_conformance.adapters.spark.shapes import RESOURCES, constant, or_zero
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -27,7 +27,7 @@ def percents(report: Column) -> Column:
     """
     return F.struct(
         *(
-            or_nothing(F.try_divide(report[name]["usage"] * 100, report[name]["limit"])).alias(name)
+            or_zero(F.try_divide(report[name]["usage"] * 100, report[name]["limit"])).alias(name)
             for name in RESOURCES
         )
     )
@@ -38,7 +38,7 @@ def maximum(percent: Column) -> Column:
     return F.greatest(*(percent[name] for name in RESOURCES))
 
 
-def weighed(percent: Column, settings: Column) -> Column:
+def weighted_percents_of(percent: Column, settings: Column) -> Column:
     """Return the percentages multiplied by the weights in the settings. [USAGE-02, USAGE-04]"""
     return F.struct(*((percent[name] * settings[WEIGHTS[name]]).alias(name) for name in RESOURCES))
 
@@ -71,7 +71,7 @@ def mixed(was: Column, seen: Column, kept: Column) -> Column:
     return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
 
 
-def mixed_known(was: Column, seen: Column, kept: Column) -> Column:
+def mixed_or_null(was: Column, seen: Column, kept: Column) -> Column:
     """Mix an observation into a smoothed usage; null if one of the two or the weight is unknown."""
     return was * kept + seen * (constant(1) - kept)
 

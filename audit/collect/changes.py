@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 
 Entry = dict[str, Any]
 """A record without its cluster and time."""
 
 
-def initial_entries(now: Sight) -> Iterator[Entry]:
+def initial_entries(now: ObservedState) -> Iterator[Entry]:
     """Yield records of a cluster's state at the start of a recording.
 
     The record of the leader says that the leader was already leading, not that it was just elected.
@@ -27,7 +27,7 @@ def initial_entries(now: Sight) -> Iterator[Entry]:
     yield {"kind": "owners", "owners": owners}
 
 
-def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
+def events_between(before: ObservedState, now: ObservedState) -> Iterator[Entry]:
     """Yield the events that turn one observed state into the next, in an order in which they may
     have happened.
     """
@@ -37,7 +37,7 @@ def events_between(before: Sight, now: Sight) -> Iterator[Entry]:
     yield from _membership_changes("group", before.groups, now.groups)
     if now.leader is not None and now.leader != before.leader:
         yield {"kind": "leader", "broker": now.leader}
-    had = before.holder()
+    had = before.owner_by_bundle()
     for whole, parts in now.divided.items():
         yield {"kind": "split", "bundle": whole, "into": list(parts)}
         if whole in had:
@@ -54,13 +54,15 @@ def _membership_changes(
             yield {"kind": kind, "name": name, "members": sorted(now.get(name, ()))}
 
 
-def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Iterator[Entry]:
+def _ownership_changes(
+    had: Mapping[str, str], before: ObservedState, now: ObservedState
+) -> Iterator[Entry]:
     """Yield an unload for each bundle that left its owner, then an assignment for each new owner.
 
     `had` gives each bundle's previous owner; the parts of a split bundle replace the bundle. The
     record of an unload gives its cause.
     """
-    has = now.holder()
+    has = now.owner_by_bundle()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
     parts = {part for parts in now.divided.values() for part in parts}
     causes = {
@@ -78,7 +80,7 @@ def _ownership_changes(had: Mapping[str, str], before: Sight, now: Sight) -> Ite
             yield {"kind": "assigned", "bundle": bundle, "broker": broker}
 
 
-def _cause_by_shed_count(released: int, before: Sight, now: Sight) -> str:
+def _cause_by_shed_count(released: int, before: ObservedState, now: ObservedState) -> str:
     """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
 
     The leader counts the bundles that it sheds. If it counted only some of the unloaded bundles,
@@ -92,7 +94,7 @@ def _cause_by_shed_count(released: int, before: Sight, now: Sight) -> str:
     return "shedding" if shed == released else "unknown"
 
 
-def possibly_stopping_brokers(entries: list[Entry], now: Sight) -> set[str]:
+def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[str]:
     """Return the brokers that may have released bundles because they are stopping.
 
     Under the extensible manager, brokers release their bundles before they leave the list of active
@@ -103,7 +105,7 @@ def possibly_stopping_brokers(entries: list[Entry], now: Sight) -> set[str]:
     return {entry["broker"] for entry in filter(_is_unexplained, entries)}
 
 
-def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
+def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
     """Return the unloaded bundles whose cause a later observation may still reveal.
 
     The leader of the modular manager may count a bundle as shed some time after the unload, which
@@ -113,7 +115,7 @@ def unexplained_bundles(entries: list[Entry], now: Sight) -> set[str]:
     return {one["bundle"] for one in open_ones if now.is_extensible or one["cause"] == "admin"}
 
 
-def attribute_to_shutdown(entries: list[Entry], now: Sight) -> None:
+def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
     """Set the cause of unexplained unloads to shutdown if their broker has left the cluster by
     `now`.
     """
@@ -135,7 +137,7 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
             entry["cause"] = "shedding" if shed == len(unexplained) else "unknown"
 
 
-def count_newly_shed(before: Sight, now: Sight, entries: list[Entry]) -> float:
+def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[Entry]) -> float:
     """Return the number of newly counted shed bundles without those that `entries` already give as
     shed.
 
@@ -158,7 +160,7 @@ def _is_unexplained(entry: Entry) -> bool:
     return entry["kind"] == "unloaded" and entry["cause"] in ("admin", "unknown")
 
 
-def state_after(entries: Iterator[Entry]) -> Sight | None:
+def state_after(entries: Iterator[Entry]) -> ObservedState | None:
     """Return a cluster's state after these records; None if no record lists the owners of all
     bundles.
     """
@@ -187,7 +189,7 @@ def state_after(entries: Iterator[Entry]) -> Sight | None:
                     held.update(entry["into"])
     if owners is None:
         return None
-    return Sight(
+    return ObservedState(
         owners={broker: frozenset(held) for broker, held in owners.items()},
         leader=leader,
         settings=settings,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.audit.collect.changes import Entry, events_between
 from pulsar_conformance.audit.collect.sources import BadSource, Imported
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, manager_by_settings
@@ -114,7 +114,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
     for at, broker, report in found.reports:
         if "bundles" in report:
             by_time[at][broker] = frozenset(report["bundles"])
-    before: Sight | None = None
+    before: ObservedState | None = None
     seen: dict[str, datetime] = {}
     last = datetime.min
     for at in sorted(by_time):
@@ -146,8 +146,11 @@ def _split_cause(found: Imported, since: datetime, at: datetime) -> str:
 
 
 def _state_after_reports(
-    before: Sight | None, reported: Mapping[str, frozenset[str]], whole: bool, shed: float | None
-) -> Sight:
+    before: ObservedState | None,
+    reported: Mapping[str, frozenset[str]],
+    whole: bool,
+    shed: float | None,
+) -> ObservedState:
     """Return the cluster's state after some brokers reported.
 
     If `whole`, every broker has reported, and brokers without a report are gone. `shed` is the
@@ -160,14 +163,14 @@ def _state_after_reports(
     divided = {} if before is None else dict(_split_bundles(before, owners))
     for parent in divided:
         owners = {broker: held - {parent} for broker, held in owners.items()}
-    return Sight(owners=owners, leader="leader", shed=shed, divided=divided)
+    return ObservedState(owners=owners, leader="leader", shed=shed, divided=divided)
 
 
 def _split_bundles(
-    before: Sight, owners: Mapping[str, frozenset[str]]
+    before: ObservedState, owners: Mapping[str, frozenset[str]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each bundle that was split since the state `before`, with its parts."""
-    had = before.holder()
+    had = before.owner_by_bundle()
     new = {bundle for held in owners.values() for bundle in held} - had.keys()
     for whole in had:
         space, hashes = namespace_of(whole), HashRange.parse(whole)
@@ -180,7 +183,7 @@ def _split_bundles(
             yield whole, tuple(parts)
 
 
-LACKS = (
+MISSING_PART_TEXTS = (
     ("settings", "settings: the documented defaults apply; give --conf, or a log that has them"),
     ("leader", "leaders: cycles are counted from the first record"),
     ("cycle", "shedding cycles: an audit assumes one at every interval"),
@@ -210,7 +213,7 @@ def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
     if is_single_moment(records):
         explained = not any(NESTED in report for _, _, report in found.reports)
         yield SINGLE_MOMENT + (BY_EXPLAIN if explained else "")
-    yield from (cost for kind, cost in LACKS if kind not in kinds)
+    yield from (cost for kind, cost in MISSING_PART_TEXTS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
         yield "cycles that shed nothing, if nothing is logged: omissions are not judged"
     if not {"log", "counters", "history"} & found.kinds:

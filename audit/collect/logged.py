@@ -46,7 +46,7 @@ FAILED = WrittenLine(
     "broker",
 )
 ELECTED = re.compile(r"This broker (\S+ )?was elected leader")
-OF_A_CYCLE = re.compile(
+CYCLE_MESSAGES = re.compile(
     r"Attempting to shed load on|is planning to shed|No broker is below the lower bound|"
     r"no load shedding will be performed|sorted broker list|Found bundle to unload with|"
     r"Sole namespace bundle|Unloading bundle|trying to perform load shedding"
@@ -66,7 +66,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     for number, line in enumerate(lines, 1):
         message, attributes = parsed_line(line)
         unload = _bundle_and_broker(UNLOADING, message, attributes)
-        elected, cycle = ELECTED.search(message), OF_A_CYCLE.search(message)
+        elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
         split += SPLITTING.search(message) is not None
         at = next((time_of(attributes[name]) for name in FIELDS if name in attributes), None)
         at = at or time_of(line[:80])

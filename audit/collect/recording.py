@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.audit.collect.changes import (
     Entry,
     attribute_to_shedding,
@@ -27,7 +27,7 @@ from pulsar_conformance.audit.collect.files import Recording
 
 Tell = Callable[[str], None]
 
-STOPS_WITHIN = timedelta(seconds=60)
+MAX_STOP = timedelta(seconds=60)
 """Maximum time from the first bundle that a stopping broker releases until the broker is gone: the
 default of brokerShutdownTimeoutMs, after which the broker ends itself. A broker with few bundles
 stops within 2 or 3 seconds.
@@ -94,7 +94,7 @@ class Recorder:
 
     def observe(self, *, first: bool) -> None:
         """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
-        before = self._before or Sight()
+        before = self._before or ObservedState()
         look = self._looker.look(before)
         at = datetime.now(UTC)
         if first:
@@ -113,7 +113,7 @@ class Recorder:
             _load_report_entry(broker, report) for broker, report in sorted(look.reports.items())
         ]
         self._held.append((at, entries))
-        holder = look.sight.holder()
+        holder = look.sight.owner_by_bundle()
         for _, held in self._held:
             released = unexplained_bundles(held, look.sight)
             self._unowned |= {bundle: at for bundle in released if bundle not in holder}
@@ -121,14 +121,14 @@ class Recorder:
             self._recording.write(*self._held.popleft())
         self._before = look.sight
 
-    def _is_undecided(self, at: datetime, now: Sight) -> bool:
+    def _is_undecided(self, at: datetime, now: ObservedState) -> bool:
         """True if a later observation may reveal the cause of the oldest held unloads.
 
         Their broker may be stopping, or TransferShedder may be moving their bundles to another
         broker.
         """
         since, oldest = self._held[0]
-        if at - since >= STOPS_WITHIN:
+        if at - since >= MAX_STOP:
             return False
         last = (self._unowned.get(one, since) for one in unexplained_bundles(oldest, now))
         if any(at - one < PAUSES_WITHIN for one in last):

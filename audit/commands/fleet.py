@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.audit.fleet.plants.plants import (
     OVERLOAD,
-    PLANTS,
+    PLANTED_VIOLATIONS,
     THRESHOLD,
     UNIFORM,
     readings_for,
@@ -23,7 +23,7 @@ from pulsar_conformance.audit.fleet.plants.plants import (
 from pulsar_conformance.audit.fleet.shape import VERSION
 from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
-    NOBODY,
+    NO_ADAPTER,
     SHEDDING,
     BadFleet,
     Fleet,
@@ -153,7 +153,7 @@ def _write_history(args: argparse.Namespace) -> Iterator[str]:
             print_note(f"--setting {name}: {why}")
     options = HistoryOptions(args.decided_by, rules, args.damage, args.format)
     fleet = fleet_of(args, rules)
-    if args.decided_by != NOBODY:
+    if args.decided_by != NO_ADAPTER:
         _check_readings(args.decided_by, fleet.readings)
     with session.acquired(args.spark, "fleet") as spark:
         from pulsar_conformance.audit.fleet.writing import write_history
@@ -166,8 +166,8 @@ def _write_history(args: argparse.Namespace) -> Iterator[str]:
         yield f"audit it with --reading {name}={value}"
     for rule, where in written.planted.items():
         yield f"planted {rule}, {where['cluster']}, {where['at']}:"
-        yield f"  {PLANTS[rule].sentence}"
-        if undetected := PLANTS[rule].why_undetected(fleet.cycles):
+        yield f"  {PLANTED_VIOLATIONS[rule].sentence}"
+        if undetected := PLANTED_VIOLATIONS[rule].why_undetected(fleet.cycles):
             yield f"  {undetected}"
 
 
@@ -175,7 +175,7 @@ def fleet_of(args: argparse.Namespace, rules: tuple[str, ...]) -> Fleet:
     """Return the fleet that the arguments describe. Errors: `BadFleet`, `BadSetting`,
     `UnknownName`.
     """
-    decided = args.decided_by != NOBODY
+    decided = args.decided_by != NO_ADAPTER
     given = {SHEDDING: decided, AUTO_UNLOAD: decided, **given_settings(args.setting)}
     return Fleet(
         clusters=args.clusters,

@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
     add_profile,
     add_reading,
-    without_secret,
+    name_without_secret,
 )
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
@@ -25,10 +25,10 @@ from pulsar_conformance.audit.simulation.measures import measures_of
 from pulsar_conformance.audit.simulation.overloads import overload_lines
 from pulsar_conformance.audit.simulation.reporting import (
     course_as_json,
-    league_lines,
-    league_page,
     moves_lines,
     simulation_lines,
+    variant_table_lines,
+    variant_table_page,
 )
 from pulsar_conformance.audit.simulation.rules import loop_faults
 from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, read_start
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "adapter",
         nargs="?",
         default="reference",
-        type=without_secret,
+        type=name_without_secret,
         metavar="ADAPTER",
         help=f"{ADAPTER} (%(default)s)",
     )
@@ -229,7 +229,7 @@ def _run(args: argparse.Namespace) -> int:
 def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
     """Write figures and a page to a folder. Errors: `BadWorld`."""
     records = [course_as_json(one) for one in courses]
-    page = league_page(records, _command())
+    page = variant_table_page(records, _command())
     _write(folder, {"simulations.json": as_text(records), "README.md": page})
 
 
@@ -265,13 +265,13 @@ def _search(args: argparse.Namespace) -> int:
     if args.spark:
         raise BadWorld("--smallest: each cluster depends on the ones before; leave out --spark")
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
-    found: dict[str, search.Restless | None] = {}
+    found: dict[str, search.UnsettledCluster | None] = {}
     stories: dict[str, list[str]] = {}
     for variant in variants:
         with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
             asked = search.ShedQuestions(connection)
             simulate = make_simulator(variant, asked, args.cycles)
-            one = search.smallest_restless(simulate, asked, args.seed)
+            one = search.smallest_unsettled_cluster(simulate, asked, args.seed)
         found[variant.name] = one
         if one is None:
             print(f"{variant.name}: {search.none_found(args.cycles)}")
@@ -281,7 +281,7 @@ def _search(args: argparse.Namespace) -> int:
             print(line)
     if args.publish:
         records = [one.as_json() for one in found.values() if one]
-        page = search.restless_page(found, stories, _command(), args.cycles)
+        page = search.unsettled_page(found, stories, _command(), args.cycles)
         _write(args.publish, {"loops.json": as_text(records), "README.md": page})
     return 0
 
@@ -300,7 +300,7 @@ def _output_lines(
         yield as_text([course_as_json(one, args.moves) for one in courses]).rstrip()
         return
     if len(worlds) > 1 and len(courses) > len(worlds):
-        yield from league_lines([measures_of(course) for course in courses])
+        yield from variant_table_lines([measures_of(course) for course in courses])
     yield from simulation_lines(courses)
     yield from ("", *over) if over else ()
     if args.moves:

@@ -15,7 +15,7 @@ from pulsar_conformance.audit.fleet.size import (
     AUTO_UNLOAD,
     ENDS,
     MINUTE,
-    SELDOM,
+    REPORT_ON_CHANGE,
     THRESHOLD,
     BadFleet,
 )
@@ -273,7 +273,7 @@ class ClusterHistory:
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True
         passed = said["lastUpdate"] - last["lastUpdate"]
-        old = passed >= (SELDOM - 0.5) * SECOND * self.fleet.period_seconds
+        old = passed >= (REPORT_ON_CHANGE - 0.5) * SECOND * self.fleet.period_seconds
         counted = any(said[name] != last[name] for name in ("bundles", "numTopics"))
         return old or counted or _has_changed(last, said)
 

@@ -19,7 +19,7 @@ directions together.
 
 VERSION = "3.0.7"
 
-GROWN = (900, 1040)
+TOPICS_BEFORE_SPLIT = (900, 1040)
 """Numbers of topics of a bundle that will be split: in most reports, and in the last report before
 the split.
 """

@@ -14,8 +14,8 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.fleet import bundles, loads
 from pulsar_conformance.audit.fleet.events import draw_events
-from pulsar_conformance.audit.fleet.plants.planting import Planting
-from pulsar_conformance.audit.fleet.size import NOBODY, Fleet
+from pulsar_conformance.audit.fleet.plants.planting import ViolationPlanter
+from pulsar_conformance.audit.fleet.size import NO_ADAPTER, Fleet
 from pulsar_conformance.audit.fleet.world import FleetCluster, fleet_bundle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,7 +29,7 @@ def simulated_lines(
     """Return every record as a line of JSON, in the columns `kind` and `value`.
 
     `rows` has the numbers and ranges of the bundles. `adapter` names the implementation that
-    decides what is unloaded, or is `NOBODY`. `planted` are the rules to violate in the first
+    decides what is unloaded, or is `NO_ADAPTER`. `planted` are the rules to violate in the first
     cluster; rows whose `kind` begins with `PLANTED` say when each rule is violated.
     """
 
@@ -83,9 +83,11 @@ def simulate_history(
     bundles = list(map(fleet_bundle, names, topics, cycle(map(fleet.broker, range(fleet.brokers)))))
     world = FleetCluster(fleet, number, draw_events(fleet, number), bundles, rates)
     connected = (
-        nullcontext() if adapter == NOBODY else connect(adapter, DEFAULT_PROFILE, fleet.readings)
+        nullcontext()
+        if adapter == NO_ADAPTER
+        else connect(adapter, DEFAULT_PROFILE, fleet.readings)
     )
     with connected as connection:
-        course = Planting(world, connection)
+        course = ViolationPlanter(world, connection)
         course.plant(planted)
         return pd.DataFrame(list(course.lines()), columns=["kind", "value"])

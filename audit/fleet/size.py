@@ -45,14 +45,14 @@ ENDS, THRESHOLD = "ends", "threshold"
 takes place.
 """
 
-SELDOM = 3
+REPORT_ON_CHANGE = 3
 """Number of periods after which a broker reports although its load has not changed."""
 
 FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION = {"report": "--report-minutes"}
 
 
-NOBODY = "none"
+NO_ADAPTER = "none"
 """Name that users give instead of an adapter if no bundle is to be unloaded."""
 
 SLIDING = "sliding"
@@ -141,7 +141,7 @@ class Fleet:
 
         Half-way through the history, the grace period becomes shorter, unless the user gives one.
         """
-        reports = self.report * (SELDOM if THRESHOLD in self.troubles else 1)
+        reports = self.report * (REPORT_ON_CHANGE if THRESHOLD in self.troubles else 1)
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
         both = {**IN_FORCE, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}
@@ -174,7 +174,7 @@ class HistoryOptions:
     `damaged` is the share of lines that are damaged copies.
     """
 
-    decided_by: str = NOBODY
+    decided_by: str = NO_ADAPTER
     planted: tuple[str, ...] = ()
     damaged: float = 0.0
     format: str = "json"
@@ -183,6 +183,6 @@ class HistoryOptions:
         if not 0 <= self.damaged <= MAX_DAMAGE:
             problem = f"give a share from 0 to {MAX_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
-        if self.planted and self.decided_by == NOBODY:
+        if self.planted and self.decided_by == NO_ADAPTER:
             problem = "no implementation decides; give --decided-by, such as reference"
             raise BadFleet(f"--plant {self.planted[0]}: {problem}")

@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance.audit.fleet.size import ENDS, START, STRATEGY, THRESHOLD
 from pulsar_conformance.conformance.common.trial import Json
 
-AHEAD = 2000
+CLOCK_LEAD = 2000
 """Milliseconds by which the clock of every third broker is fast."""
 
 APART = 3
@@ -28,7 +28,7 @@ slow shedding.
 ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
-OTHER = "ThresholdShedder", "OverloadShedder"
+ALTERNATED_STRATEGIES = "ThresholdShedder", "OverloadShedder"
 """Two strategies. Half-way through the history, the one that is not set so far is set."""
 
 DAMAGED_SHARE = 0.02
@@ -55,10 +55,10 @@ class Period:
 def _move_clock_ahead(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     name = str(said.get("broker", ""))
     if kind in ("load_report", "unloaded", "assigned") and sum(name.encode()) % 3 == 0:
-        said = {**said, "at": said["at"] + AHEAD}
+        said = {**said, "at": said["at"] + CLOCK_LEAD}
         if kind == "load_report":
             report = said["report"]
-            said["report"] = {**report, "lastUpdate": report["lastUpdate"] + AHEAD}
+            said["report"] = {**report, "lastUpdate": report["lastUpdate"] + CLOCK_LEAD}
     yield kind, said
 
 
@@ -97,7 +97,7 @@ def _name_by_url(_period: Period, kind: str, said: Json) -> Iterator[Record]:
 
 def _set_other_strategy(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "settings" and said["at"] > 1000 * START:
-        other = OTHER[said["settings"][STRATEGY] == OTHER[0]]
+        other = ALTERNATED_STRATEGIES[said["settings"][STRATEGY] == ALTERNATED_STRATEGIES[0]]
         said = {**said, "settings": {**said["settings"], STRATEGY: other}}
     yield kind, said
 

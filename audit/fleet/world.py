@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pulsar_conformance.audit.fleet import shape
 from pulsar_conformance.audit.fleet.events import Events
-from pulsar_conformance.audit.fleet.shape import GROWN, PARTS, UNITS
+from pulsar_conformance.audit.fleet.shape import PARTS, TOPICS_BEFORE_SPLIT, UNITS
 from pulsar_conformance.audit.fleet.size import Fleet
 from pulsar_conformance.audit.simulation.cluster.state import (
     SimulatedCluster,
@@ -85,13 +85,15 @@ class FleetCluster(SimulatedCluster):
         names = halves_of(bundle)
         self._row.update({name: len(self._array) + place for place, name in enumerate(names)})
         self._array = np.concatenate([self._array, np.stack([first, whole - first])])
-        self.halve(bundle, [fleet_bundle(name, GROWN[1] // 2) for name in names])
+        self.halve(bundle, [fleet_bundle(name, TOPICS_BEFORE_SPLIT[1] // 2) for name in names])
         return list(names)
 
     def topic_count(self, bundle: str, period: int) -> int:
         """Return a bundle's number of topics, which exceeds the limit just before its split."""
         ends = self._splits.get(bundle)
-        return self.bundles[bundle].topics if ends is None else GROWN[period >= ends - 1]
+        return (
+            self.bundles[bundle].topics if ends is None else TOPICS_BEFORE_SPLIT[period >= ends - 1]
+        )
 
     def reported_at(self, broker: int, period: int) -> int:
         """Return the time of a broker's report in a period, in milliseconds since 1970."""

@@ -48,7 +48,7 @@ class ClusterGroup:
 
 
 @dataclass(frozen=True)
-class Renewal:
+class RebuildTimes:
     """The times from which rows are rebuilt: one for each named cluster, and one for all
     `others`.
     """
@@ -64,12 +64,12 @@ class Renewal:
     def __bool__(self) -> bool:
         return self.since != NEVER
 
-    def moved_earlier(self, by: timedelta) -> Renewal:
+    def moved_earlier(self, by: timedelta) -> RebuildTimes:
         """Return a copy in which all times are earlier by this interval."""
         times = {name: time - by for name, time in self.named.items()}
-        return Renewal(times, self.others - by if self.others != NEVER else NEVER)
+        return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
 
-    def merged_with(self, other: Renewal) -> Renewal:
+    def merged_with(self, other: RebuildTimes) -> RebuildTimes:
         """Return a renewal with the earlier of both times for each cluster."""
         names = {**self.named, **other.named}
         times = {
@@ -97,10 +97,12 @@ class Renewal:
         if all_rows or self.others != NEVER:
             yield ClusterGroup(self.others, tuple(sorted(self.named)), others=True)
 
-    def with_common_times(self) -> Renewal:
+    def with_common_times(self) -> RebuildTimes:
         """Return a copy in which all clusters of a group have the earliest time of the group."""
         named = (part for part in self.parts() if not part.others)
-        return Renewal({name: part.since for part in named for name in part.clusters}, self.others)
+        return RebuildTimes(
+            {name: part.since for part in named for name in part.clusters}, self.others
+        )
 
     @property
     def all_clusters(self) -> ClusterGroup:
@@ -138,30 +140,30 @@ class Renewal:
         return F.col(DAY) >= F.lit(self.since.date())
 
 
-def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> Renewal:
+def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> RebuildTimes:
     """Return a renewal that names at most `NAMED` clusters; the others share their earliest
     time.
     """
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= NAMED:
-        return Renewal({name: time for time, name in named}, others)
+        return RebuildTimes({name: time for time, name in named}, others)
     others = min(others, named[NAMED][0])
-    return Renewal({name: time for time, name in named[:NAMED] if time < others}, others)
+    return RebuildTimes({name: time for time, name in named[:NAMED] if time < others}, others)
 
 
-def renewal_of(rows: DataFrame, time: str) -> Renewal:
+def rebuild_times_of(rows: DataFrame, time: str) -> RebuildTimes:
     """Return a renewal that starts, in each cluster, at the earliest time in the column `time`."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
     earliest = first.orderBy("first").limit(MOST + 1)
-    return renewal_of_pairs([(row[0], row[1]) for row in collect_small(earliest)])
+    return rebuild_times_of_pairs([(row[0], row[1]) for row in collect_small(earliest)])
 
 
-def renewal_of_pairs(found: Sequence[tuple[str, int | None]]) -> Renewal:
+def rebuild_times_of_pairs(found: Sequence[tuple[str, int | None]]) -> RebuildTimes:
     """Return a renewal, given pairs of a cluster and a time in microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
     if len(found) > MOST:
-        return Renewal({}, min(times.values(), default=NEVER))
+        return RebuildTimes({}, min(times.values(), default=NEVER))
     return limit_clusters(times)
 
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.by_cluster import (
     MOST,
-    Renewal,
-    renewal_of_pairs,
+    RebuildTimes,
+    rebuild_times_of_pairs,
     time_from_micros,
 )
 from pulsar_conformance.audit.input.files import InputFile, InputFiles
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-MANY = 20_000
+MAX_SEPARATE_FILES = 20_000
 """Number of changed files above which an audit reads the whole history."""
 
 AROUND = timedelta(minutes=1)
@@ -36,20 +36,20 @@ class ChangedFiles(NamedTuple):
 def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
     """Return the files that were added, changed or removed since the last audit read them.
 
-    None if they are more than `MANY`.
+    None if they are more than `MAX_SEPARATE_FILES`.
     """
     known, now = set(before), set(there.kinds)
     new = {one.file for one in now - known}
     names = {one.file for one in known}
     gone = names - {one.file for one in now}
-    if len(new) + len(gone) > MANY:
+    if len(new) + len(gone) > MAX_SEPARATE_FILES:
         return None
     return ChangedFiles(tuple(sorted(new)), tuple(sorted(gone | (new & names))))
 
 
 def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
     """Return the rows from the files with these names, and the rows from all other files."""
-    if len(names) <= FEW:
+    if len(names) <= MAX_CHANGED_RECORDS:
         named = F.col("file").isin(*names)
         return rows.where(named), rows.where(~named)
     files = rows.sparkSession.createDataFrame([(name,) for name in names], "file string")
@@ -57,7 +57,7 @@ def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, Da
     return rows.join(files, "file", "left_semi"), rows.join(files, "file", "left_anti")
 
 
-FEW = 200
+MAX_CHANGED_RECORDS = 200
 """Maximum number of file names for which a filter expression is used instead of a join."""
 
 
@@ -83,8 +83,8 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 class TableDifference(NamedTuple):
     """The first changes in each cluster: of any column, and of the columns that are not ignored."""
 
-    any: Renewal
-    relevant: Renewal
+    any: RebuildTimes
+    relevant: RebuildTimes
 
 
 def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
@@ -103,7 +103,7 @@ def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> Ta
     )
     found = first.orderBy("any").limit(MOST + 1).collect()
     any_, relevant_ = (
-        renewal_of_pairs([(row["cluster"], row[name]) for row in found])
+        rebuild_times_of_pairs([(row["cluster"], row[name]) for row in found])
         for name in ("any", "relevant")
     )
     return TableDifference(any_, any_ if len(found) > MOST else relevant_)

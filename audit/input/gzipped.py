@@ -29,7 +29,7 @@ SHAPE = "file string, line binary, damage string"
 DAMAGED = "damaged-gzip"
 
 
-MUCH = 1 << 27
+MAX_INSPECTED_BYTES = 1 << 27
 """Maximum number of decompressed bytes that are inspected."""
 
 
@@ -41,7 +41,7 @@ def is_intact_gzip(path: str) -> bool:
     if not path.endswith(GZIP):
         return False
     try:
-        given, room = Path(path).read_bytes(), MUCH
+        given, room = Path(path).read_bytes(), MAX_INSPECTED_BYTES
         while given:
             engine = zlib.decompressobj(31)
             room -= len(engine.decompress(given, room))

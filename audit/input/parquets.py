@@ -23,7 +23,7 @@ from pyspark.sql import types as T
 AS_TEXT = ("line", "value")
 """Names of columns that may hold a whole record as JSON text."""
 
-BESIDE = frozenset(
+ACCOMPANYING_COLUMNS = frozenset(
     {"key", "topic", "partition", "offset", "timestamp", "timestampType", "timestamp_type"}
     | {"headers", "date", "hour"}
 )
@@ -34,20 +34,20 @@ partitions by time.
 NESTED = ("report", "data", "owners", "settings", "into", "members")
 """Fields of a record that may be JSON text instead of a structure."""
 
-EVERY = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
+PARQUET_GLOB = "*" + "".join(f"[{one}{one.upper()}]" for one in PARQUET)
 """Glob pattern of the names of Parquet files, in upper or lower case."""
 
-WRITTEN = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+JSON_WRITER_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 """Option of the JSON writer that gives the format of times. Times without a zone count as UTC."""
 
 TIME, CLUSTER = "at", "cluster"
 NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 """Setting of Spark that lets it read files with times in nanoseconds, as integers."""
 
-LEAST = 10**18
+EARLIEST_NANOSECONDS = 10**18
 """Smallest integer that counts as nanoseconds since 1970: a time in 2001."""
 
-CHECKED = "file string, path string, schema string, rows bigint"
+CHECKED_FILE_COLUMNS = "file string, path string, schema string, rows bigint"
 """Columns about a checked file. `schema` is equal for files with equal columns, and null for a
 damaged file.
 """
@@ -76,7 +76,7 @@ def checked_parquet_lines(spark: Session, path: Paths, files: Some = None) -> Da
     """
     spark.conf.set(NANOSECONDS, "true")
     wanted = _parquet_files(spark, path).where(is_among(files))
-    checked = wanted.mapInArrow(file_checker(), CHECKED)
+    checked = wanted.mapInArrow(file_checker(), CHECKED_FILE_COLUMNS)
     by_schema: defaultdict[str | None, list[Row]] = defaultdict(list)
     for row in checked.toLocalIterator():
         by_schema[row["schema"]].append(row)
@@ -178,7 +178,7 @@ def _readable_paths(spark: Session, files: Sequence[Row]) -> set[str]:
 def _open_together(spark: Session, path: Paths) -> DataFrame:
     reader = spark.read.option("recursiveFileLookup", True).option("mergeSchema", True)
     paths = [path] if isinstance(path, str) else path
-    return reader.option("pathGlobFilter", EVERY).parquet(*paths)
+    return reader.option("pathGlobFilter", PARQUET_GLOB).parquet(*paths)
 
 
 def _json_lines(frame: DataFrame) -> DataFrame:
@@ -190,12 +190,12 @@ def _json_line(schema: T.StructType) -> Column:
     """Format a row as a line of JSON."""
     names = {field.name for field in schema}
     for name in AS_TEXT:
-        if name in names and names - {name} <= BESIDE:
+        if name in names and names - {name} <= ACCOMPANYING_COLUMNS:
             return F.col(name).cast("string")
     fields = [_json_field(field).alias(field.name) for field in schema]
     if CLUSTER not in [field.name for field in schema]:
         fields.append(F.nullif(_cluster_of_folder(), F.lit("")).alias(CLUSTER))
-    return F.to_json(F.struct(*fields), WRITTEN)
+    return F.to_json(F.struct(*fields), JSON_WRITER_OPTIONS)
 
 
 def _cluster_of_folder() -> Column:
@@ -211,8 +211,8 @@ def _json_field(field: T.StructField) -> Column:
         return value.cast("string")
     if field.name == TIME and isinstance(field.dataType, T.LongType):
         time = F.timestamp_micros(F.floor(value / 1000))
-        text = F.to_csv(F.struct(time), WRITTEN)
-        return F.when(value >= LEAST, text).otherwise(value.cast("string"))
+        text = F.to_csv(F.struct(time), JSON_WRITER_OPTIONS)
+        return F.when(value >= EARLIEST_NANOSECONDS, text).otherwise(value.cast("string"))
     if field.name in NESTED and isinstance(field.dataType, T.StringType):
         return F.coalesce(F.try_parse_json(value), value.cast("variant"))
     return value

@@ -47,7 +47,7 @@ LOAD = (
 )
 """Spark type of a broker's load data under the extensible manager, which lists its top bundles."""
 
-SAID = (
+RECORD_COLUMNS = (
     f"broker string, bundle string, name string, report {REPORT}, data {BUNDLE}, "
     f"owners map<string, array<string>>, into array<string>, members array<string>, "
     f"settings {SETTINGS}, cause string, anew boolean, load {LOAD}"
@@ -70,10 +70,10 @@ FIELDS = (
     "anew",
     "load",
 )
-"""Names of the fields in `SAID`."""
+"""Names of the fields in `RECORD_COLUMNS`."""
 
 LINE = (
-    f"struct<one array<struct<kind string, cluster string, at string, {SAID}>>, end int, "
+    f"struct<one array<struct<kind string, cluster string, at string, {RECORD_COLUMNS}>>, end int, "
     "wrong string>"
 )
 

@@ -19,12 +19,12 @@ from pyspark.sql import functions as F
 REPORTED_BY = ("load_report", "load_data", "leader")
 """Kinds of which a broker has at most one record at any time."""
 
-SAME = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
+IDENTIFYING_COLUMNS = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record. The first three also determine which Spark task handles the
 record.
 """
 
-HOURS = 3
+HOURS_PER_TASK = 3
 """Number of hours of a cluster's records that one Spark task handles. With fewer hours, a table
 would have many small files.
 """
@@ -38,7 +38,7 @@ READABLE = ("truncated-line", "not-json")
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
 """Pattern of a text field in a damaged line; its name is filled in."""
 
-FEW = 0.01
+MAX_STRAY_SHARE = 0.01
 """Maximum share of a cluster's records that a stray day may have."""
 
 
@@ -123,11 +123,11 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
             "alone": F.when(~usable, text),
         }
     )
-    together: tuple[str, ...] = SAME[:3]
-    same: tuple[str, ...] = SAME
+    together: tuple[str, ...] = IDENTIFYING_COLUMNS[:3]
+    same: tuple[str, ...] = IDENTIFYING_COLUMNS
     if shards > 1:
         rows = rows.withColumn("shard", shard_number(shards))
-        together, same = ("shard", "day", "part"), ("shard", *SAME)
+        together, same = ("shard", "day", "part"), ("shard", *IDENTIFYING_COLUMNS)
     of_same = Window.partitionBy(*same).orderBy("line", "file")
     rows = rows.repartition(*together).withColumns(
         {"nth": F.row_number().over(of_same), "kept": F.first("line").over(of_same)}
@@ -141,7 +141,7 @@ def part_of_day() -> Column:
     """Return a column with the number of the part of the day that contains a record's time; null
     without a time.
     """
-    return F.floor(F.hour("at") / HOURS)
+    return F.floor(F.hour("at") / HOURS_PER_TASK)
 
 
 def quarantine(rows: DataFrame) -> DataFrame:
@@ -189,7 +189,7 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
     )
     far = F.coalesce(F.date_diff("day", "before") > STRAY, F.lit(True))
     far = far & F.coalesce(F.date_diff("after", "day") > STRAY, F.lit(True))
-    few = F.col("number") < F.col("all") * F.lit(FEW)
+    few = F.col("number") < F.col("all") * F.lit(MAX_STRAY_SHARE)
     return days.where(far & few).select("cluster", "day")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_nothing
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_zero
 from pulsar_conformance.adapters.spark.usage import percents
 from pulsar_conformance.audit.input.reasons import BUNDLE, STATS
 from pyspark.sql import Column, DataFrame
@@ -81,7 +81,7 @@ def _measured_resources() -> Column:
 
 def _reported_rate(name: str) -> Column:
     total = F.aggregate(
-        F.map_values("stats"), F.lit(0.0), lambda so_far, one: so_far + or_nothing(one[name])
+        F.map_values("stats"), F.lit(0.0), lambda so_far, one: so_far + or_zero(one[name])
     )
     said = F.col("report")[name]
     if name in THROUGHPUTS:
@@ -94,7 +94,7 @@ def bundle_samples(records: DataFrame) -> DataFrame:
     each = reports(records).select(
         "cluster", "day", "at", "broker", F.explode("stats").alias("bundle", "numbers")
     )
-    numbers = (or_nothing(F.col(f"numbers.{name}")).alias(name) for name in STATS)
+    numbers = (or_zero(F.col(f"numbers.{name}")).alias(name) for name in STATS)
     return each.select("cluster", "day", "at", "broker", "bundle", *numbers)
 
 

@@ -20,7 +20,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.steps import tables_by_documents
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
-from pulsar_conformance.audit.tables.last_reports import FAR, RHYTHM
+from pulsar_conformance.audit.tables.last_reports import RHYTHM, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, unlike_recorded
 from pulsar_conformance.conformance.cases.load_reports import TOP
@@ -41,7 +41,7 @@ SHOWN = 20
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
 """Sort keys, by kind, of events that are recorded with the same time."""
 
-WORKED = 3
+DERIVED_CYCLES = 3
 """Number of cycles whose arithmetic is shown if no time is given."""
 
 
@@ -164,7 +164,7 @@ def _silences(samples: DataFrame) -> DataFrame:
     rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
     rows = rows.withColumn("passed", (F.unix_millis("at") - F.unix_millis("former")) / 1000)
     usual = F.max("passed").over(course.rowsBetween(-RHYTHM, -1))
-    late = rows.withColumn("usual", usual).where(F.col("passed") > F.col("usual") * FAR)
+    late = rows.withColumn("usual", usual).where(F.col("passed") > F.col("usual") * SILENT_AFTER)
     told = F.format_string("reports again after %.0f s of silence", "passed")
     return late.select("at", told.alias("text"))
 
@@ -202,7 +202,7 @@ def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
     if asked.at is not None:
         ran = asked.select(known).select("cycle").unionByName(went.select("cycle"))
         return _last_cycles(ran.where(F.col("cycle") <= F.lit(asked.at)), 1)
-    return _last_cycles(went, WORKED) or _last_cycles(asked.select(known), 1)
+    return _last_cycles(went, DERIVED_CYCLES) or _last_cycles(asked.select(known), 1)
 
 
 def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) -> Iterator[str]:
@@ -229,7 +229,7 @@ def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) 
 def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     """Yield the verdicts and the arithmetic of the last transfers by TransferShedder."""
     mine = F.col("cluster") == cluster
-    judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.JUDGED))
+    judged = tables["verdicts"].where(mine & F.col("rule").isin(*transfers.TRANSFER_JUDGES))
     went = asked.select(tables["unloads"].where(mine & (F.col("cause") == SHEDDING)))
     if asked.at is not None:
         went = went.where(F.col("at") <= F.lit(asked.at))
@@ -237,7 +237,7 @@ def _transfer_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[st
         judged.select(F.col("cycle").alias("turn")), F.expr("turn <= at")
     )
     turns = turns.groupBy("at").agg(F.max("turn").alias("cycle")).select("cycle").distinct()
-    last = turns.orderBy(F.desc("cycle")).limit(WORKED).select(_utc_text("cycle")).collect()
+    last = turns.orderBy(F.desc("cycle")).limit(DERIVED_CYCLES).select(_utc_text("cycle")).collect()
     for (time,) in reversed(last):
         yield from ("", f"transfer of {time}")
         at = F.col("cycle") == F.lit(time).cast("timestamp")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pulsar_conformance.audit.input.by_cluster import Renewal, time_from_micros
+from pulsar_conformance.audit.input.by_cluster import RebuildTimes, time_from_micros
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -46,7 +46,7 @@ class Mark:
     seconds: float
     method: str = ""
     before: str = ""
-    change: Renewal = field(default_factory=Renewal)
+    change: RebuildTimes = field(default_factory=RebuildTimes)
 
     @property
     def since(self) -> datetime:
@@ -69,7 +69,9 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
     since = columns["since"]
     others = datetime.fromisoformat(since) if isinstance(since, str) else since
     named = json.loads(columns["clusters"] or "{}")
-    change = Renewal({name: datetime.fromisoformat(time) for name, time in named.items()}, others)
+    change = RebuildTimes(
+        {name: datetime.fromisoformat(time) for name, time in named.items()}, others
+    )
     before = columns["before"] or ""
     return Mark(
         columns["fingerprint"],
@@ -77,7 +79,7 @@ def _parse_mark(columns: Mapping[str, Any]) -> Mark:
         columns["seconds"],
         columns["method"] or "",
         before,
-        change if before else Renewal(),
+        change if before else RebuildTimes(),
     )
 
 

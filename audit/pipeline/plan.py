@@ -16,12 +16,12 @@ from pyspark.sql import Column, DataFrame
 SMOOTHED = "THRESHOLD-18"
 """The rule that defines how usage is smoothed over earlier observations."""
 
-Made = Mapping[str, DataFrame]
+GoldTables = Mapping[str, DataFrame]
 """The parents of a gold table, which it is built from, by name."""
 
-WHOLE = "whole "
-"""Prefix of the name of a parent in `Made`, under which the parent has all its days. Under the
-plain name, it may have only the days to build.
+ALL_DAYS_PREFIX = "whole "
+"""Prefix of the name of a parent in `GoldTables`, under which the parent has all its days. Under
+the plain name, it may have only the days to build.
 """
 
 
@@ -63,7 +63,7 @@ class AuditPlan:
         chosen = {**specs.load().default_readings(profile), **(readings or {})}
         return cls(profile, chosen, **more)
 
-    def release_way(self, name: str) -> str | None:
+    def release_alternative(self, name: str) -> str | None:
         """Return the alternative by which the release answers a question differently from the
         documents; None if its answer is the documented one.
         """

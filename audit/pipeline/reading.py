@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from pulsar_conformance.audit.input.by_cluster import Renewal, renewal_of
+from pulsar_conformance.audit.input.by_cluster import RebuildTimes, rebuild_times_of
 from pulsar_conformance.audit.input.changes import (
     changed_files,
     changed_records,
@@ -45,7 +45,7 @@ def records_step(store: Store, path: str, there: InputFiles) -> TableStep:
 
         return read_all
 
-    def refresh(old: Mark) -> tuple[int, Renewal] | None:
+    def refresh(old: Mark) -> tuple[int, RebuildTimes] | None:
         found = _rebuild_changed_days(store, path, there, old)
         if found is not None:
             store.store_sources(there)
@@ -80,7 +80,7 @@ def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
 
 def _rebuild_changed_days(
     store: Store, path: str, there: InputFiles, old: Mark
-) -> tuple[int, Renewal] | None:
+) -> tuple[int, RebuildTimes] | None:
     """Rebuild the days on which changed files have records.
 
     Return the number of rows and the first changes; None if all files must be read. They must be
@@ -96,7 +96,7 @@ def _rebuild_changed_days(
     read = store.read(RECORDS)
     former, others = split_by_files(read, new.touched)
     said = parse_each(read_lines(store.spark, path, there, files=new.files)).localCheckpoint()
-    change = renewal_of(changed_records(former, said) if new.touched else said, "at")
+    change = rebuild_times_of(changed_records(former, said) if new.touched else said, "at")
     others = undo_deduplication(change.from_day(others))
     rows = deduplicate(others.unionByName(change.from_day(said)), store.shards)
     count = store.update(RECORDS, rows, change)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.adapters.spark.configuring import configure
 from pulsar_conformance.adapters.spark.session import last_cause, separate_session
 from pulsar_conformance.audit.input import files
@@ -83,7 +83,7 @@ class Counterfactual:
         return replace(
             plan,
             settings={
-                name: value if isinstance(value, str) else text_of(value)
+                name: value if isinstance(value, str) else json_text(value)
                 for name, value in self.settings.items()
             },
             strategy=self.strategy,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.audit.pipeline.summary import (
     ALLOWED,
     AT_OTHER_TIMES,
@@ -184,7 +184,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         text = f"{', '.join(rules)} undecided in {counted(cycles, 'cycle')}; first {at}: {point}"
         yield from paragraph(f"{by}, {cut(text, LONGEST)}", 2, "")
     if compared["defaults"]:
-        values = [f"{name} = {text_of(value)}" for name, value in compared["defaults"].items()]
+        values = [f"{name} = {json_text(value)}" for name, value in compared["defaults"].items()]
         text = f"not recorded and without a documented default, so taken from {profile}"
         yield from paragraph(f"{text}: {', '.join(values)}", 2, "")
 

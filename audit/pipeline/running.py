@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Lock, Semaphore
 from typing import NamedTuple
 
-from pulsar_conformance.audit.input.by_cluster import ClusterGroup, Renewal, renewal_of
+from pulsar_conformance.audit.input.by_cluster import ClusterGroup, RebuildTimes, rebuild_times_of
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.steps import Tables, TableStep, fingerprints
 from pulsar_conformance.audit.pipeline.workers import TableProgress, Tell, run_jobs
@@ -22,7 +22,7 @@ from pulsar_conformance.audit.pipeline.writing import Store
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-UNCHANGED = Renewal()
+UNCHANGED = RebuildTimes()
 
 PLAN = "plan of "
 """Prefix of the name of a job that plans a table instead of building it."""
@@ -43,7 +43,7 @@ class _Written(NamedTuple):
     """
 
     rows: int
-    change: Renewal = UNCHANGED
+    change: RebuildTimes = UNCHANGED
     before: str = ""
 
 
@@ -243,7 +243,7 @@ class _Builder:
             return None
         return written and _Written(*written, old.fingerprint)
 
-    def _parents_change(self, step: TableStep, old: Mark) -> Renewal | None:
+    def _parents_change(self, step: TableStep, old: Mark) -> RebuildTimes | None:
         """Return the first changes in a table's parents.
 
         None if they are unknown, or if the table was not built from the parents as they were
@@ -260,12 +260,12 @@ class _Builder:
         if not known or old.fingerprint != before[step.table]:
             return None
         dating = (self.marks[name].change for name in step.dating_parents or step.parents)
-        return reduce(Renewal.merged_with, dating)
+        return reduce(RebuildTimes.merged_with, dating)
 
 
 def _refresh(
-    store: Store, step: TableStep, old: Mark, change: Renewal | None
-) -> tuple[int, Renewal] | None:
+    store: Store, step: TableStep, old: Mark, change: RebuildTimes | None
+) -> tuple[int, RebuildTimes] | None:
     """Rebuild the rows that may have changed; return the number of rows written and the first
     changes.
 
@@ -293,7 +293,7 @@ def _refresh(
     return count, first.moved_earlier(step.lookback)
 
 
-def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
+def _first_affected(store: Store, step: TableStep, change: RebuildTimes) -> RebuildTimes:
     """Return the times from which a table changes because its parents change."""
     if step.affected_cycles is None or not change:
         return change
@@ -301,7 +301,7 @@ def _first_affected(store: Store, step: TableStep, change: Renewal) -> Renewal:
         step.affected_cycles(_read_tables(store, step, step.table, part=part), part.since)
         for part in change.parts()
     ]
-    return renewal_of(reduce(DataFrame.unionByName, found), "cycle")
+    return rebuild_times_of(reduce(DataFrame.unionByName, found), "cycle")
 
 
 def _read_tables(

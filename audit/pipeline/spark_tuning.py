@@ -40,13 +40,13 @@ cluster.
 SUMMARIES: Mapping[str, str] = {"spark.driver.maxResultSize": "1m"}
 """Limit on the size of results that Spark returns to the driver. Audits fetch only summaries."""
 
-ROOMY: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
+LARGE_HEAP_SETTINGS: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2g"}
 """Settings of a Java process with one compiler. Measured on 350,000 samples: 65 s instead of 81,
 and 91 s of CPU time instead of 149.
 """
 
 LARGE: Mapping[str, str] = {
-    **ROOMY,
+    **LARGE_HEAP_SETTINGS,
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -XX:+UseParallelGC",
 }
 """Settings of a Java process with both compilers. By default, Java only interprets methods above
@@ -66,7 +66,7 @@ def process_settings(path: str) -> Mapping[str, str]:
     length = sum(one.stat().st_size for one in files if one.is_file())
     if not 0 < length < MODEST:
         return LARGE
-    return SUMMARIES if length < SMALL else ROOMY
+    return SUMMARIES if length < SMALL else LARGE_HEAP_SETTINGS
 
 
 def keeps_objects(settings: Mapping[str, str]) -> bool:

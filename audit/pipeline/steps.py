@@ -14,10 +14,10 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from pulsar_conformance.audit.input.by_cluster import Renewal
+from pulsar_conformance.audit.input.by_cluster import RebuildTimes
 from pulsar_conformance.audit.input.changes import AROUND
 from pulsar_conformance.audit.pipeline.marks import Mark
-from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Silver
+from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import GOLD, OF_RECORDS, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import (
     ASKED,
@@ -88,7 +88,7 @@ class TableStep:
     finish: Callable[[Mapping[str, Any]], None] | None = None
     """A function that is called with the values of `observed` after the whole table was written."""
 
-    refresh: Callable[[Mark], tuple[int, Renewal] | None] | None = None
+    refresh: Callable[[Mark], tuple[int, RebuildTimes] | None] | None = None
     """A function that rebuilds the changed part of a table without parents. It returns the number
     of rows, and the times from which rows were rebuilt; None if the table must be built completely.
     """
@@ -259,7 +259,7 @@ def _build_gold(
     whole: Tables = MappingProxyType({}),
 ) -> DataFrame:
     made = {parent: side.read(parent, tables[side.stored_name(parent)]) for parent in parents}
-    made |= {f"{WHOLE}{parent}": table for parent, table in whole.items()}
+    made |= {f"{ALL_DAYS_PREFIX}{parent}": table for parent, table in whole.items()}
     return GOLD[name].build(_silver_tables(tables), made, plan)
 
 

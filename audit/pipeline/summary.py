@@ -33,7 +33,9 @@ WRONG = (VIOLATED, NOT_DONE)
 AREAS = ("SHED", "OVERLOAD", "THRESHOLD", "UNIFORM", "AVERAGE", "TRANSFER")
 """Areas of the rules about shedding."""
 
-AT_OTHER_TIMES = (*dict.fromkeys((*splits.JUDGED, *transfers.JUDGED, *extensible.JUDGED)),)
+AT_OTHER_TIMES = (
+    *dict.fromkeys((*splits.SPLIT_JUDGES, *transfers.TRANSFER_JUDGES, *extensible.OWNERSHIP_RULES)),
+)
 """Rules whose verdicts have the time of a split, a transfer or another event instead of a cycle."""
 
 LONGEST = 2000
@@ -225,7 +227,7 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
         "profile": documents.profile,
         "differences": [row.asDict() for row in named.collect()],
         "undecided": [row.asDict() for row in undecided.orderBy("rule").collect()],
-        "defaults": missing_settings.lent_defaults(tables["cycles"], documents),
+        "defaults": missing_settings.defaults_from_release(tables["cycles"], documents),
     }
 
 

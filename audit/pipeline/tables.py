@@ -21,9 +21,9 @@ from datetime import datetime
 
 from pulsar_conformance.adapters.spark.shapes import AVERAGE, BUNDLE, RATES, RESOURCES, SETTINGS
 from pulsar_conformance.audit.input import silver
-from pulsar_conformance.audit.input.parsing import LOAD, SAID
+from pulsar_conformance.audit.input.parsing import LOAD, RECORD_COLUMNS
 from pulsar_conformance.audit.input.records import quarantine
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import (
     averages,
     causes,
@@ -106,7 +106,7 @@ class RecordsTable(AuditTable):
 class GoldTable(AuditTable):
     """A table built from the silver tables and from its `parents`, which are other gold tables."""
 
-    build: Callable[[Silver, Made, AuditPlan], DataFrame]
+    build: Callable[[Silver, GoldTables, AuditPlan], DataFrame]
     parents: tuple[str, ...] = ()
     code: tuple[str, ...] = DECIDING
 
@@ -143,7 +143,7 @@ def _return_unchanged(rows: DataFrame) -> DataFrame:
 RECORDS: Mapping[str, AuditTable] = {
     "records": AuditTable(
         "file string, line string, kind string, at timestamp, used boolean, reason string, "
-        f"said struct<{SAID}>"
+        f"said struct<{RECORD_COLUMNS}>"
     ),
 }
 
@@ -243,7 +243,7 @@ GOLD: Mapping[str, GoldTable] = {
     "bundle_averages": GoldTable(
         "cycle timestamp, moment timestamp, broker string, bundle string, "
         f"shortTermData {AVERAGE}, longTermData {AVERAGE}, moved double, surely_moved double, "
-        f"contested boolean, documented {averages.OTHERWISE}",
+        f"contested boolean, documented {averages.DOCUMENTED_TYPE}",
         ("cluster", "cycle", "moment", "broker", "bundle"),
         build=averages.averages_table,
         parents=("cycles", "unloads", "last_reports"),

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.audit.input.by_cluster import ClusterGroup, Renewal
+from pulsar_conformance.audit.input.by_cluster import ClusterGroup, RebuildTimes
 from pulsar_conformance.audit.input.changes import compare_tables
 from pulsar_conformance.audit.input.files import InputFile, InputFiles
 from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
@@ -30,10 +30,10 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-SETTLED = 1_000_000_000
+SETTLED_FILE_AGE = 1_000_000_000
 """Age of a file in nanoseconds from which on a further change certainly gets a different time."""
 
-PIECE = 1 << 22
+BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
 
 Files = Mapping[str, tuple[int, int]]
@@ -99,7 +99,7 @@ class Manifests:
                 known = path.stat()
                 key = (str(path), known.st_size, known.st_mtime_ns)
                 found[str(name)] = self._seen.get(key) or _checksum(path)
-                if time.time_ns() - known.st_mtime_ns > SETTLED:
+                if time.time_ns() - known.st_mtime_ns > SETTLED_FILE_AGE:
                     self._seen[key] = found[str(name)]
         return found
 
@@ -107,7 +107,7 @@ class Manifests:
 def _checksum(path: Path) -> tuple[int, int]:
     size = crc = 0
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(BYTES_READ_AT_ONCE):
             size, crc = size + len(piece), zlib.crc32(piece, crc)
     return size, crc
 
@@ -126,14 +126,14 @@ clusters.
 SHARDS = 64
 """Number of partitions of each day in a large history."""
 
-ASIDE = "aside"
+NEW_PARTITIONS_FOLDER = "aside"
 """Folder for new partitions until they replace those of a table."""
 
 RECORDS = "records"
 SOURCES = "sources"
 """Folder for the list of the history's files from which `records` was built."""
 
-PER_PART = 2_000
+LINES_PER_PART = 2_000
 """Number of lines in each file of that list, if Spark writes the list."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
@@ -257,12 +257,12 @@ class Store:
 
     def _write_aside(self, table: str, rows: DataFrame) -> DataFrame:
         """Write new rows of a table to a separate folder; return the rows as read from there."""
-        folder = f"{ASIDE}/{table}"
+        folder = f"{NEW_PARTITIONS_FOLDER}/{table}"
         self._write(rows, folder, "static")
         there = self.spark.read.schema(rows.schema).parquet(escape_pattern(f"{self.path}/{folder}"))
         return there.drop(SHARD)
 
-    def update(self, table: str, frame: DataFrame, change: Renewal) -> int:
+    def update(self, table: str, frame: DataFrame, change: RebuildTimes) -> int:
         """Rewrite the changed part of a table; return the number of rows on the rewritten days.
 
         The frame has all rows of changed days and the rows without a day; for a table of cycles,
@@ -273,7 +273,7 @@ class Store:
         time = "cycle" if "cycle" in rows.columns else PARTITION
         return self._rewrite_days(table, rows, change, time)
 
-    def _rewrite_days(self, table: str, rows: DataFrame, change: Renewal, time: str) -> int:
+    def _rewrite_days(self, table: str, rows: DataFrame, change: RebuildTimes, time: str) -> int:
         """Rewrite the days on which rows change, and the rows without a day; return their number of
         rows.
         """
@@ -293,7 +293,7 @@ class Store:
 
     def update_compared(
         self, table: str, frame: DataFrame, own: DataFrame, ignored: Sequence[str]
-    ) -> tuple[int, Renewal]:
+    ) -> tuple[int, RebuildTimes]:
         """Rewrite all days from the first changed one on; return the row count and first changes.
 
         `own` are the current rows of the same clusters. Changes in `ignored` columns are written,
@@ -322,7 +322,7 @@ class Store:
         lines.append(there.fingerprint)
         if not is_here(self.spark, self.path):
             rows = self.spark.createDataFrame([(line,) for line in lines], "line string")
-            parts = rows.repartition(1 + len(lines) // PER_PART)
+            parts = rows.repartition(1 + len(lines) // LINES_PER_PART)
             parts.write.mode("overwrite").text(f"{self.path}/{SOURCES}")
             return
         self._list_of_sources.parent.mkdir(parents=True, exist_ok=True)

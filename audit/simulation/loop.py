@@ -46,7 +46,7 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import counted
 
 CLIENTS_OF_TOPIC = 2
-DECLINED = ("failed", "refused", "unsupported")
+KEYS_WITHOUT_ANSWER = ("failed", "refused", "unsupported")
 """Keys of replies that contain no answer."""
 
 
@@ -217,7 +217,7 @@ class Simulation:
         return self._checked_answer(operation, self.connection.ask(operation, [case])[0])
 
     def _checked_answer(self, operation: str, answer: Mapping[str, Any]) -> Json:
-        reason = next((answer[how] for how in DECLINED if how in answer), None)
+        reason = next((answer[how] for how in KEYS_WITHOUT_ANSWER if how in answer), None)
         if reason is not None:
             name = self.connection.adapter
             raise BadWorld(f"{name} does not answer {operation} in {self.world.name}: {reason}")

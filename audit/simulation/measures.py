@@ -17,16 +17,16 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.shedding import GRACE
 from pulsar_conformance.reference.threshold import SHEDDER_THRESHOLD
 
-PAUSE = 10
+UNAVAILABLE_SECONDS = 10
 """Seconds for which the topics of an unloaded bundle are assumed to be unavailable."""
 
 USUAL_OVERLOAD = 85
-REPEATS = 3
+PERIOD_REPETITIONS = 3
 """Number of repetitions in a row from which on part of a course counts as its period."""
 
-QUIET = 4
-"""Divisor for loads that vary: the last 1 / `QUIET` of all cycles must be without unloads for the
-course to be at rest.
+QUIET_DIVISOR = 4
+"""Divisor for loads that vary: the last 1 / `QUIET_DIVISOR` of all cycles must be without unloads
+for the course to be at rest.
 """
 
 DIGITS = 2
@@ -109,7 +109,7 @@ class _Measured:
             kept=sum(cycle.kept for cycle in cycles),
             failovers=len(moves) - len(course.sheds),
             splits=sum(len(cycle.splits) for cycle in cycles),
-            pause_seconds=PAUSE * len(moves),
+            pause_seconds=UNAVAILABLE_SECONDS * len(moves),
             reconnects=sum(move.clients for move in moves),
             over_minutes=self._overloaded_cycles * course.minutes,
             spread_first=spreads[0],
@@ -169,7 +169,7 @@ def rest_of(course: SimulatedCourse) -> int | None:
     quiet = len(course.cycles) - 1 - max(last, course.last_event)
     needed = grace_cycles(course) + 1
     if not course.world.is_constant:
-        needed = max(needed, len(course.cycles) // QUIET)
+        needed = max(needed, len(course.cycles) // QUIET_DIVISOR)
     return last + 1 if quiet > needed else None
 
 
@@ -189,10 +189,10 @@ def shortest_period(row: Sequence[int]) -> int | None:
     """Return the smallest number of elements after which the end of a sequence repeats; None if it
     does not repeat.
 
-    The end must repeat `REPEATS` times and must not be constant.
+    The end must repeat `PERIOD_REPETITIONS` times and must not be constant.
     """
-    for period in range(1, len(row) // REPEATS + 1):
-        end = row[-period * REPEATS :]
+    for period in range(1, len(row) // PERIOD_REPETITIONS + 1):
+        end = row[-period * PERIOD_REPETITIONS :]
         if end[period:] == end[:-period] and len(set(end)) > 1:
             return period
     return None
@@ -216,7 +216,7 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class RecordedMatch:
     """How far the unloads of a simulation are those of the recorded cycles.
 
     Attributes:
@@ -233,7 +233,7 @@ class Likeness:
     simulated: frozenset[RecordedUnload] = frozenset()
 
 
-def likeness(course: SimulatedCourse) -> Likeness | None:
+def match_with_recorded(course: SimulatedCourse) -> RecordedMatch | None:
     """Return how far a simulation's unloads match the recorded ones; None if no cycles were
     recorded.
     """
@@ -251,5 +251,5 @@ def likeness(course: SimulatedCourse) -> Likeness | None:
     for cycle in range(length):
         if recorded[cycle] != simulated[cycle]:
             other = frozenset(recorded[cycle]), frozenset(simulated[cycle])
-            return Likeness(length, cycle, unloads, *other)
-    return Likeness(length, length, unloads)
+            return RecordedMatch(length, cycle, unloads, *other)
+    return RecordedMatch(length, length, unloads)

@@ -15,9 +15,9 @@ from pathlib import Path
 from pulsar_conformance.audit.collect.sources import UNREADABLE, open_source, time_of
 from pulsar_conformance.audit.simulation.snapshots import (
     SCALING,
-    carried_by,
     percent_used,
     rates_in,
+    reported_throughput,
     snapshot_world,
 )
 from pulsar_conformance.audit.simulation.worlds import (
@@ -201,7 +201,7 @@ def _not_full_then_most(said: Json) -> tuple[bool, float]:
 
     The largest is the report with the most traffic, of those without a resource at 100 %.
     """
-    return all(percent_used(said, one) < 100 for one in SCALING), carried_by(said)
+    return all(percent_used(said, one) < 100 for one in SCALING), reported_throughput(said)
 
 
 def _recorded_loads(

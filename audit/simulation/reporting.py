@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.measures import (
     Measures,
-    likeness,
+    match_with_recorded,
     measures_of,
 )
 from pulsar_conformance.audit.simulation.rules import LoopFault, loop_faults
@@ -94,7 +94,7 @@ def figures(one: Measures) -> tuple[str, ...]:
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
     """Yield lines that say in how many cycles a simulation unloaded what was recorded."""
-    found = likeness(course)
+    found = match_with_recorded(course)
     if found is None:
         return
     unloads = f"{counted(found.unloads, 'unload')} in {counted(found.cycles, 'cycle')}"
@@ -129,13 +129,13 @@ def fault_text(fault: LoopFault) -> str:
     return f"{fault.rule.id} {fault.rule.title}. In cycle {fault.cycle}, {fault.text}{more}."
 
 
-def league_lines(measured: Sequence[Measures]) -> Iterator[str]:
+def variant_table_lines(measured: Sequence[Measures]) -> Iterator[str]:
     """Yield tables of unloads and cycles until they end, with a row per variant and a column per
     world.
     """
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
-    cells = {(one.variant, one.world): league_cell(one) for one in measured}
+    cells = {(one.variant, one.world): variant_table_cell(one) for one in measured}
     widths = {
         world: max(len(world), *(len(cells[name, world]) for name in names)) for world in worlds
     }
@@ -162,7 +162,7 @@ def column_groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
     return found
 
 
-def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
+def variant_table_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
     """Return a Markdown page that compares strategies, given results of `course_as_json`."""
     names = [field.name for field in fields(Measures)]
     measured = [Measures(**{name: one[name] for name in names}) for one in records]
@@ -183,7 +183,7 @@ def league_page(records: Sequence[Mapping[str, Any]], command: str) -> str:
             f"    {command}",
             "",
             "```text",
-            *"\n".join(league_lines(measured)).rstrip().splitlines(),
+            *"\n".join(variant_table_lines(measured)).rstrip().splitlines(),
             "```",
             "",
             *markdown_table(("world", "cluster"), worlds.items()),
@@ -202,7 +202,7 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> li
     return [f"| {' | '.join(row)} |" for row in every]
 
 
-def league_cell(one: Measures) -> str:
+def variant_table_cell(one: Measures) -> str:
     """Return the unloads and the cycles until they end as text: `10 in 4`, `0`, `150 ongoing`."""
     if not one.unloads:
         return "0"

@@ -82,7 +82,7 @@ def cluster_of(drawn: Loads) -> SimulatedWorld:
 
 
 @dataclass(frozen=True)
-class Restless:
+class UnsettledCluster:
     """The smallest cluster found that never comes to rest, and its course.
 
     Attributes:
@@ -134,9 +134,9 @@ class ShedQuestions:
         return self._connection.in_turn()
 
 
-def smallest_restless(
+def smallest_unsettled_cluster(
     simulate: Callable[[SimulatedWorld], SimulatedCourse], asked: ShedQuestions, seed: int
-) -> Restless | None:
+) -> UnsettledCluster | None:
     """Return the smallest cluster found whose owners repeat for ever; None if none is found.
 
     `simulate` must send its questions to `asked`.
@@ -158,14 +158,14 @@ def smallest_restless(
         return None
     asked.kept.clear()
     course = simulate(cluster_of(found))
-    return Restless(found, course, tuple(asked.kept))
+    return UnsettledCluster(found, course, tuple(asked.kept))
 
 
 STORY = 8
 """Maximum number of cycles with unloads that a text describes."""
 
 
-def story_lines(found: Restless, profile: str) -> Iterator[str]:
+def story_lines(found: UnsettledCluster, profile: str) -> Iterator[str]:
     """Yield the cycles of a period in which bundles are unloaded: usage before it, arithmetic, and
     moves.
 
@@ -203,8 +203,8 @@ def none_found(cycles: int) -> str:
     return f"none of {EXAMPLES} clusters repeats itself within {cycles} cycles"
 
 
-def restless_page(
-    found: Mapping[str, Restless | None],
+def unsettled_page(
+    found: Mapping[str, UnsettledCluster | None],
     stories: Mapping[str, Sequence[str]],
     command: str,
     cycles: int,

@@ -59,7 +59,7 @@ def snapshot_world(
             f"{name}: the reports contain no bundles, so nothing could move; give other reports"
         )
     busy = {broker: found for broker in brokers if (found := _others_ratios(brokers, broker))}
-    scales = [_percent_by_traffic(said, carried_by(said)) for said in brokers.values()]
+    scales = [_percent_by_traffic(said, reported_throughput(said)) for said in brokers.values()]
     known = list(zip(brokers, scales, strict=True))
     mean = {
         resource: _mean_of(
@@ -86,7 +86,7 @@ def rates_in(said: Json) -> Rates:
     return first, second, third, fourth
 
 
-def carried_by(said: Json) -> float:
+def reported_throughput(said: Json) -> float:
     """Return the bytes per second in a report, in and out together."""
     return sum(rates_in(said)[2:])
 
@@ -109,7 +109,7 @@ def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]
     the others.
     """
     others = [said for name, said in brokers.items() if name != broker]
-    traffic, own = sum(map(carried_by, others)), carried_by(brokers[broker])
+    traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])
     if not traffic or not own:
         return {}
     ratios = {one: sum(percent_used(said, one) for said in others) / traffic for one in SCALING}
@@ -123,8 +123,9 @@ def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
     """
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
-        f"{broker}: {used} with {throughput(exact(carried_by(said)))} is over {TRAFFIC_RATIO} "
-        "times the ratio of the other brokers, so it is taken to grow with traffic as theirs does"
+        f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
+        f"{TRAFFIC_RATIO} times the ratio of the other brokers, so it is taken to grow with "
+        "traffic as theirs does"
     )
 
 
@@ -142,6 +143,6 @@ def _resource_usage(
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}
     own = {one: (idle[one], (scale or mean)[one]) for one in SCALING}
-    carried = carried_by(said)
+    carried = reported_throughput(said)
     beside = {one: (percent_used(said, one) - each * carried, each) for one, each in others.items()}
     return {**fixed, **own, **beside}

@@ -24,7 +24,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_of,
     world_titles,
 )
-from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
 from pulsar_conformance.conformance.cases.making import made
 from pulsar_conformance.conformance.cases.setting_types import BadSetting, with_settings
 from pulsar_conformance.conformance.cases.settings import given_settings
@@ -178,7 +178,7 @@ def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterat
 def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) -> None:
     """Check that the data about a cluster do not contradict each other. Errors: `BadWorld`."""
     defaults = load().defaults(profile or DEFAULT_PROFILE)
-    problem = bad_trial(trial, defaults)
+    problem = trial_flaw(trial, defaults)
     if problem is None or missing_setting(trial, defaults):  # The simulation has its own defaults.
         return
     kind = "reports" if args.reports else "metrics"

@@ -33,7 +33,11 @@ from pulsar_conformance.conformance.cases.effects import (
     with_full_names,
     without_effect,
 )
-from pulsar_conformance.conformance.cases.setting_types import NotParsed, odd_value, swept_values
+from pulsar_conformance.conformance.cases.setting_types import (
+    NotParsed,
+    swept_values,
+    why_odd_value,
+)
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.common.image_tags import reading_release
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
@@ -130,7 +134,7 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
     values, version = _settings_that_run(variant, world), _version(variant)
     parts = parts_in_force(values, what_runs(values, version))
     for name in sorted({*given, *variant.settings} & values.keys()):
-        if why := odd_value(name, values[name], version, parts):
+        if why := why_odd_value(name, values[name], version, parts):
             yield f"{name} = {values[name]}: {why}"
 
 
@@ -306,13 +310,13 @@ def simulate_in_tasks(
 
     Errors: as in `simulate_worlds`, and `AdapterError` if Spark is unavailable.
     """
-    from pulsar_conformance.adapters.spark.tasks import in_tasks
+    from pulsar_conformance.adapters.spark.tasks import results_of_tasks
 
     pairs = [f"{one} {world}" for one in range(len(variants)) for world in range(len(worlds))]
     work = partial(_simulate_pair, variants, worlds, cycles, readings)
     found: dict[str, SimulatedCourse] = {}
     report(0)
-    for pair, result in in_tasks(target, work, pairs):
+    for pair, result in results_of_tasks(target, work, pairs):
         course, problem = pickle.loads(b64decode(result))
         if problem:
             raise BadWorld(problem)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pulsar_conformance.adapters.spark import averages as known
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, UNKNOWN
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, recent
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -23,7 +23,7 @@ of that time, but not the unloads. A record replaces the samples of that time.
 """
 
 
-def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table: averages over the samples since the leader's start, or as the leader
     recorded them.
 
@@ -64,7 +64,7 @@ def averages_table(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         "contested",
         F.struct(*documented, *_since_unload(DOCUMENTED)).alias("documented")
         if plan.documents
-        else F.lit(None).cast(OTHERWISE).alias("documented"),
+        else F.lit(None).cast(DOCUMENTED_TYPE).alias("documented"),
     )
 
 
@@ -122,7 +122,7 @@ def _is_contested(keys: Sequence[str]) -> Column:
 
 
 DOCUMENTED = "documented_"
-OTHERWISE = (
+DOCUMENTED_TYPE = (
     f"struct<{', '.join(f'{name} {shapes.AVERAGE}' for name in FRAMES)}, "
     "moved double, surely_moved double>"
 )
@@ -151,7 +151,7 @@ def _average_column(name: str, window: int, prefix: str = "") -> Column:
     It combines the latest record with the samples after it.
     """
     own, said = F.col(f"{prefix}{name}"), F.col(f"said.data.{name}")
-    counted = shapes.or_nothing(said["numSamples"])
+    counted = shapes.or_zero(said["numSamples"])
     new = F.col("taken") - F.col("said.taken")
     own_alone = F.isnull("said") | (F.col("taken") >= F.least(counted + new, F.lit(window)))
     kept = F.least(counted, window - new)
@@ -160,7 +160,7 @@ def _average_column(name: str, window: int, prefix: str = "") -> Column:
         own[rate] * own["numSamples"] - F.col("said")[rate] for rate in shapes.RATE_FIELDS
     )
     rates = (
-        ((shapes.or_nothing(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
+        ((shapes.or_zero(said[rate]) * kept + sum_) / (kept + new)).alias(rate)
         for rate, sum_ in zip(shapes.RATE_FIELDS, sums_of_new, strict=True)
     )
     both = F.struct(*rates, (kept + new).alias("numSamples")).cast(shapes.AVERAGE)
@@ -172,7 +172,7 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
     return (F.unix_micros(later) - F.unix_micros(earlier)) / 60_000_000
 
 
-def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return samples, the leader's records, unloads and looks as rows with the same columns.
 
     A look is a moment at which averages are needed.
@@ -213,14 +213,14 @@ def _timeline(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     went = made["unloads"].where(every).join(_recorded_clusters(made), "cluster", "left")
     times = (time.alias(name) for name, time in starts.items())
     went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
-    went = _with_former(WENT[plan.readings["grace-of"]](silver, went), list(starts))
+    went = _with_former(GRACE_UNLOADS[plan.readings["grace-of"]](silver, went), list(starts))
     rows = looks
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)
     return rows.repartition("cluster", "bundle")
 
 
-def _recorded_clusters(made: Made) -> DataFrame:
+def _recorded_clusters(made: GoldTables) -> DataFrame:
     """Return `cluster` and `recorded`.
 
     `recorded` is true if the cluster's cycles are recorded, and false if they are assumed.
@@ -268,7 +268,7 @@ def _with_parts(silver: Silver, went: DataFrame) -> DataFrame:
     return went.unionByName(parts)
 
 
-WENT: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
+GRACE_UNLOADS: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }

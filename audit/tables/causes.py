@@ -9,42 +9,40 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import ranges, shapes
 from pulsar_conformance.adapters.spark.averages import Timeline
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.audit.input.parsing import ADMIN, SHEDDING, SHUTDOWN, SPLIT, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-CLOSE = 10.0
+QUICK = 10.0
 """Maximum seconds from a cycle to its first unload of unknown cause, and between two of these."""
 
-NEAR = 60.0
+UNLOADING = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
-SAME = 1.0
+EARLY = 1.0
 """Seconds by which an unload may be recorded before the cycle that caused it."""
 
 SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
-TOGETHER = 60
+BURST = 60
 """Seconds within which a stopping broker, or a whole namespace, is unloaded."""
 
-GONE = 15 * 60.0
+SILENCE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
 
 OFFLOADED = 60.0
 """Seconds after a split within which its parts are unloaded."""
 
 UNREPORTED = "the broker that it names sends no reports"
-
 KEY = ("cluster", "broker", "bundle", "at")
 
-FEW = 2_000
+BROADCAST_ROWS = 2_000
 """Maximum number of rows that Spark broadcasts, few enough for the limit in `SUMMARIES`."""
-
 
 COLUMNS = (
     "cluster string, cycle timestamp, at timestamp, broker string, bundle string, cause string, "
@@ -53,18 +51,18 @@ COLUMNS = (
 
 
 def bounded_count(rows: DataFrame) -> int:
-    """Return the number of rows; `FEW` + 1 if there are more than `FEW`."""
-    return int(rows.limit(FEW + 1).count())
+    """Return the number of rows; `BROADCAST_ROWS` + 1 if there are more than `BROADCAST_ROWS`."""
+    return int(rows.limit(BROADCAST_ROWS + 1).count())
 
 
 def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
-    """Broadcast rows if there are at most `FEW`, so that samples are joined to them without an
-    exchange.
+    """Broadcast rows if there are at most `BROADCAST_ROWS`, so that samples are joined to them
+    without an exchange.
     """
-    return F.broadcast(rows) if count <= FEW else rows
+    return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
 
 
-def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame:
     """Return the table: a row for each unload and each cycle that may have caused it, or one
     without a cycle.
 
@@ -73,13 +71,13 @@ def unload_rows(silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     owner.
     """
     silver = with_reported_names(silver)
-    went = with_short_plan(_recorded_unloads(silver))
+    went = checkpointed_if_tiny(_recorded_unloads(silver))
     count = bounded_count(went)
     if not count:
         return shapes.no_rows(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     owned = _with_owner(silver, went, _with_splits(silver, evident), count)
-    return _at_cycles(_attribute_to_owners(silver, with_short_plan(owned)), made["cycles"])
+    return _at_cycles(_attribute_to_owners(silver, checkpointed_if_tiny(owned)), made["cycles"])
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
@@ -99,7 +97,7 @@ def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
     return rows.withColumns({"unnamed": unnamed, "broker": broker}).drop("known", "reports")
 
 
-def shed_unloads(made: Made) -> DataFrame:
+def shed_unloads(made: GoldTables) -> DataFrame:
     """Return the unloads that shedding caused or may have caused."""
     rows = made["unloads"].where("cycle is not null")
     return rows.where((F.col("cause") == SHEDDING) | F.col("open"))
@@ -169,13 +167,15 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
         }
     ).where("turn = 1")
     at_once = Window.partitionBy("cluster", "broker").orderBy(F.unix_seconds("at"))
-    near = at_once.rangeBetween(-TOGETHER, TOGETHER)
+    near = at_once.rangeBetween(-BURST, BURST)
     ends = silver.broker_samples.groupBy("cluster").agg(F.max("at").alias("ends"))
     marks = marks.withColumn("given", F.collect_set("bundle").over(near))
     marks = marks.join(F.broadcast(ends), "cluster", "left")
     owned = F.col("last.bundles")
     every = (F.size(owned) > 1) & (F.size(F.array_except(owned, "given")) == 0)
-    silent = F.coalesce(_unix_seconds("next"), _unix_seconds("ends")) - _unix_seconds("at") > GONE
+    silent = (
+        F.coalesce(_unix_seconds("next"), _unix_seconds("ends")) - _unix_seconds("at") > SILENCE
+    )
     return marks.select(
         *went.columns,
         F.col("last.at").alias("reported"),
@@ -195,7 +195,7 @@ def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
         F.explode(F.concat("into", F.array("bundle"))).alias("bundle"),
     )
     marks = rows.withColumn("turn", F.lit(1)).unionByName(
-        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _as_interval(SAME)}),
+        splits.withColumns({"turn": F.lit(0), "at": F.col("cut") - _as_interval(EARLY)}),
         allowMissingColumns=True,
     )
     course = Window.partitionBy("cluster", "bundle").orderBy("at", "turn")
@@ -220,7 +220,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
-    given = F.collect_set("bundle").over(at_once.rangeBetween(-TOGETHER, TOGETHER))
+    given = F.collect_set("bundle").over(at_once.rangeBetween(-BURST, BURST))
     rows = rows.withColumn("given", F.size(given))
     many = rows.where("given > 1").select("cluster", "space", "of").distinct()
     named = silver.bundle_samples.select(
@@ -308,7 +308,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     gap = _unix_seconds("at") - F.coalesce(last, _unix_seconds("ran.cycle"))
     marks = marks.withColumn("gap", F.when(maybe, gap))
     widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    marks = marks.withColumn("quick", _certainly(widest <= CLOSE))
+    marks = marks.withColumn("quick", _certainly(widest <= QUICK))
     each = marks.withColumns(_cause_columns()).withColumn("of", F.explode(_possible_cycles()))
     return each.select(
         "cluster",
@@ -333,8 +333,8 @@ def _cause_columns() -> dict[str, Column]:
     cause.
     """
     said = F.col("said")
-    shortly = F.col("quick") | _certainly(F.col("early") <= SAME)
-    near = shortly | _certainly(F.col("late") <= NEAR)
+    shortly = F.col("quick") | _certainly(F.col("early") <= EARLY)
+    near = shortly | _certainly(F.col("late") <= UNLOADING)
     skewed = _certainly(F.col("early") <= SKEW)
     guessed = _certainly(~F.col("ran.recorded"))
     offloaded, cut = F.col("split") & F.col("unseen"), F.col("split")
@@ -382,13 +382,13 @@ def _possible_cycles() -> Column:
         return F.struct(cycle.alias("cycle"), F.coalesce(is_open, F.lit(False)).alias("open"))
 
     late = F.col("late")
-    own_cycle = F.col("ran.recorded") & (late <= SAME) & (late < F.coalesce(early, late + 1))
+    own_cycle = F.col("ran.recorded") & (late <= EARLY) & (late < F.coalesce(early, late + 1))
     own_cycle = _certainly(own_cycle)
-    same = _certainly(early <= SAME) & ~own_cycle
-    both = same & _certainly(F.col("ran.recorded") & (late <= CLOSE))
+    same = _certainly(early <= EARLY) & ~own_cycle
+    both = same & _certainly(F.col("ran.recorded") & (late <= QUICK))
     either = (_certainly(early <= SKEW) & ~same & ~own_cycle) | both
     same = same & ~both
-    apart = F.col("ran.recorded") & (F.col("late") > NEAR) & ~F.col("quick")
+    apart = F.col("ran.recorded") & (F.col("late") > UNLOADING) & ~F.col("quick")
     own = cause(ran, ~shedding | apart)
     return (
         F.when(~F.col("may_shed"), F.array(cause(ran, F.lit(False))))

@@ -10,16 +10,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from pulsar_conformance.adapters.spark import settings, shedding, threshold, transfer
-from pulsar_conformance.adapters.spark.configuring import collect_small, with_short_plan
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny, collect_small
 from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIND
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
-from pulsar_conformance.audit.tables.causes import NEAR
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
+from pulsar_conformance.audit.tables.causes import UNLOADING
 from pulsar_conformance.audit.tables.settings_at import (
     INTERVAL,
     REPORT_AGE,
-    SETTLED,
+    SECONDS_UNTIL_IN_FORCE,
     join_settings,
     settings_column,
     with_strategies,
@@ -136,7 +136,7 @@ def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
         rows = rows.unionByName(
             _with_moments(silver, _assumed_cycles(silver, plan, begun, assumed))
         )
-    rows = with_short_plan(join_settings(silver, plan, rows, "cycle"))
+    rows = checkpointed_if_tiny(join_settings(silver, plan, rows, "cycle"))
     if plan.strategy:
         named = {"strategy": F.lit(plan.strategy), "other_strategy": F.lit(None).cast("string")}
     else:
@@ -156,12 +156,12 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
 
     They are the last report of an unknown broker up to `SKEW` after the cycle, and the last unload
-    of an unknown bundle up to `NEAR` after it.
+    of an unknown bundle up to `UNLOADING` after it.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
     unload = (F.col("kind") == LOST_UNLOAD_KIND) & (F.isnull("bundle") | F.isnull("broker"))
-    early = F.when(report, SKEW).otherwise(NEAR).cast("decimal(18, 6)")
+    early = F.when(report, SKEW).otherwise(UNLOADING).cast("decimal(18, 6)")
     lost = lost.where(report | unload).select(
         "cluster",
         (F.col("at") - F.make_dt_interval(secs=early)).alias("cycle"),
@@ -207,7 +207,7 @@ CYCLE_SETTINGS = (
 SAMPLES = 10
 """Number of samples of a bundle on which shedding is based. [DATA-03]"""
 
-TRACE = 1e-8
+NEGLIGIBLE_SHARE = 1e-8
 """Share of the compared usage below which earlier usage is negligible."""
 
 
@@ -217,7 +217,7 @@ def _is_forgotten() -> Column:
     The grace period is then over, samples are complete, and earlier usage has no weight.
     """
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
-    faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < TRACE)
+    faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < NEGLIGIBLE_SHARE)
     remembers = F.col("strategy") == "ThresholdShedder"
     reported = F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)) * SAMPLES
     passed = (F.unix_micros("cycle") - F.unix_micros("since")) / MICROS_OF_MINUTE
@@ -228,7 +228,7 @@ def _is_forgotten() -> Column:
 COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "settings")
 
 
-def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
+def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row for each `moment` of each cycle, with settings in their types."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     typed = {"given": F.col("settings"), "settings": settings_column(plan)}
@@ -236,7 +236,7 @@ def cycle_moments(made: Made, plan: AuditPlan) -> DataFrame:
     return each.drop("moments", "day")
 
 
-def strategies_followed(made: Made, plan: AuditPlan) -> tuple[str, ...]:
+def strategies_followed(made: GoldTables, plan: AuditPlan) -> tuple[str, ...]:
     """Return the documented strategies of the plan's cycles, which a small job finds.
 
     TransferShedder is omitted, since it decides by load data instead of load reports.
@@ -264,14 +264,14 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
     ran = silver.contexts.where("kind = 'cycle'").select("cluster", F.col("at").alias("cycle"))
     after = Window.partitionBy("cluster").orderBy("cycle")
     ran = ran.distinct().withColumn("former", F.lag("cycle").over(after))
-    again = F.unix_micros("cycle") - F.unix_micros("former") <= TWICE * 1_000_000
+    again = F.unix_micros("cycle") - F.unix_micros("former") <= REPEATED_CYCLE_SECONDS * 1_000_000
     ran = ran.where(~F.coalesce(again, F.lit(False))).drop("former")
     ran = ran.withColumn("next", F.lead("cycle").over(after))
     led = ran.join(begun, "cluster").where("cycle >= since and cycle < until")
     alone = F.col("next").isNull() & (F.col("last") <= F.col("cycle"))
     term = Window.partitionBy("cluster", "since").orderBy("cycle")
     passed = F.unix_micros("cycle") - F.unix_micros("since")
-    elected = F.col("led") & (passed < SETTLED * 1_000_000)
+    elected = F.col("led") & (passed < SECONDS_UNTIL_IN_FORCE * 1_000_000)
     moments = F.array_distinct(F.array_compact(F.array("cycle", "early", "later")))
     return _with_reports(silver, led).select(
         "cluster",
@@ -286,7 +286,7 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
     )
 
 
-TWICE = 0.5
+REPEATED_CYCLE_SECONDS = 0.5
 """Seconds within which two records of a cycle count as one cycle in two logs."""
 
 

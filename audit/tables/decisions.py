@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pulsar_conformance.adapters.spark import shapes, shedding
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import (
     causes,
     cycles,
@@ -63,7 +63,7 @@ RECORDED = "recorded"
 NOT_ITS_OWN = "unloaded, though the broker did not report it"
 
 
-def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
+def decisions_table(_silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame:
     """Return the table: the decided rows whose bundles were chosen or unloaded.
 
     The other rows, which are most of them, are not stored.
@@ -71,7 +71,7 @@ def decisions_table(_silver: Silver, made: Made, _plan: AuditPlan) -> DataFrame:
     return made["broker_decisions"].select(*KEY, "broker", F.inline("decisions"))
 
 
-def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
+def decided_bundles(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row for each bundle of a broker, and for each unload of a bundle that its broker did
     not report.
 
@@ -85,7 +85,7 @@ def decided_bundles(made: Made, plan: AuditPlan) -> DataFrame:
     rows = shedding.decision_rows(brokers, bundles, plan.readings, strategies)
     acted = unloads_at_moments(causes.shed_unloads(made), cycles.in_period_of(made["cycles"], plan))
     went = unload_times(acted.select(F.struct(*KEY).alias("cycle"), *_other_columns(acted, KEY)))
-    rows = add_unloads(with_short_plan(decided_table(rows, plan.readings)), went)
+    rows = add_unloads(checkpointed_if_tiny(decided_table(rows, plan.readings)), went)
     return rows.select("cycle", "broker", *(name for name in DECIDED if name != "held"))
 
 
@@ -94,7 +94,7 @@ def _other_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _broker_rows(
-    ran: DataFrame, made: Made, strategies: Sequence[str], readings: shedding.Readings
+    ran: DataFrame, made: GoldTables, strategies: Sequence[str], readings: shedding.Readings
 ) -> DataFrame:
     """Return the brokers of each cycle, in the columns that `shedding.decision_rows` expects."""
     shedders = shedding.strategies_that_shed(strategies, readings)
@@ -115,7 +115,7 @@ def _broker_rows(
     )
 
 
-def _bundle_rows(made: Made, plan: AuditPlan) -> DataFrame:
+def _bundle_rows(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the bundles of each cycle, in the columns that `shedding.decision_rows` expects."""
     average = F.col(shapes.FRAME[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"])

@@ -16,7 +16,7 @@ from pulsar_conformance.audit.tables.formatting import (
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-Written = Callable[[Column], Column]
+TrafficFormat = Callable[[Column], Column]
 """A function that formats traffic with its unit."""
 
 NUMBERS = ("used", "average", "threshold", "need")
@@ -68,7 +68,7 @@ LEVELS: Mapping[str, Callable[[], Column]] = {
 }
 
 
-def reason_column(strategies: Sequence[str], written: Written) -> Column:
+def reason_column(strategies: Sequence[str], written: TrafficFormat) -> Column:
     """Return a column with the first reason that applies.
 
     It is null in the row of a broker without bundles.
@@ -96,7 +96,7 @@ def _first_reason(reasons: Sequence[tuple[Column, Column]]) -> Column:
     )
 
 
-def _excess_reason(own: Column, points: Column, written: Written) -> Column:
+def _excess_reason(own: Column, points: Column, written: TrafficFormat) -> Column:
     """Return the reason why a bundle of a broker is unloaded or kept.
 
     `own` are the columns of the broker's strategy, and `points` the percentage points of usage by
@@ -121,7 +121,7 @@ def _excess_reason(own: Column, points: Column, written: Written) -> Column:
     )
 
 
-def _threshold_reason(written: Written) -> Column:
+def _threshold_reason(written: TrafficFormat) -> Column:
     own = F.col("thresholdshedder")
     relieved = own["relieves"] & F.col("chosen") & ~own["over"]
     words = F.lit("of the busiest broker, for one under the lower boundary")
@@ -130,14 +130,14 @@ def _threshold_reason(written: Written) -> Column:
     )
 
 
-def _overload_reason(written: Written) -> Column:
+def _overload_reason(written: TrafficFormat) -> Column:
     own = F.col("overloadshedder")
     few = own["over"] & (F.col("owned") < overload.FEWEST)
     going = _excess_reason(own, own["usage"] - own["threshold"], written)
     return F.when(few, F.lit("broker has a single bundle")).otherwise(going)
 
 
-def _uniform_reason(written: Written) -> Column:
+def _uniform_reason(written: TrafficFormat) -> Column:
     own, traffic = F.col("uniformloadshedder"), F.col("traffic")
     need, filled = written(own["need"]), F.coalesce(uniform.FILLED, F.lit(0.0))
     going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
@@ -153,7 +153,7 @@ def _uniform_reason(written: Written) -> Column:
     )
 
 
-def _average_reason(_written: Written) -> Column:
+def _average_reason(_written: TrafficFormat) -> Column:
     own, settings = F.col("avgshedder"), F.col("settings")
     hits = [
         sentence(
@@ -182,7 +182,7 @@ def _average_reason(_written: Written) -> Column:
     )
 
 
-WHY: Mapping[str, Callable[[Written], Column]] = {
+WHY: Mapping[str, Callable[[TrafficFormat], Column]] = {
     "ThresholdShedder": _threshold_reason,
     "OverloadShedder": _overload_reason,
     "UniformLoadShedder": _uniform_reason,

@@ -22,12 +22,14 @@ def plain_apart(number: Column, bound: Column) -> Column:
     bound.
     """
     same = (plain(number) == plain(bound)) & (number != bound)
-    longer = plain(number, LONG)
-    longer = F.when(longer == plain(bound, LONG), number.cast("string")).otherwise(longer)
+    longer = plain(number, MANY_DECIMAL_PLACES)
+    longer = F.when(longer == plain(bound, MANY_DECIMAL_PLACES), number.cast("string")).otherwise(
+        longer
+    )
     return F.when(same, longer).otherwise(plain(number))
 
 
-LONG = 6
+MANY_DECIMAL_PLACES = 6
 """Number of decimal places that make most differences visible."""
 
 

@@ -14,7 +14,7 @@ CHECKS_DESTINATION = "released-3.0"
 """First release that keeps a bundle if placement would choose its owner again."""
 
 
-def with_held(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
+def with_bundles_that_may_stay(silver: Silver, rows: DataFrame, plan: AuditPlan) -> DataFrame:
     """Add the column `held`, true if the bundle may have to stay on its broker.
 
     The bundle's namespace may be in an anti-affinity group. In a release, it may also be a

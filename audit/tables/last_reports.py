@@ -7,7 +7,7 @@ from dataclasses import replace
 from pulsar_conformance.adapters.spark.averages import Timeline
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS
 from pulsar_conformance.audit.input.changes import earliest_time
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import cycles, recent, settings_at, signs
 from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
@@ -29,7 +29,7 @@ MEASURED = ("percent", *RATE_FIELDS)
 """Columns that are taken from the broker's report."""
 
 
-def last_reports(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table: the last report of each broker that may count at a moment of a cycle.
 
     `reported` is the time of the report. `standing` is null if the report certainly counts;
@@ -87,7 +87,7 @@ def _standing_columns() -> dict[str, Column]:
     )
     gone = stopped | moved
     longest = F.when(F.size("gaps") == RHYTHM, F.array_max("gaps"))
-    silent = _unix_seconds("moment") - _unix_seconds("report.at") > longest * FAR
+    silent = _unix_seconds("moment") - _unix_seconds("report.at") > longest * SILENT_AFTER
     soon = F.col("next") - F.col("moment") <= F.lit(signs.HINDSIGHT)
     back = F.coalesce(soon & (F.col("next") - at <= oldest), F.lit(False))
     silent = F.coalesce(silent, F.lit(False)) & ~back
@@ -119,7 +119,7 @@ def _standing_columns() -> dict[str, Column]:
 RHYTHM = 4
 """Number of intervals between reports by which a broker's usual interval is estimated."""
 
-FAR = 5
+SILENT_AFTER = 5
 """Multiple of the longest of these intervals after which a silent broker may have gone."""
 
 

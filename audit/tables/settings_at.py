@@ -17,7 +17,7 @@ SETTINGS = tuple(
 )
 """Settings that influence what a leader knows, sheds and splits."""
 
-SETTLED = 10.0
+SECONDS_UNTIL_IN_FORCE = 10.0
 """Seconds after which a changed setting certainly applies. It is also the time after which a new
 leader certainly knows all reports.
 """
@@ -54,7 +54,7 @@ def join_settings(silver: Silver, plan: AuditPlan, rows: DataFrame, at: str) -> 
         }
     ).where("turn = 1")
     set_at, lost_at = F.col("whole.record.set_at"), F.col("lost_at")
-    fresh = F.unix_micros(at) - F.unix_micros(set_at) < SETTLED * 1_000_000
+    fresh = F.unix_micros(at) - F.unix_micros(set_at) < SECONDS_UNTIL_IN_FORCE * 1_000_000
     previous = F.col("whole.before.recorded")
     both = both.withColumns(
         {
@@ -82,7 +82,7 @@ def with_strategies(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataFra
         .agg(F.min("at").alias("begun"))
     )
     start = start.join(F.broadcast(first), "cluster", "left")
-    settle = F.make_dt_interval(secs=F.lit(SETTLED).cast("decimal(18, 6)"))
+    settle = F.make_dt_interval(secs=F.lit(SECONDS_UNTIL_IN_FORCE).cast("decimal(18, 6)"))
     asked = F.greatest(F.col("since") + settle, F.coalesce("begun", "since"))
     start = join_settings(silver, plan, start.withColumn("asked", asked), "asked")
     given, names = _override(F.col("previous"), plan), (transfer.MANAGER, shedding.STRATEGY)

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from pulsar_conformance.adapters.spark import average, shedding
-from pulsar_conformance.audit.pipeline.plan import WHOLE, AuditPlan, Made
+from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, GoldTables
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.settings_at import INTERVAL
 from pulsar_conformance.conformance.common import check
@@ -20,20 +20,20 @@ from pyspark.sql import functions as F
 POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
-LONG = 1 << 20
+ASSUMED_STREAK = 1 << 20
 """Length that is assumed for a streak that may have started before the first known cycle."""
 
 LOOKBACK = timedelta(days=1)
 """Time before the rebuilt part of a table in which its streaks may have started."""
 
-BEGUN = 3
+FIRST_CYCLE_INTERVALS = 3
 """Number of intervals after its election within which a leader has certainly run its first
 cycle.
 """
 
 
 def with_streaks(
-    rows: DataFrame, made: Made, plan: AuditPlan, strategies: Collection[str]
+    rows: DataFrame, made: GoldTables, plan: AuditPlan, strategies: Collection[str]
 ) -> DataFrame:
     """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is one of the strategies.
 
@@ -45,7 +45,7 @@ def with_streaks(
     return rows.join(streaks(made, plan).hint("shuffle_hash"), CYCLE, "left")
 
 
-def streaks(made: Made, plan: AuditPlan) -> DataFrame:
+def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the certain and the possible streak before each cycle: `CYCLE`, `streak` and
     `perhaps_streak`.
     """
@@ -57,7 +57,7 @@ def streaks(made: Made, plan: AuditPlan) -> DataFrame:
     apart = F.col("pair") != F.lag("pair").over(term)
     after = F.coalesce(F.lag("went").over(term), F.lit(False))
     fresh = F.first(F.col("fresh")).over(term)
-    begun = F.when(fresh, F.lit(0)).otherwise(F.lit(LONG))
+    begun = F.when(fresh, F.lit(0)).otherwise(F.lit(ASSUMED_STREAK))
     counts = {}
     for name in average.HITS:
         rows, counts[name] = _count_consecutive(
@@ -98,12 +98,12 @@ def _count_consecutive(
     return rows, F.col(f"count_{holds}")
 
 
-def with_all_days(made: Made) -> Made:
+def with_all_days(made: GoldTables) -> GoldTables:
     """Return the tables with the rows of all days, even if only some days are being rebuilt."""
-    return {name: made.get(f"{WHOLE}{name}", table) for name, table in made.items()}
+    return {name: made.get(f"{ALL_DAYS_PREFIX}{name}", table) for name, table in made.items()}
 
 
-def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
+def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row per cycle: its pair of brokers, and whether the pair exceeded each threshold."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
@@ -136,7 +136,7 @@ def _pairs(made: Made, plan: AuditPlan) -> DataFrame:
         exceeded[f"perhaps_{name}"] = F.bool_or(maybe)
     pair = F.struct(F.col("least.broker").alias("idle"), F.col("most.broker").alias("busy"))
     passed = F.unix_micros("cycle") - F.unix_micros("since")
-    soon = passed <= F.col(f"settings.{INTERVAL}") * BEGUN * cycles.MICROS_OF_MINUTE
+    soon = passed <= F.col(f"settings.{INTERVAL}") * FIRST_CYCLE_INTERVALS * cycles.MICROS_OF_MINUTE
     fresh = F.coalesce(
         soon & ~F.coalesce(F.col("doubt") == cycles.NO_LEADER, F.lit(False)), F.lit(False)
     )

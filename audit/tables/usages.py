@@ -8,8 +8,8 @@ start of each block, from which the cycles within it follow.
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import shapes, threshold, usage
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import cycles, recent
 from pulsar_conformance.audit.tables.last_reports import LATE
 from pyspark.sql import Column, DataFrame, Window
@@ -32,7 +32,7 @@ UNKNOWN = float("nan")
 """Usage after a cycle in which the setting for the share of earlier usage is unknown."""
 
 
-def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table. Usage in earlier cycles counts from the leader's start on.
 
     If the weight of earlier usage is 0, earlier usage does not count. If the weight is unknown,
@@ -51,7 +51,9 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
         *TERM,
         "cycle",
         "moment",
-        usage.maximum(usage.weighed(F.col("percent"), F.col("settings"))).alias("present"),
+        usage.maximum(usage.weighted_percents_of(F.col("percent"), F.col("settings"))).alias(
+            "present"
+        ),
         F.col(f"settings.{threshold.HISTORY_SHARE}").alias("kept"),
         "percent",
         carries["messages"].alias("messages"),
@@ -63,16 +65,16 @@ def usages(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     )
     if earlier is not None:
         rows = rows.unionByName(_remembered_cycles(earlier), allowMissingColumns=True)
-    rows = _with_history(with_short_plan(rows), exact=plan.smooths_exactly)
+    rows = _with_history(checkpointed_if_tiny(rows), exact=plan.smooths_exactly)
     return cycles.in_period_of(rows, plan)
 
 
 def _counted_usage(plan: AuditPlan) -> Column:
     """Return the usage by resource, with 0 for resources that the release does not count."""
     percent, none = F.col("percent"), F.lit(0.0)
-    if plan.release_way("heap-memory") == "left-out":
+    if plan.release_alternative("heap-memory") == "left-out":
         percent = percent.withField("memory", none)
-    if plan.release_way("overload-usage") == "weighted":
+    if plan.release_alternative("overload-usage") == "weighted":
         for name, weight in usage.WEIGHTS.items():
             off = F.coalesce(F.col(f"settings.{weight}") == 0, F.lit(False))
             percent = percent.withField(name, F.when(off, none).otherwise(percent[name]))
@@ -95,7 +97,7 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
     )
 
 
-WHOLE = 100.0
+WIDEST_USAGE_RANGE = 100.0
 """Width, in percentage points, of the range of possible usages in a cycle for which a report is
 unknown or late.
 """
@@ -110,7 +112,7 @@ def _with_widths(rows: DataFrame) -> DataFrame:
     own = Window.partitionBy(*TERM, "cycle")
     doubt = F.max(F.col("standing").isNotNull()).over(own)
     apart = F.max("present").over(own) - F.min("present").over(own)
-    width = F.when(doubt, F.lit(WHOLE)).otherwise(apart)
+    width = F.when(doubt, F.lit(WIDEST_USAGE_RANGE)).otherwise(apart)
     given = F.col("width") if "width" in rows.columns else F.lit(None)
     rows = rows.withColumn("width", F.coalesce(given, width))
     once = rows.groupBy(*TERM, "cycle").agg(
@@ -152,7 +154,7 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
     kept, present, earlier = F.col("kept"), F.col("present"), F.col("earlier")
     counting = F.coalesce(kept > 0, F.lit(True)) & earlier["least"].isNotNull()
     before = F.when(counting, F.nanvl(earlier["after"], F.lit(None).cast("double")))
-    used = F.when(counting, usage.mixed_known(before, present, kept)).otherwise(present)
+    used = F.when(counting, usage.mixed_or_null(before, present, kept)).otherwise(present)
     least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
     width = F.when(counting, kept * F.nanvl(earlier["width"], none)).otherwise(F.lit(0.0))
     return rows.select(

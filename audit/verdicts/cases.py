@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.spark import average, shedding
 from pulsar_conformance.adapters.spark.settings import TYPED
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.adapters.spark.shedding import GRACE
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables
 from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.cycles import MICROS_OF_MINUTE
 from pulsar_conformance.audit.tables.last_reports import PERHAPS, UNKNOWN
@@ -29,7 +29,9 @@ BUNDLES = f"map<string, struct<shortTermData {AVERAGE}, longTermData {AVERAGE}>>
 AGO = "map<string, double>"
 
 
-def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPlan) -> DataFrame:
+def cases_of_keys(
+    keys: DataFrame, moments: DataFrame, made: GoldTables, plan: AuditPlan
+) -> DataFrame:
     """Return a row for each key: the columns of `KEY`, and `case`, an input line for
     `pulsar-conformance ask`.
 
@@ -44,7 +46,7 @@ def cases_of_keys(keys: DataFrame, moments: DataFrame, made: Made, plan: AuditPl
     return _with_consecutive_cycles(lines, keys, made, plan)
 
 
-def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
+def _cycle_rows(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFrame:
     """Return a row for each key: the columns of `KEY`, `strategy`, `given` (settings), and the maps
     of a case.
     """
@@ -63,7 +65,7 @@ def _cycle_rows(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
 
 
 def _with_consecutive_cycles(
-    lines: DataFrame, keys: DataFrame, made: Made, plan: AuditPlan
+    lines: DataFrame, keys: DataFrame, made: GoldTables, plan: AuditPlan
 ) -> DataFrame:
     """Return the cases; each case of AvgShedder becomes one with all cycles that can count."""
     whole = streaks.with_all_days(made)
@@ -94,7 +96,7 @@ def _compare_times(one: Column, other: Column) -> Column:
     return F.when(one["at"] < other["at"], F.lit(-1)).otherwise(F.lit(1))
 
 
-def _counting_cycles(keys: DataFrame, moments: DataFrame, made: Made) -> DataFrame:
+def _counting_cycles(keys: DataFrame, moments: DataFrame, made: GoldTables) -> DataFrame:
     """Return the cycles that count in each case of AvgShedder, each as a struct `part`."""
     went = causes.shed_unloads(made).select("cluster", "cycle").distinct()
     ran = moments.where("cycle = moment").join(went.withColumn("went", F.lit(1)), KEY[:2], "left")

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 HORIZON = 600.0
 """Seconds after an event within which other records can show who owns the bundle."""
 
-CLEANED = 300.0
+REASSIGNED_AFTER = 300.0
 """Seconds after which a leader certainly has reassigned what a broker owned: by default, its
 monitor runs each 60 seconds, changes may be in flight for 30, and it waits for 180 after its
 metadata session was re-established."""
@@ -51,8 +51,8 @@ def findings_about_owners(
     """Return `cluster`, `cycle`, `rule`, `verdict` and `evidence`: a row for each time and rule.
 
     Events are judged only while settings name the extensible manager, and only by the `known` rules
-    in `JUDGED`, of which there must be at least one. With a `bundle`, only that bundle is judged,
-    and all `known` rules must be in `JUDGED_BY_BUNDLE`.
+    in `OWNERSHIP_RULES`, of which there must be at least one. With a `bundle`, only that bundle is
+    judged, and all `known` rules must be in `JUDGED_BY_BUNDLE`.
     """
     parts = [
         judge(silver, plan).where(F.col("rule").isin(*chosen))
@@ -211,7 +211,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     own = F.broadcast(down).join(mine, OF_BUNDLE)
     other = (F.col("kind") == "assigned") & (F.col("to") != F.col("of")) & soon
     listed = (F.col("kind") == "listed") & (F.col("to") == F.col("of"))
-    still = listed & passed.between(CLEANED, HORIZON)
+    still = listed & passed.between(REASSIGNED_AFTER, HORIZON)
     own = own.groupBy(*key, "broker").agg(
         F.min(F.when(other, passed)).alias("moved"), F.min(F.when(still, F.col("at"))).alias("kept")
     )
@@ -255,7 +255,7 @@ def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> Dat
         ("msgRateIn", "msgRateOut"),
         ("msgThroughputIn", "msgThroughputOut"),
     )
-    amounts = (sum(shapes.or_nothing(F.col(f"stats.{one}")) for one in names) for names in sums)
+    amounts = (sum(shapes.or_zero(F.col(f"stats.{one}")) for one in names) for names in sums)
     each = zip(splits.MEASURED, amounts, strict=True)
     return both.groupBy(*key).agg(*(F.max(amount).alias(name) for name, amount in each))
 
@@ -385,8 +385,8 @@ JUDGES: Mapping[Callable[[Silver, AuditPlan], DataFrame], tuple[str, ...]] = {
     _judge_splits: ("SPLIT-05", "SPLIT-06"),
     _judge_load_data: ("REPORT-15", "REPORT-16", "REPORT-18"),
 }
-JUDGED = tuple(rule for rules in JUDGES.values() for rule in rules)
+OWNERSHIP_RULES = tuple(rule for rules in JUDGES.values() for rule in rules)
 """The rules that judge the records of the extensible manager's brokers."""
 
-JUDGED_BY_BUNDLE = frozenset(JUDGED).difference(JUDGES[_judge_load_data])
+JUDGED_BY_BUNDLE = frozenset(OWNERSHIP_RULES).difference(JUDGES[_judge_load_data])
 """The rules that judge each bundle by itself."""

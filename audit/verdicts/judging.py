@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.audit.verdicts.checks import CHECKS, RuleColumns
 from pulsar_conformance.audit.verdicts.checks.registry import Readings, RuleCheck, combine_checks
 from pyspark.sql import Column, DataFrame, Window
@@ -28,7 +28,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
 """Rules about the order in which bundles are shed."""
 
-SAID = (
+RULE_RESULTS = (
     "array<struct<rule string, reached boolean, broken boolean, lacking boolean, evidence string, "
     "aside boolean, excused boolean>>"
 )
@@ -59,9 +59,9 @@ def judged(
             for part in ("reached", "broken")
         }
     )
-    each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(SAID)
+    each = F.array(*(_result_struct(rule, one) for rule, one in checks.items())).cast(RULE_RESULTS)
     said = F.filter(each, lambda one: one["reached"] | one["broken"])
-    rows = with_short_plan(
+    rows = checkpointed_if_tiny(
         decided.select("cycle", "broker", "looks", "strategy", said.alias("said"))
     )
     rows = rows.withColumns(

@@ -58,7 +58,7 @@ def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
     return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
 
 
-def lent_defaults(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
+def defaults_from_release(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
     """Return a release's defaults that replace unrecorded settings without a documented default.
 
     Only settings that rules about the strategies in use depend on are included.

@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 Tables = Mapping[str, DataFrame]
 
 CYCLE = ["cluster", "cycle"]
-WORKED = 50
+MAX_COMPUTED_CYCLES = 50
 """Maximum number of cycles whose arithmetic is computed. If there are more such cycles, the report
 gives a minimum instead of their number.
 """
@@ -46,11 +46,11 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
     quiet = _brokers_that_kept_all(tables, plan).groupBy(*CYCLE)
     rows = quiet.agg(F.min("moment").alias("moment"), F.collect_set("broker").alias("brokers"))
     rows = rows.localCheckpoint()
-    first = rows.orderBy("cycle", "cluster").limit(WORKED)
+    first = rows.orderBy("cycle", "cluster").limit(MAX_COMPUTED_CYCLES)
     worked = [row for row in _with_cases(first, tables, plan) if row["bundles"]]
     if not worked:
         return None
-    return {"cycles": len(worked), "more": rows.count() > WORKED, "first": worked[0]}
+    return {"cycles": len(worked), "more": rows.count() > MAX_COMPUTED_CYCLES, "first": worked[0]}
 
 
 def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:

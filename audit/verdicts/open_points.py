@@ -92,7 +92,7 @@ def _options(row: Json) -> Sequence[str]:
     rule, evidence = row["rule"], row["evidence"]
     if rule in extensible.JUDGED_BY_BUNDLE and (named := BUNDLE.match(evidence)):
         return ("--why", named[0], "--at", row["until"])
-    if rule in transfers.JUDGED and row["bundle"]:
+    if rule in transfers.TRANSFER_JUDGES and row["bundle"]:
         return ("--why", row["bundle"], "--at", row["until"])
     if rule in AT_OTHER_TIMES:
         return ()

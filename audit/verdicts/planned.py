@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark import average, shedding, transfer, usage
 from pulsar_conformance.audit.input.parsing import SHEDDING
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, formatting, settings_at, streaks
 from pulsar_conformance.audit.verdicts.extensible import HORIZON, NO_NEXT
 from pulsar_conformance.conformance.common import check
@@ -23,7 +23,7 @@ NO_LEAST = "which broker was used least is not certain"
 NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
 
 
-def findings_about_plans(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row for each cycle that unloads: `cluster`, `cycle`, `rule`, `verdict` and
     `evidence`.
     """
@@ -80,8 +80,8 @@ def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
     seen = silver.broker_samples.select("cluster", "broker", F.col("at").alias("seen"), "percent")
     cycles = F.broadcast(rows.select(*KEY, "force").dropDuplicates(KEY))
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
-    last = cycles.join(seen, "cluster").where(age.between(0, causes.GONE))
-    used = usage.maximum(usage.weighed(F.col("percent"), F.col("force")))
+    last = cycles.join(seen, "cluster").where(age.between(0, causes.SILENCE))
+    used = usage.maximum(usage.weighted_percents_of(F.col("percent"), F.col("force")))
     last = last.withColumn("used", used).groupBy(*KEY, "broker")
     last = last.agg(F.max_by("used", "seen").alias("used")).groupBy(*KEY)
     order = last.agg(F.array_sort(F.collect_list(F.struct("used", "broker"))).alias("order"))

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import growth, ranges
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.audit.input.parsing import AUTOMATIC
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, recent, settings_at
@@ -30,7 +30,7 @@ LATE_DATA = timedelta(days=1)
 recorded.
 """
 
-ROUND = 60
+SPLIT_ROUND_SECONDS = 60
 """Seconds within which a leader makes all splits of one round."""
 
 MEASURED = ("topics", "sessions", "messages", "bytes")
@@ -61,7 +61,9 @@ def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFram
 def judged_alike(one: AuditPlan, other: AuditPlan) -> bool:
     """True if two plans judge splits by the same rules and the same defaults."""
     same = (one.defaults.get(name) == other.defaults.get(name) for name in growth.SETTINGS)
-    return _split_rules(one) & JUDGED.keys() == _split_rules(other) & JUDGED.keys() and all(same)
+    return _split_rules(one) & SPLIT_JUDGES.keys() == _split_rules(
+        other
+    ) & SPLIT_JUDGES.keys() and all(same)
 
 
 def _split_rules(plan: AuditPlan) -> set[str]:
@@ -76,10 +78,10 @@ def findings_about_splits(
     `made` are the splits from `leader_splits`; `count` is their number by `causes.bounded_count`.
     """
     rules = _split_rules(plan)
-    rows = with_short_plan(settings_at.join_settings(silver, plan, made, "cycle"))
+    rows = checkpointed_if_tiny(settings_at.join_settings(silver, plan, made, "cycle"))
     near = recent.day_before(silver, plan)
     rows = _with_names(near, _with_necessary_samples(silver, near, rows, count), count)
-    each = (one() for rule, one in JUDGED.items() if rule in rules)
+    each = (one() for rule, one in SPLIT_JUDGES.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")
     found = said.groupBy("cluster", "cycle", "rule").agg(
         F.bool_or("broken").alias("broken"),
@@ -151,7 +153,7 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
     )
     age = F.unix_seconds("cycle") - F.unix_seconds("seen")
     known = causes.broadcast_few(sought, 2 * count).join(reports, ["cluster", "turn"])
-    known = known.where(age.between(0, causes.GONE))
+    known = known.where(age.between(0, causes.SILENCE))
     last = known.groupBy(*KEY, "broker").agg(F.max_by("bundles", "seen").alias("bundles"))
     space = ranges.namespace_of(F.col("bundle"))
     mine = F.filter("bundles", lambda one: ranges.namespace_of(one) == space)
@@ -167,7 +169,9 @@ def _with_names(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
 def _added_parts() -> Column:
     """Return the number of bundles that recent splits added and that no report has shown yet."""
     course = Window.partitionBy("cluster", ranges.namespace_of(F.col("bundle")))
-    course = course.orderBy(F.unix_micros("cycle")).rangeBetween(-ROUND * 1_000_000, -1)
+    course = course.orderBy(F.unix_micros("cycle")).rangeBetween(
+        -SPLIT_ROUND_SECONDS * 1_000_000, -1
+    )
     earlier = F.collect_list(F.struct("bundle", F.size("into").alias("parts"))).over(course)
     unseen = F.filter(earlier, lambda one: F.array_contains("names", one["bundle"]))
     return F.aggregate(unseen, F.lit(0), lambda count, one: count + one["parts"] - 1)
@@ -179,7 +183,7 @@ def _period_number(time: str) -> Column:
     A period is as long as a report counts. Therefore all reports that count at a time are in its
     period or the one before.
     """
-    return F.floor(F.unix_seconds(time) / causes.GONE)
+    return F.floor(F.unix_seconds(time) / causes.SILENCE)
 
 
 def _setting_column(name: str) -> Column:
@@ -232,7 +236,7 @@ def is_splitting_off() -> Column:
     return _rule_struct("SPLIT-07", ~_setting_column(growth.AUTO_SPLIT) & settled, told)
 
 
-JUDGED: Mapping[str, Callable[[], Column]] = {
+SPLIT_JUDGES: Mapping[str, Callable[[], Column]] = {
     "SPLIT-05": exceeds_no_limit,
     "SPLIT-06": has_no_room,
     "SPLIT-07": is_splitting_off,

@@ -16,7 +16,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import ranges, transfer
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.audit.input.parsing import SHEDDING
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, formatting, settings_at, streaks
 from pulsar_conformance.audit.verdicts import extensible, planned
 from pulsar_conformance.conformance.common import check
@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 POINTS = float(check.POINTS)
-EDGE = 1e-3
+LIMIT_TOLERANCE = 1e-3
 """Share by which limits are varied to find out if a condition clearly holds."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
@@ -43,10 +43,10 @@ NO_CYCLES = "cycles that unload nothing are not recorded"
 NO_READING = "when the leader read each broker's load data is not recorded"
 
 
-def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def findings_about_transfers(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return a row per turn and rule: `cluster`, `cycle`, `rule`, `verdict` and `evidence`."""
     known = {rule.id for rule in specs.load().rules_of(plan.profile) if rule.applies(plan.readings)}
-    rules = [rule for rule in JUDGED if rule in known]
+    rules = [rule for rule in TRANSFER_JUDGES if rule in known]
     texts = (F.lit("").alias(name) for name in ("rule", "verdict", "evidence"))
     found = silver.contexts.where("false").select("cluster", F.col("at").alias("cycle"), *texts)
     if not rules and planned.RULE not in known:
@@ -54,9 +54,9 @@ def findings_about_transfers(silver: Silver, made: Made, plan: AuditPlan) -> Dat
     is_extensible, is_average = _named_in_settings(silver, plan)
     if rules and is_extensible:
         rows = cycles.in_period_of(_turns(silver, made, plan), plan)
-        judged = rows.groupBy(*TURN).agg(*(JUDGED[rule]().alias(rule) for rule in rules))
+        judged = rows.groupBy(*TURN).agg(*(TRANSFER_JUDGES[rule]().alias(rule) for rule in rules))
         found = judged.select(*TURN, F.inline(F.array(*map(_row, rules))))
-        if known.intersection(extensible.JUDGED):
+        if known.intersection(extensible.OWNERSHIP_RULES):
             found = found.unionByName(extensible.findings_about_owners(silver, plan, known))
     if planned.RULE in known and is_average:
         plans = cycles.in_period_of(planned.findings_about_plans(silver, made, plan), plan)
@@ -95,7 +95,7 @@ def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame
     return near.unionByName(extensible.affected_times(own, silver, since))
 
 
-def _turns(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def _turns(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the unloads by TransferShedder with the time of their turn as `cycle`, and with data
     about the turn.
     """
@@ -113,7 +113,7 @@ def _in_turns(rows: DataFrame) -> DataFrame:
     """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
-    new = F.coalesce(gap > causes.NEAR * 1_000_000, F.lit(True))
+    new = F.coalesce(gap > causes.UNLOADING * 1_000_000, F.lit(True))
     rows = rows.withColumns({"new": new, "before": F.lag("at").over(course)})
     rows = rows.withColumn("turn", F.count_if("new").over(course))
     turn = Window.partitionBy("cluster", "turn")
@@ -165,7 +165,9 @@ def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
         "cluster", F.col("broker").alias("of"), F.col("at").alias("told"), seen.alias("seen")
     )
     turns = (
-        rows.select(*TURN).distinct().withColumn("begun", F.col("cycle") - _seconds(causes.NEAR))
+        rows.select(*TURN)
+        .distinct()
+        .withColumn("begun", F.col("cycle") - _seconds(causes.UNLOADING))
     )
     both = F.broadcast(turns).join(known, "cluster").where(F.col("told") <= F.col("cycle"))
     before = F.max(F.when(F.col("told") <= F.col("begun"), F.col("told"))).over(
@@ -239,7 +241,7 @@ def _uneven_load() -> Column:
         return transfer.finds_imbalance(brokers, limits)
 
     even = ~holds(1)
-    clear = (even == ~holds(1 - EDGE)) & (even == ~holds(1 + EDGE))
+    clear = (even == ~holds(1 - LIMIT_TOLERANCE)) & (even == ~holds(1 + LIMIT_TOLERANCE))
     steady = F.forall("loads", lambda one: one["high"] - one["low"] <= POINTS)
     known = F.col("loads").isNotNull()
     lack = (
@@ -261,7 +263,7 @@ def _few_brokers() -> Column:
     """Return a violation if more brokers unload than are allowed in a cycle. [TRANSFER-08]"""
     brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
-    many, apart = brokers > most, span > causes.NEAR * 1_000_000
+    many, apart = brokers > most, span > causes.UNLOADING * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
     told = formatting.sentence(
         brokers.cast("string"), "brokers unloaded bundles, of", formatting.plain(most), "at most"
@@ -294,8 +296,8 @@ def _after_the_delay() -> Column:
     """Return a violation if a cycle certainly ran too soon after an unload. [TRANSFER-11]"""
     passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
     delay = _in_force(transfer.DELAY)
-    soon = F.coalesce(passed + causes.NEAR < delay, F.lit(False))
-    close = F.coalesce(passed - causes.NEAR < delay, F.lit(False))
+    soon = F.coalesce(passed + causes.UNLOADING < delay, F.lit(False))
+    close = F.coalesce(passed - causes.UNLOADING < delay, F.lit(False))
     told = formatting.sentence(
         "unloads",
         formatting.plain(passed),
@@ -334,7 +336,7 @@ def _top_bundles() -> Column:
     return _verdict(missing, F.when(~known, F.lit(NO_LOADS)), told)
 
 
-JUDGED: Mapping[str, Callable[[], Column]] = {
+TRANSFER_JUDGES: Mapping[str, Callable[[], Column]] = {
     "TRANSFER-02": _uneven_load,
     "TRANSFER-06": _undecided(NO_CYCLES),
     "TRANSFER-08": _few_brokers,

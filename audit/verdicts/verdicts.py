@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import shapes
-from pulsar_conformance.adapters.spark.configuring import with_short_plan
+from pulsar_conformance.adapters.spark.configuring import checkpointed_if_tiny
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY
-from pulsar_conformance.audit.pipeline.plan import AuditPlan, Made, Silver
+from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, cycles, streaks
 from pulsar_conformance.audit.tables.decisions import decided_bundles
-from pulsar_conformance.audit.tables.held import with_held
+from pulsar_conformance.audit.tables.held import with_bundles_that_may_stay
 from pulsar_conformance.audit.tables.settings_at import in_force
 from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
-from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judged
@@ -52,10 +52,10 @@ def checks_for_strategies(strategies: Sequence[str], plan: AuditPlan) -> tuple[s
     return tuple(rule for rule in rules_of(plan) if missing_settings.strategy_of(rule) in about)
 
 
-def broker_decisions(silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def broker_decisions(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `broker_decisions`: a row per broker and moment."""
     rows = summarize_brokers(
-        with_held(silver, decided_bundles(made, plan), plan), ("cycle", "broker")
+        with_bundles_that_may_stay(silver, decided_bundles(made, plan), plan), ("cycle", "broker")
     )
     key = (F.col(f"cycle.{name}").alias(name) for name in KEY)
     return rows.select(*key, *rows.columns[1:])
@@ -65,18 +65,18 @@ SPLITS = "cluster string, cycle timestamp, rule string, verdict string, evidence
 """Columns of findings about splits."""
 
 
-def split_findings(silver: Silver, _made: Made, plan: AuditPlan) -> DataFrame:
+def split_findings(silver: Silver, _made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `split_findings`: a row per rule and time at which a leader splits
     bundles.
     """
-    made = with_short_plan(splits.leader_splits(silver, plan))
+    made = checkpointed_if_tiny(splits.leader_splits(silver, plan))
     count = causes.bounded_count(made)
     if not count:
         return shapes.no_rows(silver.actions, SPLITS)
     return splits.findings_about_splits(silver, made, plan, count)
 
 
-def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
     An assumed cycle is judged at each of its possible moments. A violation is undecided if these
@@ -88,7 +88,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
     rules = checks_for_strategies(strategies, plan)
-    said = judged(_facts(moments, made, plan, strategies), rules, plan.readings, BOUNDED)
+    said = judged(_facts(moments, made, plan, strategies), rules, plan.readings, BOUND_CHECKS)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
     strategies = F.concat(F.lit(RESTARTED), "strategy", F.lit(" or "), "other_strategy")
@@ -115,7 +115,7 @@ def findings(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return found.unionByName(made["transfer_findings"].drop("day"), allowMissingColumns=True)
 
 
-def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
+def verdicts(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `verdicts`: the findings, with the case of each violation.
 
     The case is in the row of the first rule that is violated at a moment. It is also the case of
@@ -133,7 +133,9 @@ def verdicts(_silver: Silver, made: Made, plan: AuditPlan) -> DataFrame:
     return rows.select("cluster", "cycle", "rule", "verdict", "evidence", "follows", "case")
 
 
-def _facts(moments: DataFrame, made: Made, plan: AuditPlan, strategies: Sequence[str]) -> DataFrame:
+def _facts(
+    moments: DataFrame, made: GoldTables, plan: AuditPlan, strategies: Sequence[str]
+) -> DataFrame:
     key = F.struct(*KEY)
     acted = made["broker_decisions"].withColumn("cycle", key).drop(*DROPPED)
     brokers = made["broker_usage"].select(
@@ -202,7 +204,7 @@ def _at_all_moments(said: DataFrame) -> DataFrame:
     )
 
 
-def _doubted() -> Column:
+def _depends_on_doubt() -> Column:
     """True if the rule's verdict depends on what is in doubt about the cycle."""
     doubt, lacking, by_order = F.col("doubt"), F.col("lacking"), F.col("rule").isin(*BY_ORDER)
     amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
@@ -223,7 +225,7 @@ SHEDS_SOME = (
 
 
 def _verdict() -> Column:
-    no_doubt = ~F.coalesce(_doubted(), F.lit(False))
+    no_doubt = ~F.coalesce(_depends_on_doubt(), F.lit(False))
     sure = no_doubt & (F.col("sure") == F.col("looked"))
     word = F.when(F.col("lacking"), NOT_DONE).otherwise(VIOLATED)
     return F.when(F.col("times") == 0, ALLOWED).when(sure, word).otherwise(UNDECIDED)

@@ -128,12 +128,12 @@ def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
     """
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
-        return Trial((first, *between, with_loads_exchanged(first, random), _copy(first)))
+        return Trial((first, *between, with_loads_swapped(first, random), _copy(first)))
 
     return st.builds(arranged, asked, st.lists(asked, min_size=1, max_size=2), randoms)
 
 
-def with_loads_exchanged(question: Question, random: Random) -> Question:
+def with_loads_swapped(question: Question, random: Random) -> Question:
     """Return a copy of a question in which bundles have swapped their loads.
 
     An implementation that caches loads by bundle name would use the wrong load.
@@ -168,11 +168,13 @@ def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
 
     The last strategy reverses the order of brokers of which several shed; the others rarely do.
     """
-    several = randoms.map(lambda random: _in_two_orders(_several_overloaded(random), _reverse))
+    several = randoms.map(
+        lambda random: _in_two_orders(_cycle_with_several_overloaded(random), _reverse)
+    )
     return [*of_each_operation(reordered)(rule), several]
 
 
-def _several_overloaded(random: Random) -> Question:
+def _cycle_with_several_overloaded(random: Random) -> Question:
     """Return a shedding cycle in which several brokers certainly shed."""
     levels = [random.choice((90, 92, 95)) for _ in range(random.randint(2, 4))]
     each = [random.randint(3, 6) for _ in (*levels, 20)]

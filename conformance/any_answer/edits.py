@@ -137,11 +137,11 @@ def _edits_of(value: Any) -> Callable[[_Place, list[Any], Random], None]:
     if isinstance(value, bool):
         return _negate
     if isinstance(value, int | float):
-        return _renumber
+        return _edit_number
     if isinstance(value, list):
-        return _relist
+        return _edit_list
     if isinstance(value, dict):
-        return _remap
+        return _edit_object
     return _exchange
 
 
@@ -149,7 +149,7 @@ def _negate(place: _Place, _same: list[Any], _random: Random) -> None:
     place.put(not place.value)
 
 
-def _renumber(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
     """Replace a number with another number of the same field, a related number, or 0."""
     value = place.value
     less = value // 2 if isinstance(value, int) else value * 0.9
@@ -172,11 +172,11 @@ def _exchange(place: _Place, same: list[Any], random: Random, share: float = 0.7
         del place.parent[place.key]
 
 
-def _relist(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_list(place: _Place, same: list[Any], random: Random) -> None:
     """Remove or move an entry, append an entry of another list, or join all entries."""
     entries: list[Any] = place.value
     if place.field == "events":
-        return _replot(entries, random)
+        return _edit_events(entries, random)
     if not entries:
         entries += copied(random.choice(same)) if same else []
         return None
@@ -193,7 +193,7 @@ def _relist(place: _Place, same: list[Any], random: Random) -> None:
     return None
 
 
-def _replot(events: list[Json], random: Random) -> None:
+def _edit_events(events: list[Json], random: Random) -> None:
     """Remove, move, repeat or insert an event of a story."""
     other, how = random.randint(0, len(events)), random.randrange(5) if events else 4
     one = other % max(1, len(events))
@@ -207,7 +207,7 @@ def _replot(events: list[Json], random: Random) -> None:
         events.insert(other, copied(random.choice(EVENTS)))
 
 
-def _remap(place: _Place, same: list[Any], random: Random) -> None:
+def _edit_object(place: _Place, same: list[Any], random: Random) -> None:
     """Remove an object, replace it with another of the same field, or add entries to a map."""
     entries: dict[str, Any] = place.value
     if place.field in GROWING and entries:

@@ -12,12 +12,12 @@ Renaming = Callable[[int], str]
 """Function that returns the replacement for the n-th name of a case, counted from 0."""
 
 
-def _by_capitals(*patterns: str) -> Renaming:
+def _renaming_by_capitals(*patterns: str) -> Renaming:
     """Return a renaming that uses each pattern in turn; patterns differ only in capital letters."""
     return lambda number: patterns[number % len(patterns)].format(number // len(patterns))
 
 
-def _by_zeros(number: int) -> str:
+def _with_leading_zeros(number: int) -> str:
     """Return half the number, rounded down: with leading zeros if it is even, else without."""
     return str(number // 2).zfill(1 if number % 2 else 3)
 
@@ -31,8 +31,8 @@ BROKERS: Mapping[str, Renaming] = {
     "brokers named by address and port": lambda number: (
         f"10.0.0.{number // PORTS}:{6650 + number % PORTS}"
     ),
-    "brokers named by numbers": _by_zeros,
-    "brokers whose names differ in capitals alone": _by_capitals(
+    "brokers named by numbers": _with_leading_zeros,
+    "brokers whose names differ in capitals alone": _renaming_by_capitals(
         "broker-{}", "Broker-{}", "BROKER-{}"
     ),
     "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
@@ -43,7 +43,7 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces with dots, colons and equals signs": "acme.com/eu:orders=v{}.1".format,
     "namespaces of one name in several tenants": "tenant-{}/default".format,
     "namespaces named by numbers": "{0}/{0}".format,
-    "namespaces whose names differ in capitals alone": _by_capitals(
+    "namespaces whose names differ in capitals alone": _renaming_by_capitals(
         "acme/app-{}", "acme/App-{}", "ACME/app-{}"
     ),
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
@@ -58,7 +58,9 @@ DOMAINS: Mapping[str, Renaming] = {
 """Renamings of domains and groups; the names differ not only in capital letters."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
-    "domains whose names differ in capitals alone": _by_capitals("rack-{}", "Rack-{}", "RACK-{}"),
+    "domains whose names differ in capitals alone": _renaming_by_capitals(
+        "rack-{}", "Rack-{}", "RACK-{}"
+    ),
 }
 
 BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
@@ -88,7 +90,7 @@ def _new_names(names: Iterable[str], renaming: Renaming) -> dict[str, str]:
     return {name: renaming(number) for number, name in enumerate(sorted(set(names)))}
 
 
-def broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+def new_broker_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each broker in the cases to a new name."""
     return _new_names(chain.from_iterable(map(_brokers_in, cases)), renaming)
 
@@ -104,7 +106,7 @@ def _brokers_in(case: Json) -> Iterator[str]:
     yield from chain.from_iterable(case.get("domains", {}).values())
 
 
-def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+def new_namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each namespace in the cases, and its bundles, to new names."""
     parts = (part for case in cases for name, part in case.items() if name != "settings")
     found = set(chain.from_iterable(map(texts, parts)))
@@ -118,12 +120,12 @@ def namespace_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     return {**names, **of_bundles}
 
 
-def domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+def new_domain_names(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each failure domain and anti-affinity group in the cases to a new name."""
     return _new_names(chain(*map(_domains_in, cases), *map(_groups_in, cases)), renaming)
 
 
-def names_of_domains_alone(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
+def new_names_without_groups(renaming: Renaming, *cases: Json) -> Mapping[str, str]:
     """Map each failure domain in the cases to a new name, unless a group has the same name."""
     groups = set(chain.from_iterable(map(_groups_in, cases)))
     return _new_names(set(chain.from_iterable(map(_domains_in, cases))) - groups, renaming)

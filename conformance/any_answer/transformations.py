@@ -14,18 +14,18 @@ from random import Random
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.conformance.any_answer.renaming import (
     BROKERS,
     DOMAINS,
     DOMAINS_BY_CAPITALS,
     NAMESPACES,
     Renaming,
-    broker_names,
-    domain_names,
     is_bundle,
-    names_of_domains_alone,
-    namespace_names,
+    new_broker_names,
+    new_domain_names,
+    new_names_without_groups,
+    new_namespace_names,
     texts,
     with_names,
     with_new_names,
@@ -215,11 +215,11 @@ def _renaming_transformation(name: str, names: Callable[..., Mapping[str, str]])
     return Transformation(name, lambda case: with_new_names(names(case), case), names)
 
 
-RENAMED_BROKERS = _renaming_transformations(broker_names, BROKERS)
-RENAMED_NAMESPACES = _renaming_transformations(namespace_names, NAMESPACES)
+RENAMED_BROKERS = _renaming_transformations(new_broker_names, BROKERS)
+RENAMED_NAMESPACES = _renaming_transformations(new_namespace_names, NAMESPACES)
 RENAMED_DOMAINS = (
-    *_renaming_transformations(domain_names, DOMAINS),
-    *_renaming_transformations(names_of_domains_alone, DOMAINS_BY_CAPITALS),
+    *_renaming_transformations(new_domain_names, DOMAINS),
+    *_renaming_transformations(new_names_without_groups, DOMAINS_BY_CAPITALS),
 )
 SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
@@ -312,20 +312,20 @@ are hashed.
 """
 
 PLAIN = (
-    (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(broker_names, "broker-{}".format)),
+    (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(new_broker_names, "broker-{}".format)),
     (
         RENAMED_NAMESPACES,
         re.compile(r"[a-z]+/[a-z]+(-\d+)?(/0x\w+)?"),
-        partial(namespace_names, "t/ns-{}".format),
+        partial(new_namespace_names, "t/ns-{}".format),
     ),
-    (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(domain_names, "domain-{}".format)),
+    (RENAMED_DOMAINS, re.compile(r"[a-z]+(-\d+)?"), partial(new_domain_names, "domain-{}".format)),
 )
 """For each kind of name: the transformations that rename it, the pattern of simple names, and a
 function that maps the names in cases to simple ones.
 """
 
 
-def in_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
+def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
     """Yield, for each kind of name, a function that replaces a case's names with simple ones."""
     cases = [question.case for question in (*trial.before, *trial.questions)]
     known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
@@ -380,14 +380,14 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
     case, other = first.value, second.value
     if _equal(case, other):
         return None
-    known, text = TRANSFORMATIONS.get(operation, ()), text_of(other)
-    likely = (one for one in known if text_of(one.first_name)[:-1] in text)
+    known, text = TRANSFORMATIONS.get(operation, ()), json_text(other)
+    likely = (one for one in known if json_text(one.first_name)[:-1] in text)
     return next((one for one in likely if _equal(one.apply(case), other)), None)
 
 
 def _equal(case: Json, other: Json) -> bool:
     """True if two cases are equal and write their numbers alike."""
-    return case == other and text_of(case) == text_of(other)
+    return case == other and json_text(case) == json_text(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:

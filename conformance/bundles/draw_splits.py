@@ -43,7 +43,7 @@ def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
     return {**case, "topics": [], "positions": [], **given}
 
 
-def some_range(random: Random) -> HashRange:
+def draw_range(random: Random) -> HashRange:
     """Return the whole hash range, its upper end, a narrow range, or a random one."""
     kind = random.choice(("whole", "end", "narrow", "equal", "any", "any"))
     if kind == "whole":
@@ -69,13 +69,13 @@ def topics_in(random: Random, part: HashRange, most: int = 12) -> list[str]:
 def halves(draw: st.DrawFn) -> Trial:
     """Draw a range to split in half."""
     random = draw(randoms)
-    part = some_range(random)
+    part = draw_range(random)
     case = split_case(part.name, RANGE, topics=topics_in(random, part))
     case["by"] = random.choice(("admin", "broker"))
     return Trial.of(SPLIT.id, case)
 
 
-def counted_topics(split: Json) -> Trial:
+def split_with_located_topics(split: Json) -> Trial:
     """Return a trial that splits a whole namespace, and locates its topics in narrow ranges."""
     found = location_case(names.equal_boundaries(NARROW_RANGES), split["topics"])
     return Trial((Question(SPLIT.id, split), Question(LOCATE.id, found)))
@@ -89,7 +89,7 @@ def topic_halves(draw: st.DrawFn) -> Trial:
     topics = names.topics(random, count)
     if random.random() < IN_ORDER:
         topics.sort(key=hash_of)
-    return counted_topics(split_case(WHOLE, TOPICS, topics=topics, by=by))
+    return split_with_located_topics(split_case(WHOLE, TOPICS, topics=topics, by=by))
 
 
 NEIGHBOURS = (
@@ -127,7 +127,7 @@ def neighbours(draw: st.DrawFn) -> Trial:
 def positions(draw: st.DrawFn) -> Trial:
     """Draw positions to split at: inside the bundle, at its bounds, outside it, and repeated."""
     random = draw(randoms)
-    part = some_range(random)
+    part = draw_range(random)
     inside = [random.randrange(part.lower + 1, part.upper) for _ in range(random.choice((1, 2, 5)))]
     edges = [part.lower, part.upper, random.randrange(FULL_UPPER)]
     asked = inside + random.sample(edges, random.choice((0, 0, 1, 3))) + inside[:1]
@@ -202,7 +202,9 @@ def by_loads(draw: st.DrawFn) -> Trial:
         settings[MAX_MESSAGES] = sum(one["msgRateIn"] for one in loads.values()) * 95 // 100
     algorithm = BY_RATES if named else None
     case = split_case(WHOLE, algorithm, topics=topics, settings=settings)
-    return counted_topics({**case, "by": random.choice(("admin", "broker")), "topicLoads": loads})
+    return split_with_located_topics(
+        {**case, "by": random.choice(("admin", "broker")), "topicLoads": loads}
+    )
 
 
 NAMED, LOADED = 0.8, 0.97
@@ -233,7 +235,7 @@ def _on_one_side(random: Random, count: int) -> list[str]:
 
 
 @st.composite
-def selected_by(draw: st.DrawFn, setting: str) -> Trial:
+def split_selected_by_setting(draw: st.DrawFn, setting: str) -> Trial:
     """Draw a split without an algorithm, and the same split by each algorithm."""
     chosen, count, skewed = draw(algorithms), draw(small_counts), draw(st.booleans())
     random = draw(randoms)
@@ -273,7 +275,7 @@ def several_positions(random: Random) -> Json:
 
 
 AIMED = (
-    Aim("split-key", SPLIT.id, selected_by(SUPPORTED)),
+    Aim("split-key", SPLIT.id, split_selected_by_setting(SUPPORTED)),
     aim("split-ways", SPLIT.id, several_positions),
     aim("range-halves", SPLIT.id, whole_range_by_range),
 )

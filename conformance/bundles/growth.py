@@ -178,7 +178,7 @@ def _bundle_counts(
     return {namespace: max(count, most - left[namespace]) for namespace, count in counted.items()}
 
 
-def growths(
+def automatic_splits(
     grows: str | None = None, full: bool = False, settings: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Trial]:
     """Return a strategy for runs of automatic splits, with bundles near the threshold `grows`.
@@ -191,17 +191,17 @@ def growths(
 
 def switched_off() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs with automatic splits disabled."""
-    return growths(settings={AUTO_SPLIT: False})
+    return automatic_splits(settings={AUTO_SPLIT: False})
 
 
-def kept_loaded() -> st.SearchStrategy[Trial]:
+def parts_not_unloaded() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs in which the unloading of split bundles is disabled."""
-    return growths(settings={AUTO_UNLOAD: False})
+    return automatic_splits(settings={AUTO_UNLOAD: False})
 
 
 def unloaded_at_once() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs in which the unloading of split bundles is enabled or not set."""
-    return st.one_of(growths(), growths(settings={AUTO_UNLOAD: True}))
+    return st.one_of(automatic_splits(), automatic_splits(settings={AUTO_UNLOAD: True}))
 
 
 def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None) -> Json:
@@ -218,7 +218,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
     }
 
 
-def busy_once(random: Random) -> Json:
+def busy_in_one_term(random: Random) -> Json:
     """Return a case of a bundle with a high message rate, in the short or in the long term."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
@@ -243,7 +243,7 @@ def never_measured_in_kilobytes(random: Random) -> Json:
     return _cluster_of_one_bundle({MAX_MEGABYTES: limit}, latest, None)
 
 
-def of_many_topics(_random: Random) -> Json:
+def over_the_topic_limit(_random: Random) -> Json:
     """Return a case of a bundle that exceeds the limit on topics and no other."""
     few = {"msgRateIn": 10, "msgThroughputIn": 1000}
     limits = {MAX_TOPICS: 3, MAX_MESSAGES: 100, MAX_MEGABYTES: 100}
@@ -252,9 +252,9 @@ def of_many_topics(_random: Random) -> Json:
 
 AIMED = (
     *control_aims(
-        SPLIT_CANDIDATES.id, ("split-rate-window", "megabyte", "kilobyte"), of_many_topics
+        SPLIT_CANDIDATES.id, ("split-rate-window", "megabyte", "kilobyte"), over_the_topic_limit
     ),
-    aim("split-rate-window", "bundles.split_candidates", busy_once),
+    aim("split-rate-window", "bundles.split_candidates", busy_in_one_term),
     aim("megabyte", "bundles.split_candidates", between_the_megabytes),
     aim("kilobyte", "bundles.split_candidates", never_measured_in_kilobytes),
 )
@@ -290,10 +290,10 @@ for rule, limited in {
     "SPLIT-03": MAX_MESSAGES,
     "SPLIT-04": MAX_MEGABYTES,
 }.items():
-    SPLIT_CANDIDATES.check(rule, draws=growths(limited))(partial(is_a_candidate, limited))
+    SPLIT_CANDIDATES.check(rule, draws=automatic_splits(limited))(partial(is_a_candidate, limited))
 
 
-@SPLIT_CANDIDATES.check("SPLIT-05", draws=growths())
+@SPLIT_CANDIDATES.check("SPLIT-05", draws=automatic_splits())
 def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds no threshold is not split."""
     expect.given(case.enabled, "automatic splits are switched on")
@@ -303,7 +303,9 @@ def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     expect.nothing(wrong, "these exceed no threshold")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-31", draws=growths(MAX_SESSIONS, settings={MAX_SESSIONS: -1}))
+@SPLIT_CANDIDATES.check(
+    "SPLIT-31", draws=automatic_splits(MAX_SESSIONS, settings={MAX_SESSIONS: -1})
+)
 def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With a limit of -1, no bundle is split because of its number of sessions."""
     expect.given(case.enabled, "automatic splits are switched on")
@@ -314,7 +316,7 @@ def sessions_have_no_limit(case: Growth, answer: Candidates, expect: Expect) -> 
     expect.nothing(wrong, "these exceed no other threshold")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-06", draws=growths(full=True))
+@SPLIT_CANDIDATES.check("SPLIT-06", draws=automatic_splits(full=True))
 def a_namespace_keeps_to_its_maximum(case: Growth, answer: Candidates, expect: Expect) -> None:
     """The splits of a run leave each namespace within its maximum number of bundles."""
     expect.given(case.enabled, "automatic splits are switched on")
@@ -344,7 +346,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
         expect.equal(sorted(set(answer.unload)), sorted(set(answer.split)), "unloaded")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-09", draws=kept_loaded())
+@SPLIT_CANDIDATES.check("SPLIT-09", draws=parts_not_unloaded())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With unloading disabled, split bundles are not unloaded."""
     expect.given(case.enabled, "automatic splits are switched on")
@@ -357,14 +359,14 @@ FEWEST_TOPICS = FEWEST_BROKERS = 2
 """Minimum number of topics in a bundle, and of brokers in the cluster, for a split."""
 
 
-@SPLIT_CANDIDATES.check("SPLIT-24", draws=growths())
+@SPLIT_CANDIDATES.check("SPLIT-24", draws=automatic_splits())
 def nothing_is_split_with_one_broker(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With a single broker, nothing is split."""
     if expect.reached(len(case.case["brokers"]) < FEWEST_BROKERS):
         expect.nothing(answer.split, "one broker is up")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-25", draws=growths())
+@SPLIT_CANDIDATES.check("SPLIT-25", draws=automatic_splits())
 def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with fewer than two topics is not split."""
     small = [bundle for bundle, stats in case.stats.items() if stats.topics < FEWEST_TOPICS]
@@ -373,7 +375,7 @@ def a_single_topic_stays_whole(case: Growth, answer: Candidates, expect: Expect)
     expect.nothing(wrong, "these have fewer than two topics")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-26", draws=growths())
+@SPLIT_CANDIDATES.check("SPLIT-26", draws=automatic_splits())
 def two_topics_over_a_limit_are_split(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle with two topics that exceeds a limit is split if its namespace may have more
     bundles.

@@ -59,7 +59,7 @@ def a_namespace_gets_the_number_it_asks_for(
         expect.equal(len(answer) - 1, case["bundles"], "bundles")
 
 
-def _creates(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
+def _expected_count(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
     """Return the expected number of bundles when this creator requests none."""
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number of bundles is requested")
@@ -74,19 +74,19 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
 @CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """pulsar/system, created by a broker, gets the configured number for system namespaces."""
-    _expect_count(answer, _creates("system", namespaces.SYSTEM, case, expect), expect)
+    _expect_count(answer, _expected_count("system", namespaces.SYSTEM, case, expect), expect)
 
 
 @CREATE.check("BUNDLE-15", draws=namespaces.created_by("standalone"))
 def standalone_uses_the_default(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """In standalone mode, public/default gets the default number of bundles."""
-    _expect_count(answer, _creates("standalone", namespaces.DEFAULT, case, expect), expect)
+    _expect_count(answer, _expected_count("standalone", namespaces.DEFAULT, case, expect), expect)
 
 
 @CREATE.check("BUNDLE-16", draws=namespaces.created_by("heartbeat"))
 def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """A heartbeat namespace has a single bundle."""
-    _expect_count(answer, _creates("heartbeat", None, case, expect), expect)
+    _expect_count(answer, _expected_count("heartbeat", None, case, expect), expect)
 
 
 @LOCATE.check("BUNDLE-17", draws=namespaces.coordinators())

@@ -159,7 +159,7 @@ def parts_cover_the_parent_exactly(case: FlatCase, answer: Parts, expect: Expect
     expect.that(joined and ends, f"parts of {bundle.name} without gap or overlap", answer)
 
 
-def _never_followed(case: FlatCase, answer: Parts, expect: Expect) -> None:
+def _demand_no_cut(case: FlatCase, answer: Parts, expect: Expect) -> None:
     bundle = _splittable(case, expect)
     usable = [one for one in _usable(case) if one not in _middles(bundle)]
     if expect.reached(bool(usable)):
@@ -179,7 +179,7 @@ def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect)
     """The broker's automatic split never uses specified positions."""
     positions = case["algorithm"] == POSITIONS and case["by"] == "broker"
     expect.given(positions, "the broker is to split at positions")
-    _never_followed(case, answer, expect)
+    _demand_no_cut(case, answer, expect)
 
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
@@ -189,7 +189,7 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
     chosen = case["algorithm"] or case.settings.given.get(setting)
     default = case["algorithm"] is None and chosen == POSITIONS
     expect.given(default, f"{setting} is {POSITIONS}")
-    _never_followed(case, answer, expect)
+    _demand_no_cut(case, answer, expect)
 
 
 def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
@@ -219,13 +219,13 @@ def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, ke
         _equal_halves(case, answer, expect)
 
 
-@SPLIT.check_together("SPLIT-17", draws=splits.selected_by(splits.DEFAULT))
+@SPLIT.check_together("SPLIT-17", draws=splits.split_selected_by_setting(splits.DEFAULT))
 def the_default_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`defaultNamespaceBundleSplitAlgorithm` selects the algorithm."""
     _demand_selected(asked, expect, "default")
 
 
-@SPLIT.check_together("SPLIT-18", draws=splits.selected_by(splits.SUPPORTED))
+@SPLIT.check_together("SPLIT-18", draws=splits.split_selected_by_setting(splits.SUPPORTED))
 def the_supported_setting_selects(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect) -> None:
     """`supportedNamespaceBundleSplitAlgorithms` selects the algorithm."""
     _demand_selected(asked, expect, "supported")

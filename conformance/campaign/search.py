@@ -280,10 +280,10 @@ def _judged_by_rule(
         elif any("unsupported" in one for one in got):
             for words in columns:
                 words[place] = "unsupported"
-    return {rule.id: _tallied(trials, words) for rule, words in zip(rules, columns, strict=True)}
+    return {rule.id: _searched(trials, words) for rule, words in zip(rules, columns, strict=True)}
 
 
-def _tallied(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
+def _searched(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
     """Return a rule's results from its judgment of each trial."""
     counts = Counter(words)
     violated = (trial for trial, word in zip(trials, words, strict=True) if word == "violated")
@@ -292,7 +292,7 @@ def _tallied(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
     return Searched(len(trials), reached, faults)
 
 
-def not_asked(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
+def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
     """Return empty results for all rules on the operations of these worlds, or for all rules."""
     asked = {one.operation for one in worlds}
     return {
@@ -353,7 +353,7 @@ Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 """Function that applies another one to texts, and yields each text and result, in any order."""
 
 
-def _asked_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
+def _ask_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
     """Ask parts in this process, in order.
 
     Two parts of bounded worlds are asked at a time: one is judged while an implementation answers
@@ -387,7 +387,7 @@ def search(
     with closing(Connected(asked)) as connected:
         work = partial(search_part, asked, readings)
         here = partial(work, connected=connected)
-        results = ask(work, list(open_parts)) if ask else _asked_here(here, open_parts)
+        results = ask(work, list(open_parts)) if ask else _ask_here(here, open_parts)
         for text, result in results:
             stored.store(open_parts[text], result)
             done += 1

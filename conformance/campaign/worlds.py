@@ -68,7 +68,7 @@ def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tupl
     return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
 
 
-def eighths(count: int = 8) -> list[str]:
+def names_of_eighths(count: int = 8) -> list[str]:
     """Return the names of the first `count` bundles of a namespace divided into eight."""
     return [f"t/ns/{low}_{high}" for low, high in pairwise(boundaries(8))][:count]
 
@@ -98,7 +98,7 @@ def clusters(
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
     """Return a shedding case; `state` turns a broker's state into report fields."""
     cluster, settings = key
-    names = iter(eighths())
+    names = iter(names_of_eighths())
     brokers: Json = {}
     data: Json = {}
     recent: Json = {}
@@ -167,7 +167,7 @@ def _placing_keys(levels: Sequence[int], brokers: int, bundles: int) -> Iterator
 
 def _placing_case(key: Key) -> Json:
     cluster, kind = key
-    name, *others = eighths()
+    name, *others = names_of_eighths()
     names = iter(others)
     brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
     for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
@@ -201,7 +201,7 @@ def placing_world(brokers: int = 3, bundles: int = 3) -> BoundedWorld:
         PLACE.id,
         PLACE.id,
         f"{brokers} brokers and {bundles} owned or preallocated bundles of 2 kinds, each broker a "
-        f"candidate or not, with a usage of {in_words(levels)} % under a threshold of 85 %",
+        f"candidate or not, with a usage of {as_alternatives(levels)} % under a threshold of 85 %",
         partial(_placing_keys, levels, brokers, bundles),
         _placing_case,
     )
@@ -262,7 +262,7 @@ def _candidates_keys(bundles: int) -> Iterator[Key]:
 
 def _candidates_case(key: Key) -> Json:
     cluster, (leader, reported, unload, count) = key
-    owned = dict(zip(eighths(len(cluster)), cluster, strict=True))
+    owned = dict(zip(names_of_eighths(len(cluster)), cluster, strict=True))
     stats = {name: dict(zip(LIMITS, values, strict=True)) for name, values in owned.items()}
     rates = {
         name: {field: one[field] for field in RATE_FIELDS if field in one}
@@ -317,8 +317,8 @@ def usage_world() -> BoundedWorld:
     return BoundedWorld(
         USAGE.id,
         USAGE.id,
-        f"5 resources at {in_words(levels[1:])} % or unreported, unweighted or {WEIGHTED} of them "
-        f"with weights of {in_words(WEIGHTS)}",
+        f"5 resources at {as_alternatives(levels[1:])} % or unreported, unweighted or "
+        f"{WEIGHTED} of them with weights of {as_alternatives(WEIGHTS)}",
         lambda: product(product(levels, repeat=len(RESOURCES)), weights),
         _usage_case,
     )
@@ -349,7 +349,7 @@ def average_world(samples: int = 9) -> BoundedWorld:
     )
 
 
-def in_words(values: Sequence[Any]) -> str:
+def as_alternatives(values: Sequence[Any]) -> str:
     """Format values as a phrase: `1, 2 or 3`."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
@@ -367,15 +367,15 @@ def bounded_worlds() -> tuple[BoundedWorld, ...]:
         shedding_world(
             "OverloadShedder",
             OVERLOADED,
-            f"with usages of {in_words(OVERLOADED)} % under a threshold of 85 %",
+            f"with usages of {as_alternatives(OVERLOADED)} % under a threshold of 85 %",
             [{OVERLOAD_THRESHOLD: 85}],
             bundles=5,
         ),
         shedding_world(
             "ThresholdShedder",
             ABOVE_AVERAGE,
-            f"with usages of {in_words(ABOVE_AVERAGE)} % under a threshold of 10 points, with and "
-            "without a lower boundary",
+            f"with usages of {as_alternatives(ABOVE_AVERAGE)} % under a threshold of 10 points, "
+            "with and without a lower boundary",
             [
                 {SHEDDER_THRESHOLD: 10, HISTORY_SHARE: 0, LOWER_BOUNDARY: lower}
                 for lower in (False, True)

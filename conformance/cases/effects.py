@@ -10,11 +10,11 @@ from pulsar_conformance.conformance.cases.setting_types import (
     ALGORITHM,
     FLOW_LIMITS,
     STARTS_NOT,
-    bad_algorithm,
-    bad_interval,
-    bad_table_view,
-    bad_tombstone,
-    elects_none,
+    prevents_election,
+    why_bad_algorithm,
+    why_bad_interval,
+    why_bad_table_view,
+    why_bad_tombstone,
 )
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs import model
@@ -27,11 +27,11 @@ from pulsar_conformance.specs.broker import (
     release_line,
 )
 from pulsar_conformance.specs.judged import (
-    comes_later,
     default_in_version,
     is_paired,
     judged_version,
-    users_in,
+    users_in_version,
+    was_added_later,
     ways_of_version,
 )
 from pulsar_conformance.specs.text import enumerated
@@ -127,11 +127,11 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
     if manager != MODULAR:
         return configured
     if placement == PACKAGE + BOTH != shedding and _replaces_placement(version):
-        told, instead = _not_both(shedding), f"{_short(LEAST_RATE)} runs instead"
+        told, instead = _text_of_unpaired(shedding), f"{_short(LEAST_RATE)} runs instead"
         configured = Running(manager, shedding, LEAST_RATE, PLACEMENT, told, instead)
     elif version and release_line(version) < PLACEMENT_SINCE:
         configured = replace(configured, placement=LEAST_RATE)
-    elif problem := _problem(PLACEMENT, placement, version) or _unpaired(settings, version):
+    elif problem := _problem(PLACEMENT, placement, version) or _why_unpaired(settings, version):
         return _replaced(configured, PLACEMENT, problem, version)
     if problem := _problem(STRATEGY, shedding, version):
         return _replaced(configured, STRATEGY, problem, version)
@@ -140,7 +140,7 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
 
 def _replaced(configured: Running, name: str, problem: str, version: str) -> Running:
     """Return what runs in a version that cannot load the class of a setting."""
-    taken = _taken(CLASSES[name][0], version)
+    taken = _alternative_taken(CLASSES[name][0], version)
     runs = replace(configured, culprit=name, problem=problem, instead=INSTEAD.get(taken, ""))
     if taken in ("simple", "simple-manager"):
         return replace(runs, manager="simple")
@@ -151,7 +151,7 @@ def _replaced(configured: Running, name: str, problem: str, version: str) -> Run
     return replace(runs, manager=NOT_KNOWN) if name == MANAGER else runs
 
 
-def _unpaired(settings: Mapping[str, Any], version: str) -> str:
+def _why_unpaired(settings: Mapping[str, Any], version: str) -> str:
     """Return why AvgShedder as the placement strategy keeps the modular manager from starting.
 
     Empty if it does not.
@@ -164,11 +164,11 @@ def _unpaired(settings: Mapping[str, Any], version: str) -> str:
     if old and shedding != _full(settings, SIMPLE_PLACEMENT, version):
         return f"Pulsar {version} loads it only if {STRATEGY} and {SIMPLE_PLACEMENT} are equal"
     if not old and shedding != placement:
-        return _not_both(shedding)
+        return _text_of_unpaired(shedding)
     return ""
 
 
-def _not_both(shedding: str) -> str:
+def _text_of_unpaired(shedding: str) -> str:
     return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
 
 
@@ -202,7 +202,7 @@ def _lacks(version: str, own: str) -> bool:
     """True if a version lacks one of Pulsar's classes."""
     judged = judged_version(version) if version else None
     lacks = judged is not None and _short(own) in judged.lacks
-    return lacks or (bool(version) and comes_later(_short(own), version))
+    return lacks or (bool(version) and was_added_later(_short(own), version))
 
 
 def _full(settings: Mapping[str, Any], name: str, version: str) -> str:
@@ -259,7 +259,7 @@ def without_effect(
                 yield name, f"{value}: {HEAP_IGNORED}"
         elif wrong := _mistake(name, values, runs, version):
             yield name, wrong
-        elif elects_none(name, value, runs.manager):
+        elif prevents_election(name, value, runs.manager):
             continue  # The broker reads this interval before it checks whether the task is enabled.
         elif defaults or value != default:
             why = _why_off(setting, values, runs, release, version)
@@ -275,7 +275,7 @@ def _manager(values: Mapping[str, Any], runs: Running) -> str:
 
 def _ignores_heap(manager: str, version: str) -> bool:
     """True if a version is known to ignore heap memory under this load manager."""
-    return manager == MODULAR and _taken("heap-memory", version) == "left-out"
+    return manager == MODULAR and _alternative_taken("heap-memory", version) == "left-out"
 
 
 def _why_off(
@@ -285,7 +285,7 @@ def _why_off(
     configured, manager = manager_by_settings(values), _manager(values, runs)
     shedding, placement = _short(runs.shedding), _short(runs.placement)
     known = release if version else known_releases()[-1]
-    belongs, users = setting.manager(known), users_in(setting, known, version)
+    belongs, users = setting.manager(known), users_in_version(setting, known, version)
     if setting.name == HEAP and _ignores_heap(MODULAR, version):
         users = (EXTENSIBLE,)
     belongs = MODULAR if setting.strategies else belongs
@@ -369,12 +369,14 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
         return str(runs)
     manager, balances = _manager(values, runs), values.get(BALANCING) is not False
     if balances or manager == EXTENSIBLE or broker_settings()[name].switch != BALANCING:
-        wrong = bad_interval(name, value, manager) or bad_table_view(name, str(value), manager)
-        wrong = wrong or bad_tombstone(name, values, manager)
-        return wrong or bad_algorithm(name, values, version)
+        wrong = why_bad_interval(name, value, manager) or why_bad_table_view(
+            name, str(value), manager
+        )
+        wrong = wrong or why_bad_tombstone(name, values, manager)
+        return wrong or why_bad_algorithm(name, values, version)
     return ""
 
 
-def _taken(way: str, version: str) -> str:
+def _alternative_taken(way: str, version: str) -> str:
     """Return a version's alternative of a way; "unspoken" if it is not known."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

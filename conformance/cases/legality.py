@@ -25,15 +25,15 @@ broker's usage is at least the second number, in percent.
 """
 
 
-def bad_trial(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
+def trial_flaw(trial: Trial, defaults: Defaults, readings: Readings | None = None) -> str | None:
     """Return why a trial is invalid (under `readings`, if given), or None if it is valid."""
     problems = (
-        bad_case(*question, defaults, readings) for question in (*trial.before, *trial.questions)
+        case_flaw(*question, defaults, readings) for question in (*trial.before, *trial.questions)
     )
     return next(filter(None, problems), None)
 
 
-def bad_drawn(trial: Trial, defaults: Defaults) -> str | None:
+def drawn_flaw(trial: Trial, defaults: Defaults) -> str | None:
     """Return why a trial that follows the schemas is invalid, or None if it is valid.
 
     Drawn trials always follow the schemas; to check thousands of large ones would take seconds.
@@ -43,7 +43,7 @@ def bad_drawn(trial: Trial, defaults: Defaults) -> str | None:
     return next(filter(None, problems), None)
 
 
-def bad_case(
+def case_flaw(
     operation: str, case: Json, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
     """Return why a case is invalid, with the place in it, or None if it is valid."""

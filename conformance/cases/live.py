@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import Access, AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, Observation
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, MANAGER, manager_by_settings
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, SavedReport, saved_report
 from pulsar_conformance.conformance.cases.placing import Constraints, policies_of
@@ -42,7 +42,7 @@ class ObservedCluster:
 def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
     """Read a cluster without changing anything. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
     with closing(ClusterObserver.of(api, cluster)) as looker:
-        look = looker.look(Sight())
+        look = looker.look(ObservedState())
         troubles = {what: why for what, why in look.troubles.items() if what not in UNNEEDED_PARTS}
         leader = api.of(look.sight.leader) if look.sight.leader else None
         runtime = _object_or_empty(

@@ -254,7 +254,7 @@ def made(
     own |= {name: judged.defaults.get(name, value) for name, value in own.items()} if judged else {}
     differences = judged.differences(merged(written, given)) if judged else ()
     settings = merged({**own, **written}, given)
-    settings = judged.adapted(settings) if judged else settings
+    settings = judged.completed_settings(settings) if judged else settings
     reports = source.reports
     if args.metrics and args.profile is None:
         check_metrics(source.place, reports, operation, running.manager)
@@ -286,7 +286,7 @@ def made(
         ids = broker_ids(snapshot).values()
         ports = source.constraints.with_port(namespace_of(args.place), ids)
         notes += [
-            *_unknown_order(args.place, snapshot, running),
+            *_unknown_order_notes(args.place, snapshot, running),
             *_target(trial, versions, running),
         ]
     else:
@@ -315,7 +315,7 @@ def made(
     )
 
 
-def _unknown_order(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
+def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
     """Yield a note on brokers with unknown IDs if brokers take bundles in order of ID."""
     unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
     excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
@@ -350,7 +350,7 @@ def _source(args: argparse.Namespace, folder: Path | None) -> _Source:
         )
     constraints = read_constraints(args.isolation, args.domains, args.groups)
     if args.url:
-        return _live(args.url, args.cluster, constraints)
+        return _source_from_cluster(args.url, args.cluster, constraints)
     if args.metrics:
         read = read_metrics(args.metrics)
     else:
@@ -364,7 +364,7 @@ def other_files(args: argparse.Namespace) -> list[Path]:
     return [one for one in given if one is not None]
 
 
-def _live(url: str, cluster: str | None, given: Constraints) -> _Source:
+def _source_from_cluster(url: str, cluster: str | None, given: Constraints) -> _Source:
     """Read a running cluster; constraints from files replace the cluster's constraints."""
     from pulsar_conformance.conformance.cases.live import observe_url
 

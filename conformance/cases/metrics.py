@@ -109,17 +109,21 @@ def read_metrics(file: Path) -> ReportsRead:
     measured = [name for name, broker in brokers.items() if RESOURCES[0] in broker]
     if not measured:
         raise BadSnapshot(f"{file}: it has no {CPU}; save /metrics of each broker")
-    notes = [*_old_notes(old, brokers), *_absent_notes(brokers), *_absent_rate_notes(brokers)]
+    notes = [
+        *_old_notes(old, brokers),
+        *_missing_usage_notes(brokers),
+        *_missing_rate_notes(brokers),
+    ]
     if (most := max(counts.values())) > 1:
         saved = not text.lstrip().startswith("{")
         also = "" if saved else f"; to use all {most}, make a history with import"
         notes.append(f"{file}: of the samples of each series, only the newest counts{also}")
     unmeasured = ", ".join(sorted({*brokers} - {*measured}))
     if unmeasured:
-        aged = "".join(f"; {one}" for one in _old_notes(old, brokers))
+        older_record = "".join(f"; {one}" for one in _old_notes(old, brokers))
         raise BadSnapshot(
             f"{file}: it has {CPU} of {', '.join(sorted(measured))}, but not of {unmeasured}; "
-            f"save /metrics of each broker again{aged}"
+            f"save /metrics of each broker again{older_record}"
         )
     for report in brokers.values():
         stats = report["lastStats"]
@@ -203,7 +207,7 @@ def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) 
         )
 
 
-def _absent_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
+def _missing_usage_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
     """Yield a note for each broker without the usage of a resource, which counts as 0 %."""
     absent = {
         broker: ", ".join(name for name in RESOURCES if name not in report)
@@ -215,7 +219,7 @@ def _absent_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
         yield f"{of}: the metrics lack the usage of {names}, which counts as 0 %"
 
 
-def _absent_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
+def _missing_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
     """Yield a note for each metric of a rate that a bundle with other metrics lacks."""
     for metric, rate in BUNDLE_METRICS.items():
         lacking = {
@@ -292,12 +296,12 @@ EITHER = "either"
 """Stands for content that a later message may or may not have removed."""
 
 
-def is_consumed(file: Path) -> bool:
+def has_consumed_messages(file: Path) -> bool:
     """True if a file has load data as pulsar-client consume prints it."""
     return file.is_file() and CONSUMED.search(file.read_text("utf-8", "replace")) is not None
 
 
-class Printed(NamedTuple):
+class PrintedMessage(NamedTuple):
     """A printed message about a broker or, if `broker` is empty, a line that names a topic."""
 
     topic: str
@@ -313,7 +317,7 @@ class ConsumedLoad(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def consumed_load(file: Path) -> ConsumedLoad:
+def read_consumed_load(file: Path) -> ConsumedLoad:
     """Return the content of each broker's last messages that pulsar-client consume printed.
 
     Errors: `BadSnapshot`, also for top bundles without load data.
@@ -356,21 +360,21 @@ def _latest_messages(file: Path) -> Mapping[str, Mapping[str, Any]]:
     return latest
 
 
-def _printed(file: Path) -> Iterator[Printed]:
+def _printed(file: Path) -> Iterator[PrintedMessage]:
     """Yield messages and topics; a message without content has no topic. Errors: `BadSnapshot`."""
     for found in MESSAGE_OR_TOPIC.finditer(file.read_text("utf-8", "replace")):
         broker, written = found["broker"] or "", found["content"]
         if found["topic"] or written in ("", "null"):
-            yield Printed(found["topic"] or "", broker, None)
+            yield PrintedMessage(found["topic"] or "", broker, None)
             continue
         try:
             content = parse_line(written.encode())
         except NotJSON as error:
             raise BadSnapshot(f"{file}: the message of {broker} {error}") from None
-        yield Printed(TOP_BUNDLES if TOP in content else BROKER_LOAD, broker, content)
+        yield PrintedMessage(TOP_BUNDLES if TOP in content else BROKER_LOAD, broker, content)
 
 
-def _with_topics(printed: Sequence[Printed]) -> Iterator[Printed]:
+def _with_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
     """Yield the messages, and add the topic to messages without content if it can be found out.
 
     It is the topic of the messages before and after, if these agree, or of a line that names it.

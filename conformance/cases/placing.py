@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
     broker_ids,
     host_of,
-    reserve_without_topics,
+    policy_without_topics,
 )
 from pulsar_conformance.conformance.common.clusters import overlap_problems
 from pulsar_conformance.conformance.common.trial import Json, Trial
@@ -116,7 +116,7 @@ class Constraints:
         found = (one.with_port(brokers) for one in ((own,) if own else self.policies))
         return tuple(dict.fromkeys(chain.from_iterable(found)))
 
-    def named_for(self, namespace: str) -> str:
+    def policies_and_group_of(self, namespace: str) -> str:
         """Return the isolation policy and the anti-affinity group of a namespace, as text."""
         matching, group = self.policies_matching(namespace), self.groups.get(namespace)
         named = [f"the isolation {' or '.join(one.title for one in matching)}"] if matching else []
@@ -135,7 +135,7 @@ class Constraints:
             return [own.resolved([namespace], ids)]
         return [one.resolved([], ids) for one in self.policies]
 
-    def several_notes(self, namespace: str, ids: Mapping[str, str]) -> Iterator[str]:
+    def several_policies_notes(self, namespace: str, ids: Mapping[str, str]) -> Iterator[str]:
         """Yield a note if several policies match a namespace and permit different brokers."""
         matching = self.policies_matching(namespace)
         first = [one.resolved([namespace], ids) for one in matching[:1]]
@@ -286,7 +286,7 @@ def placement_question(
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:
-        without_topics, more = reserve_without_topics(namespace, snapshot)
+        without_topics, more = policy_without_topics(namespace, snapshot)
         notes += more
     case = {
         "settings": settings,
@@ -379,7 +379,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
             f"{namespace} is under no isolation policy; such policies reserve {kept} for "
             "other namespaces"
         )
-    yield from constraints.several_notes(namespace, ids)
+    yield from constraints.several_policies_notes(namespace, ids)
     for policy in (own,) if own else constraints.policies:
         yield from _unmatched_notes(policy, list(ids.values()))
     listed = {one for each in constraints.domains.values() for one in each}

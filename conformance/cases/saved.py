@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.questions import BadLine, values
-from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
@@ -145,7 +145,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     trial = trial_of(data)
     if trial is None:
         raise BadCase(f"{file}: {why_no_question(data) or NO_CASE}{hint_at_file(content)}")
-    problem = None if defaults is None else bad_trial(trial, defaults)
+    problem = None if defaults is None else trial_flaw(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
     return Saved(trial, data.get("rule"), data.get("profile"))
@@ -290,7 +290,7 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
     raise BadCase(f"{place}: `ways` has an unknown way or alternative; leave `ways` out")
 
 
-def in_version(
+def adapted_to_version(
     provided: ProvidedQuestions, version: str
 ) -> tuple[ProvidedQuestions, tuple[str, ...]]:
     """Return questions adapted to a Pulsar version, and notes on how it differs from its profile.
@@ -329,7 +329,9 @@ def in_version(
                 )
             chosen = {STRATEGY: case["strategy"]} if case.get("strategy") else {}
             told = [*judged.differences({**settings, **chosen})]
-            case = _as_sheds({**case, "settings": judged.adapted(settings)}, judged)
+            case = _case_with_strategy_of(
+                {**case, "settings": judged.completed_settings(settings)}, judged
+            )
         questions.append(Question(operation, case))
     trial = Trial(tuple(questions), provided.trial.before)
     notes += (f"Pulsar {version} differs from {profile}: {one}" for one in told)
@@ -337,18 +339,20 @@ def in_version(
     return replace(asked, version=version), tuple(notes)
 
 
-def as_version_sheds(trial: Trial, version: str) -> Trial:
+def with_strategy_of_version(trial: Trial, version: str) -> Trial:
     """Return a trial with OverloadShedder in place of a strategy that a version lacks."""
     from pulsar_conformance.specs.judged import judged_version
 
     judged = judged_version(version) if version else None
     if judged is None:
         return trial
-    questions = (Question(one, _as_sheds(case, judged)) for one, case in trial.questions)
+    questions = (
+        Question(one, _case_with_strategy_of(case, judged)) for one, case in trial.questions
+    )
     return Trial(tuple(questions), trial.before)
 
 
-def _as_sheds(case: Any, judged: JudgedVersion) -> Any:
+def _case_with_strategy_of(case: Any, judged: JudgedVersion) -> Any:
     """Return a case with OverloadShedder in place of a strategy that a version lacks."""
     from pulsar_conformance.specs.judged import OVERLOAD, STRATEGY
 
@@ -361,14 +365,14 @@ def _as_sheds(case: Any, judged: JudgedVersion) -> Any:
     return {**case, "settings": {**settings, **instead}} if instead else case
 
 
-def derived_from(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:
+def derivations_for(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:
     """Return the derivations of the model's answers, one for each question, in order.
 
     Errors: `BadCase` if a case is invalid or lacks a setting; the message starts with `place` or,
     for invalid settings, with the file `settings`.
     """
     missing = missing_setting(trial, model.defaults)
-    problem = bad_trial(trial, model.defaults)
+    problem = trial_flaw(trial, model.defaults)
     if problem and not missing:
         of_settings = settings and problem.startswith("case.settings")
         raise BadCase(f"{settings if of_settings else place}: {problem}")

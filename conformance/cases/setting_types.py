@@ -210,7 +210,7 @@ TABLE_VIEWS = {
 """Pulsar's own table views, by their short names."""
 
 
-def bad_table_view(name: str, value: str, manager: str) -> str:
+def why_bad_table_view(name: str, value: str, manager: str) -> str:
     """Return what is wrong with the class of a table view; empty if no mistake is known."""
     if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS.values():
         return ""
@@ -219,7 +219,7 @@ def bad_table_view(name: str, value: str, manager: str) -> str:
     return ""
 
 
-def bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
+def why_bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
     """Return what is wrong with the split algorithms that a setting names; empty if nothing.
 
     Without a version, a broker knows the algorithms of all versions.
@@ -249,13 +249,13 @@ def _items(text: str) -> list[str]:
     return [] if items == [""] else items
 
 
-def bad_interval(name: str, value: Any, manager: str) -> str:
+def why_bad_interval(name: str, value: Any, manager: str) -> str:
     """Return why a broker does not start with this interval; empty if it starts."""
-    wrong = _never_scheduled(name, value, manager, "starts")
+    wrong = _cannot_be_scheduled(name, value, manager, "starts")
     return f"{value}: {TOO_SHORT}, so the broker {STARTS_NOT}" if wrong else ""
 
 
-def bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
+def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
     """Return why a broker does not start with the two periods of the extensible manager's channel.
 
     Empty if it starts, or if the mistake is in the other setting: the first that is set.
@@ -270,18 +270,18 @@ def bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
     return f"{less} (ServiceUnitStateChannelImpl), so the broker {STARTS_NOT}"
 
 
-def elects_none(name: str, value: Any, manager: str) -> bool:
+def prevents_election(name: str, value: Any, manager: str) -> bool:
     """True if no broker can become the leader of a load manager with this interval."""
-    return _never_scheduled(name, value, manager, "leads")
+    return _cannot_be_scheduled(name, value, manager, "leads")
 
 
-def _never_scheduled(name: str, value: Any, manager: str, task: str) -> bool:
+def _cannot_be_scheduled(name: str, value: Any, manager: str, task: str) -> bool:
     """True if a load manager cannot schedule a task at this interval, because it is not above 0."""
     users = broker_data()["periods"].get(name, {})
     return isinstance(value, int) and value <= 0 and manager in users.get(task, ())
 
 
-def odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
+def why_odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
     """Return why a value with which a broker starts is probably a mistake; usually empty.
 
     Examples are a value outside the documented range, or one that switches something off. `parts`

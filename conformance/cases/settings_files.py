@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     BadSetting,
     Entry,
     Unused,
-    odd_value,
+    why_odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead, read_entries
 from pulsar_conformance.conformance.common.image_tags import reading_release
@@ -391,7 +391,7 @@ def value_notes(
     yield from map(str, read.misread)
     off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()
     for name, value in read.values.items():
-        why = odd_value(name, value, "" if name in off else read.version, parts)
+        why = why_odd_value(name, value, "" if name in off else read.version, parts)
         if why:
             place = GIVEN if read.places[name] == GIVEN else f"{read.places[name]}:"
             yield f"{place} {read.spelled.get(name, name)}={value}: {why}{beside.get(name, '')}"

@@ -46,7 +46,7 @@ HEARTBEATS, MONITOR = "heartbeats", "the SLA monitor"
 UNENDING = (math.inf,)
 
 
-class NamingBrokers(NamedTuple):
+class OwnNamespaces(NamedTuple):
     """A pattern of namespaces that name the broker to which they belong, and versions with it."""
 
     kind: str
@@ -58,10 +58,10 @@ class NamingBrokers(NamedTuple):
 
 
 NAMING_BROKERS = (
-    NamingBrokers(HEARTBEATS, re.compile(r"pulsar/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
-    NamingBrokers(HEARTBEATS, re.compile(r"pulsar/[^:/]+:\d+"), (2, 9, 0), unknown_after=(2, 8, 2)),
-    NamingBrokers(MONITOR, re.compile(r"sla-monitor/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
-    NamingBrokers(MONITOR, re.compile(r"sla-monitor/[^:/]+:\d+"), (4, 2, 0)),
+    OwnNamespaces(HEARTBEATS, re.compile(r"pulsar/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
+    OwnNamespaces(HEARTBEATS, re.compile(r"pulsar/[^:/]+:\d+"), (2, 9, 0), unknown_after=(2, 8, 2)),
+    OwnNamespaces(MONITOR, re.compile(r"sla-monitor/[^/]+/[^:]+:\d+"), before=(4, 2, 0)),
+    OwnNamespaces(MONITOR, re.compile(r"sla-monitor/[^:/]+:\d+"), (4, 2, 0)),
 )
 """HEARTBEAT_NAMESPACE_PATTERN and SLA_NAMESPACE_PATTERN of NamespaceService, by version.
 
@@ -377,7 +377,7 @@ def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
         yield f"bundle data not used, since no broker owns the bundle: {unowned[0]}{others}"
 
 
-def reserve_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
+def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
     """Return an isolation policy that reserves the brokers without persistent topics, and notes.
 
     Pulsar assigns these brokers no bundle, unless a policy of the namespace does

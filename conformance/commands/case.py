@@ -9,7 +9,7 @@ from pathlib import Path
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.making import add_source_arguments, made
-from pulsar_conformance.conformance.cases.saved import content_of, derived_from
+from pulsar_conformance.conformance.cases.saved import content_of, derivations_for
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.explain.running import (
     check_case,
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         check_case(found)
     asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model, taken = with_release_defaults(found.trial, asked)
-    derived_from(found.source, found.trial, model, found.place)
+    derivations_for(found.source, found.trial, model, found.place)
     notes = [*found.notes, *unknown_history_notes(found.trial, model)]
     notes += unknown_unloads_notes(found.trial, model)
     notes += [f"{name} is not set: explain assumes {value}" for name, value in taken.items()]

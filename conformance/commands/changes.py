@@ -18,13 +18,13 @@ from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
     heading,
     lines_of,
+    lines_without_case,
     profile_of,
     settings_lines,
     summary,
     summary_as_json,
     unshown,
-    unshown_lines,
-    with_annotated,
+    with_annotated_settings,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -183,11 +183,11 @@ def _print_pair(
     if unchanged:
         names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
         _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
-    settings = with_annotated(comparison.settings(), versions)
+    settings = with_annotated_settings(comparison.settings(), versions)
     _print(settings_lines(settings, versions))
     everything = args.operation is None
     others = unshown(found, versions) if everything else []
-    _print(unshown_lines(others, versions))
+    _print(lines_without_case(others, versions))
     return summary_as_json(versions, found, files, settings, others)
 
 

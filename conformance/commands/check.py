@@ -27,7 +27,7 @@ UNKNOWN_OPERATION = "no.such_operation"
 
 
 @dataclass
-class Checkup:
+class ProtocolResults:
     """The results of a protocol check: a line for each check, and whether all checks passed."""
 
     lines: list[str] = field(default_factory=list)
@@ -63,12 +63,12 @@ class Checkup:
 
 def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
-) -> Checkup:
+) -> ProtocolResults:
     """Test whether an implementation follows the protocol, check by check.
 
     `readings` are the readings that it must follow instead of the profile's own.
     """
-    found = Checkup()
+    found = ProtocolResults()
     try:
         every = {**load().default_readings(profile), **readings}
         connection = connect(name, profile, every, limits)
@@ -117,7 +117,7 @@ def _known_operations(connection: Connection) -> list[str]:
     return [name for name in OPERATIONS if name in connection.hello.operations]
 
 
-def _check_operations(found: Checkup, connection: Connection) -> None:
+def _check_operations(found: ProtocolResults, connection: Connection) -> None:
     """Check that the operations in the hello message exist and that one can be asked."""
     offered = connection.hello.operations
     for name in offered:
@@ -134,7 +134,7 @@ def _check_operations(found: Checkup, connection: Connection) -> None:
 
 
 def _check_declared_readings(
-    found: Checkup, connection: Connection, profile: str, given: Mapping[str, str]
+    found: ProtocolResults, connection: Connection, profile: str, given: Mapping[str, str]
 ) -> None:
     """Check the declared readings; note unused ones and undocumented strategies."""
     hello = connection.hello
@@ -163,7 +163,7 @@ def _check_one_case(connection: Connection, operation: str) -> str:
     return f"it failed on a legal case: {answer['failed']}" if "failed" in answer else ""
 
 
-def _check_batches(found: Checkup, connection: Connection, operations: list[str]) -> None:
+def _check_batches(found: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
     The asked operation has the most example cases of all quick operations, or of all.

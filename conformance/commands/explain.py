@@ -35,13 +35,13 @@ from pulsar_conformance.conformance.cases.making import (
     made,
     other_files,
 )
-from pulsar_conformance.conformance.cases.metrics import is_consumed
+from pulsar_conformance.conformance.cases.metrics import has_consumed_messages
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED, read_constraints
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
+    adapted_to_version,
     content_of,
-    in_version,
     provided_questions,
 )
 from pulsar_conformance.conformance.cases.setting_types import with_settings
@@ -177,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
 def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     """Yield the explanation; return false if the model answers none of the user's questions."""
     if args.case is not None and args.case.startswith("fixtures/"):
-        args.case = str(fixtures.shipped(args.case))
+        args.case = str(fixtures.bundled_path(args.case))
     given = (args.case, args.example, args.log, args.metrics, args.url)
     if sum(one is not None for one in given) != 1:
         raise BadCase(
@@ -218,7 +218,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         if profile not in options:
             options[profile] = _options_for(args, focus, profile)
         if of_version:
-            provided, notes = in_version(provided, of_version)
+            provided, notes = adapted_to_version(provided, of_version)
             for note in notes if not number else ():
                 print_note(note)
         answered.append((yield from case_lines(provided, options[profile])))
@@ -240,7 +240,7 @@ def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) 
 def _is_of_cluster(name: str | None) -> bool:
     """True if the name is that of a folder, or of a file with messages of a load data topic."""
     with suppress(OSError):  # The text may be too long for a file name.
-        return name is not None and (Path(name).is_dir() or is_consumed(Path(name)))
+        return name is not None and (Path(name).is_dir() or has_consumed_messages(Path(name)))
     return False
 
 
@@ -270,7 +270,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     missing = focus.missing(found.trial.questions[0].case)
     if missing is not None:
         raise BadCase(f"{found.source}: {missing}")
-    changed = _as_it_runs(with_settings(found.trial, what_if), found)
+    changed = _with_running_strategy(with_settings(found.trial, what_if), found)
     model = Model(args.profile or found.profile or DEFAULT_PROFILE).with_ways(found.ways)
     model = model.at_addresses(found.addresses)
     for note in (*found.notes, *unknown_history_notes(changed, model)):
@@ -303,7 +303,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
     return answered
 
 
-def _as_it_runs(trial: Trial, found: MadeCase) -> Trial:
+def _with_running_strategy(trial: Trial, found: MadeCase) -> Trial:
     """Return a trial with the shedding strategy that runs, if the settings name another."""
     runs = found.running
     if runs is None or (runs.manager, runs.culprit) != (MODULAR, STRATEGY):

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.arguments import usual_profile
+from pulsar_conformance.adapters.arguments import profile_of_version
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.conformance.cases.saved import BadCase, Campaign, load_saved
 from pulsar_conformance.conformance.engine.plan import (
@@ -27,7 +27,7 @@ from pulsar_conformance.conformance.engine.plan import (
 )
 from pulsar_conformance.conformance.reporters import CountedProgress
 from pulsar_conformance.conformance.reporters.terminal import INTERRUPTED
-from pulsar_conformance.fixtures import shipped
+from pulsar_conformance.fixtures import bundled_path
 from pulsar_conformance.specs.text import counted, paragraph
 
 UNUSABLE = 2
@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
     """Judge or characterize implementations; return the exit status."""
     left_out: list[str] = []
     if not args.conformance_adapter:
-        from pulsar_conformance.adapters.bundled import runnable
+        from pulsar_conformance.adapters.bundled import runnable_samples
 
-        args.conformance_adapter, left_out = runnable()
+        args.conformance_adapter, left_out = runnable_samples()
     out = Path(args.conformance_out)
     there = next(one for one in (out, *out.absolute().parents) if one.exists())
     if not there.is_dir():
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.conformance_replay and Path(args.conformance_replay).is_dir():
         return _replay(args, left_out)
     if args.conformance_replay and not args.conformance_judge_by:
-        case = shipped(args.conformance_replay)
+        case = bundled_path(args.conformance_replay)
         args.conformance_judge_by = [_profile_of(case, args.conformance_adapter)]
     plan = plan_of(args)
     if args.conformance_characterize:
@@ -119,7 +119,7 @@ def _profile_of(file: Path, adapters: Sequence[str]) -> str:
     named = None
     with suppress(BadCase):  # The plan reports the error.
         named = load_saved(file).profile
-    return named or usual_profile(adapters)
+    return named or profile_of_version(adapters)
 
 
 def _options(args: argparse.Namespace) -> list[str]:
@@ -164,10 +164,13 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
     starting: AbstractContextManager[None] = nullcontext()
     try:
         if args.conformance_spark:
-            from pulsar_conformance.adapters.spark.tasks import in_tasks, started_soon
+            from pulsar_conformance.adapters.spark.tasks import (
+                results_of_tasks,
+                start_in_background,
+            )
 
-            ask = partial(in_tasks, args.conformance_spark)
-            starting = started_soon(args.conformance_spark)
+            ask = partial(results_of_tasks, args.conformance_spark)
+            starting = start_in_background(args.conformance_spark)
         with starting:  # Readings are found while Spark starts.
             readings = search.readings_of(plan)
             stored = search.StoredParts(folder, plan, readings, resume=args.conformance_resume)
@@ -175,7 +178,7 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
             found = search.search(plan, parts, readings, stored, ask, progress.show)
     except AdapterError as error:
         raise BadPlan(str(error)) from None
-    found = {**search.not_asked(plan, worlds), **found}
+    found = {**search.empty_results(plan, worlds), **found}
     about = {"exhaustive": [one.name for one in worlds]} if worlds else {CAMPAIGN: drawn}
     file = folder / "results.json"
     file.write_text(json.dumps(Campaign({**about, "cases": each}, found).as_json()), "utf-8")

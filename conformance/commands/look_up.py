@@ -76,11 +76,17 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
     yield from paragraph(rule.statement, 2)
     yield ""
     yield from columns(
-        [(f"  {label}", text) for label, text in _facts(known, rule, args.profile) if text]
+        [
+            (f"  {label}", text)
+            for label, text in _labelled_properties(known, rule, args.profile)
+            if text
+        ]
     )
 
 
-def _facts(known: Specs, rule: Rule, profile: str | None) -> Iterator[tuple[str, str]]:
+def _labelled_properties(
+    known: Specs, rule: Rule, profile: str | None
+) -> Iterator[tuple[str, str]]:
     """Yield a rule's other properties, each with a label; if `profile`, only the sources in it."""
     yield "level", rule.level
     for source in rule.sources:
@@ -238,7 +244,7 @@ def setting_lines(args: argparse.Namespace) -> Iterator[str]:
             yield name
             yield from paragraph(setting.meaning, 2)
             facts = (
-                ("  takes", _takes(setting)),
+                ("  takes", _format_type(setting)),
                 ("  default", _default(name, defaults)),
                 *_describe_annotations(annotated, documents),
             )
@@ -255,7 +261,7 @@ def _describe_annotations(setting: Setting, documents: set[str]) -> Iterator[tup
         yield "  deprecated", f"yes{instead}"
 
 
-def _takes(setting: Setting) -> str:
+def _format_type(setting: Setting) -> str:
     """Format a setting's type, unit and bounds."""
     said = [setting.type, setting.unit or ""]
     if setting.range:

@@ -21,7 +21,7 @@ from pulsar_conformance.specs.errors import (
     UNUSABLE,
     UnknownName,
     UserError,
-    complain,
+    print_mistake,
     print_note,
     status_of,
 )
@@ -218,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             args = _parse(words, given)
         except UserError as error:
-            return complain(str(error))
+            return print_mistake(str(error))
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(HYPOTHESIS_FOLDER))
     try:
         with nullcontext() if args.command in WITH_COLORS else plain_streams():
@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno not in DISK_FULL:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return complain(f"cannot be written: {error.strerror}")
+        return print_mistake(f"cannot be written: {error.strerror}")
     return status
 
 
@@ -294,9 +294,9 @@ def _complete(parser: Parser, name: str) -> Parser:
     plural = "examples" if len(command.examples) > 1 else "example"
     parser.epilog = "\n".join([f"{plural}:", *(f"  {PACKAGE} {one}" for one in command.examples)])
     if name in WITH_ADAPTER_FORMATS:
-        from pulsar_conformance.adapters.names import form_lines
+        from pulsar_conformance.adapters.names import name_format_lines
 
-        parser.epilog = "\n".join(["implementations:", *form_lines(), "", parser.epilog])
+        parser.epilog = "\n".join(["implementations:", *name_format_lines(), "", parser.epilog])
     module.add_arguments(parser)
     parser.set_defaults(run=module.run)
     return parser

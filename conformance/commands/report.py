@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _make(args: argparse.Namespace) -> int:
     day = args.date or datetime.now(UTC).date().isoformat()
-    about = making.About(
+    about = making.RunDetails(
         day, args.project, args.url, args.contact, args.mode, args.known_deviations
     )
     for report in making.make_reports(making.stream(args.stream or args.out / STREAM), about):
@@ -191,7 +191,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _diff(args: argparse.Namespace) -> int:
     before, after = verifying.read_report(args.before), verifying.read_report(args.after)
-    found = comparing.compared(before, after)
+    found = comparing.changed_verdicts(before, after)
     for word, changes in found.items():
         if changes:
             print(f"{word}: {len(changes)}")
@@ -204,7 +204,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 def _freeze(args: argparse.Namespace) -> int:
     if args.check:
-        current = requirements.matching(args.profile)
+        current = requirements.requirements_to_report(args.profile)
         print(f"{args.profile}: the rules are those of {current.name}")
         return int(current.version is None)
     file = requirements.freeze(args.profile)

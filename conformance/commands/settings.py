@@ -125,10 +125,12 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 def _odd(found: SettingsRead) -> dict[str, str]:
     """Return why values of settings in force are probably mistakes, by name."""
-    from pulsar_conformance.conformance.cases.setting_types import odd_value
+    from pulsar_conformance.conformance.cases.setting_types import why_odd_value
 
     parts, in_force = found.parts(), _in_force(found)
-    why = {name: odd_value(name, one, found.version, parts) for name, (one, _) in in_force.items()}
+    why = {
+        name: why_odd_value(name, one, found.version, parts) for name, (one, _) in in_force.items()
+    }
     return {name: one for name, one in why.items() if one}
 
 
@@ -144,7 +146,7 @@ def _odd_sections(found: SettingsRead, short_value: Callable[[Any], str]) -> Ite
             yield title, rows
 
 
-def _indifferent(found: SettingsRead) -> list[Unused]:
+def _without_difference(found: SettingsRead) -> list[Unused]:
     """Return the settings without effect whose values are defaults, or make no difference."""
     named = {one.name for one in found.disabled()}
     return [one for one in found.disabled(defaults=True) if one.name not in named]
@@ -269,7 +271,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     once = " once the broker starts" if stops else ""
     once += " with the most similar class" if stops and found.corrected() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
-    if idle := _rows(_indifferent(found)):
+    if idle := _rows(_without_difference(found)):
         title, count = "set to values that make no difference", counted(len(idle), "setting")
         yield (title, idle) if every else (f"{title}: {count} (--all lists them)", [])
     instead = _used_instead(found)
@@ -374,7 +376,7 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         "outOfRange": [Unused(found.places[name], name, why) for name, why in odd.items()],
         "doesNotStartWith": found.refused(),
         "withoutEffect": found.idle(),
-        "withoutDifference": _indifferent(found),
+        "withoutDifference": _without_difference(found),
     }
     notes = [*_release_notes(found, assumed=assumed)]
     return {

@@ -39,7 +39,7 @@ def copied(value: Any) -> Any:
     return marshal.loads(marshal.dumps(value))
 
 
-def kind_of(case: Json) -> str | None:
+def strategy_or_algorithm(case: Json) -> str | None:
     """Return the strategy (without package) or the algorithm named in a case, or None."""
     kind: str | None = case.get("strategy") or case.get("algorithm")
     return kind and kind.rpartition(".")[2]

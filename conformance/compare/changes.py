@@ -8,7 +8,7 @@ from itertools import cycle, product
 from typing import Any, NamedTuple
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare.differences import (
@@ -23,7 +23,7 @@ from pulsar_conformance.conformance.compare.differences import (
 from pulsar_conformance.conformance.compare.predictions import branches_of, with_hidden_settings
 from pulsar_conformance.conformance.engine.draw import distinct_questions
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation
-from pulsar_conformance.conformance.engine.reduce import reduce, with_budget
+from pulsar_conformance.conformance.engine.reduce import reduce, with_candidate_limit
 
 DEFAULTS = "settings.defaults"
 """The operation whose answers are compared setting by setting, not by cases."""
@@ -109,7 +109,7 @@ class Comparison:
                 apart += 1
             else:
                 kinds.setdefault(cause, []).append(one)
-        several = _of_several(kinds)
+        several = _combined_causes(kinds)
         together = sum(len(kinds.pop(cause)) for cause in several)
         found = tuple(self._change(cause, some) for cause, some in kinds.items())
         return Changes(operation, len(trials), apart, together, found)
@@ -144,10 +144,10 @@ class Comparison:
         return list({**others, **{one.fingerprint: one for one in drawn}}.values())
 
     def _legal(self, trial: Trial) -> bool:
-        if not owns_statistics(trial):
+        if not statistics_are_owned(trial):
             return False
         every = specs.load()
-        return all(bad_trial(trial, every.defaults(one)) is None for one in self.profiles)
+        return all(trial_flaw(trial, every.defaults(one)) is None for one in self.profiles)
 
     def _with_hidden(self, trials: Sequence[Trial]) -> list[Trial]:
         """Add hidden settings, with values that have no effect, to every second shedding trial."""
@@ -187,7 +187,7 @@ class Comparison:
             return None
         if explained:
             return Cause(explained, ())
-        broken = self._broken_by_one(difference)
+        broken = self._rules_broken_by_one_release(difference)
         if any(broken):
             return Cause((), tuple(dict.fromkeys((*broken[0], *broken[1]))))
         return Cause((), ()) if all(_is_determined(one, difference) for one in self._pair) else None
@@ -197,7 +197,7 @@ class Comparison:
             f"{some[0].trial.operation}: looking for the smallest case of {cause_name(cause)}"
         )
         small = self._smallest_difference(some[0], cause)
-        older, newer = self._broken_by_one(small)
+        older, newer = self._rules_broken_by_one_release(small)
         if any(one.kind == "setting" and one.older is None for one in cause.factors):
             older, newer = (), ()  # Rules about a setting that the older release does not have.
         elif cause.factors:
@@ -234,13 +234,15 @@ class Comparison:
         if cause.factors and self._causes.foreseen(difference.trial, cause.factors):
             ways.insert(0, (foreseen, MAX_FORESEEN))
         for failing, most in ways:
-            small = reduce(difference.trial, with_budget(failing, most))
+            small = reduce(difference.trial, with_candidate_limit(failing, most))
             for one in self._certain_differences([small]):
                 if self._cause(one) == cause:
                     return one
         return difference
 
-    def _broken_by_one(self, difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _rules_broken_by_one_release(
+        self, difference: Difference
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return, for each release, the documented rules that only this release violates.
 
         A rule that presupposes another of these rules is left out.
@@ -253,7 +255,7 @@ class Comparison:
         return zip(self._pair, difference.answers, strict=True)
 
 
-def owns_statistics(trial: Trial) -> bool:
+def statistics_are_owned(trial: Trial) -> bool:
     """True unless a broker reports statistics of bundles to split that it does not own.
 
     Rules ignore such bundles, but releases split them.
@@ -270,7 +272,7 @@ def cause_name(cause: Cause) -> str:
     return ", ".join(names) or "a change that no rule is about"
 
 
-def _of_several(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
+def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
     """Return the causes that are combinations of other causes."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]

@@ -83,7 +83,7 @@ def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
     return [one for one in changed if one.name in concerned]
 
 
-def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
+def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterator[str]:
     """Yield, as text, the changes that no case shows, each with its place in the source."""
     if not changed:
         return
@@ -91,7 +91,7 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
     for one in changed:
         yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
         file = case_of(one.name)
-        yield from paragraph(f"case: {file}" if file else why_without(one.name), 4)
+        yield from paragraph(f"case: {file}" if file else why_no_case(one.name), 4)
         for index, version in enumerate(versions):
             where = _own_place(one, (one.older, one.newer)[index])
             yield from paragraph(f"{version}: {_means(one, index)}{where}", 4)
@@ -100,10 +100,10 @@ def unshown_lines(changed: Sequence[Factor], versions: Versions) -> Iterator[str
 def case_of(name: str) -> str:
     """Return the case file that shows a way; empty if there is none."""
     file = f"fixtures/ways/{name}.json"
-    return file if fixtures.shipped(file).exists() else ""
+    return file if fixtures.bundled_path(file).exists() else ""
 
 
-def why_without(name: str) -> str:
+def why_no_case(name: str) -> str:
     """Return the reason why no case can show a way or a reading; empty if one could."""
     known = specs.load().ways
     return known[name].without_case if name in known else ""
@@ -121,7 +121,7 @@ def _question(one: Factor) -> str:
     return known[one.name].question
 
 
-def with_annotated(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
+def with_annotated_settings(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
     """Return changed settings, with settings added that only annotations in the source describe."""
     if not {*versions} <= {*every_release()}:
         return list(changed)

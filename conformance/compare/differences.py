@@ -177,7 +177,7 @@ class Causes:
         """
         older, newer = answers
         first, second = self.models
-        unread = tuple(self._read_by_the_newer_alone(trial, newer))
+        unread = tuple(self._settings_only_newer_reads(trial, newer))
         foreseen = _predicts(first, trial, older) and _predicts(second, trial, newer)
         if not foreseen or _predicts(first, trial, newer):
             return unread
@@ -193,7 +193,7 @@ class Causes:
                 some = fewer
         return some if _predicts(self._turned(some), trial, newer) else unread
 
-    def _read_by_the_newer_alone(self, trial: Trial, answer: Json) -> Iterator[Factor]:
+    def _settings_only_newer_reads(self, trial: Trial, answer: Json) -> Iterator[Factor]:
         """Yield the settings on which the answer depends and that only the newer release has."""
         older, newer = self._versions
         for name in trial.questions[0].case.get("settings", {}):

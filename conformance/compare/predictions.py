@@ -128,7 +128,7 @@ class Predictor:
                 continue
             if _is_same_decision(trial.operation, predicted, answer):
                 return f"as under {name}={value}"
-        return left_open(trial.questions[0].case, *difference.answers)
+        return describe_open_difference(trial.questions[0].case, *difference.answers)
 
     def _is_tie(self, difference: Difference) -> bool:
         """True if both answers unload bundles with equal traffic from each broker, in order.
@@ -170,7 +170,11 @@ class Predictor:
         """Each reading, an alternative that is not in force, and the model under it."""
         chosen = self.subject.evaluator.readings
         return [
-            (name, value, Model(self.subject.resolved.profile, chosen.but(name, value).choices))
+            (
+                name,
+                value,
+                Model(self.subject.resolved.profile, chosen.with_value(name, value).choices),
+            )
             for name, reading in specs.load().readings.items()
             for value in reading.values
             if value != chosen[name]
@@ -215,7 +219,7 @@ def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Que
     return Question(operation, {**case, "settings": {**hidden, **case["settings"]}})
 
 
-def left_open(case: Json, predicted: Json, answer: Json) -> str:
+def describe_open_difference(case: Json, predicted: Json, answer: Json) -> str:
     """Describe a difference from the model's answer that no rule covers."""
     if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
         return OPEN

@@ -49,7 +49,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Blame:
+class AttributedFault:
     """A fault of a rule, and the presupposed rule against which it counts instead, if any."""
 
     fault: Fault
@@ -85,15 +85,15 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
                         yield PresupposedCheck(rule, Trial((one,)))
 
 
-def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[Blame]:
+def attribute_faults(applied: AppliedRule, faults: Sequence[Fault]) -> list[AttributedFault]:
     """Return each fault with the rule against which it counts. Errors: `AdapterError`."""
     if not applied.rule.presupposes or not faults:
-        return [Blame(fault) for fault in faults]
+        return [AttributedFault(fault) for fault in faults]
     suspected = [list(presupposed_checks(applied, fault)) for fault in faults]
     unasked = [one for checks in suspected for one in checks if one.answers is None]
     answers = iter(applied.judged.implementation.answers([one.trial for one in unasked]))
     return [
-        _blame(applied, fault, [_with_answers(one, answers) for one in checks])
+        _attribute_fault(applied, fault, [_with_answers(one, answers) for one in checks])
         for fault, checks in zip(faults, suspected, strict=True)
     ]
 
@@ -102,14 +102,16 @@ def _with_answers(check: PresupposedCheck, answers: Iterator[list[Json]]) -> Pre
     return check if check.answers is not None else replace(check, answers=next(answers))
 
 
-def _blame(applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck]) -> Blame:
+def _attribute_fault(
+    applied: AppliedRule, fault: Fault, checks: Sequence[PresupposedCheck]
+) -> AttributedFault:
     for one in checks:
         answers = one.answers or []
         outcome = AppliedRule(one.rule, applied.judged).outcome(one.trial, answers)
         # A missing answer is not the cause of a wrong answer, nor the other way round.
         if outcome.violated and outcome.unanswered is fault.outcome.unanswered:
-            return Blame(fault, one.rule.id, Fault(one.trial, answers, outcome))
-    return Blame(fault)
+            return AttributedFault(fault, one.rule.id, Fault(one.trial, answers, outcome))
+    return AttributedFault(fault)
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:

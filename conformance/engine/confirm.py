@@ -293,17 +293,17 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
             continue
         if any("unsupported" in answer for answer in answers):
             continue
-        if not _worked_for(example, judged) or not judged.evaluator.legal(one.trial):
+        if not _follows_example_readings(example, judged) or not judged.evaluator.legal(one.trial):
             continue
         if _release_differs(example, judged, one.trial):
             continue
-        right = example.demanded is None or allows(example, answers)
+        right = example.required_answers is None or allows(example, answers)
         if not right and not _is_rejected(applied, one.trial, answers):
             return one, answers
     return None
 
 
-def _worked_for(example: fixtures.Example, judged: JudgedImplementation) -> bool:
+def _follows_example_readings(example: fixtures.Example, judged: JudgedImplementation) -> bool:
     """True if the implementation is known to follow the readings that an example assumes."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)

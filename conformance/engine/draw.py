@@ -16,7 +16,11 @@ from hypothesis.strategies import SearchStrategy
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.any_answer.edits import EDITED, edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
-from pulsar_conformance.conformance.cases.legality import Defaults, bad_drawn, bad_trial
+from pulsar_conformance.conformance.cases.legality import (
+    Defaults,
+    drawn_flaw,
+    trial_flaw,
+)
 from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -112,11 +116,11 @@ def trials_of_rule(
     if implementation.hello.own is not None:
         for questions in implementation.hello.own.get(rule.id, ()):
             own = Trial.asking(questions)
-            if bad_trial(own, defaults) is None:
+            if trial_flaw(own, defaults) is None:
                 yield SourcedTrial("drawn", own)
         return
     for saved in earlier:
-        if checks()[rule.id].judges(saved.trial) and bad_trial(saved.trial, defaults) is None:
+        if checks()[rule.id].judges(saved.trial) and trial_flaw(saved.trial, defaults) is None:
             yield saved
     for trial, example in _worked_trials(rule.id, profile):
         yield SourcedTrial("example", trial, example)
@@ -130,7 +134,7 @@ def trials_of_rule(
     drawn = _as_drawn(draw_trials(*draws)) if costly else with_edits(*draws)
     for origin, trial in drawn:
         own = _with_its_strategy(trial, rule, implementation)
-        if own is trial or implementation.plugged_strategy or bad_trial(own, defaults) is None:
+        if own is trial or implementation.plugged_strategy or trial_flaw(own, defaults) is None:
             yield SourcedTrial(origin, own)
 
 
@@ -143,7 +147,7 @@ def _worked_trials(rule: str, profile: str) -> tuple[tuple[Trial, fixtures.Examp
         for example in fixtures.examples_of(rule)
         if example.holds_in(specs.load(), profile)
     )
-    return tuple(one for one in found if bad_trial(one[0], defaults) is None)
+    return tuple(one for one in found if trial_flaw(one[0], defaults) is None)
 
 
 def examples_for_costly_rule(rule: specs.Rule, plan: Plan) -> int:
@@ -163,7 +167,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
         trial
         for index, part in enumerate(parts)
         for trial in draw(
-            part.filter(lambda trial: bad_drawn(trial, defaults) is None),
+            part.filter(lambda trial: drawn_flaw(trial, defaults) is None),
             share,
             f"{seed}/{profile}/{rule}" + (f"/{index}" if index else ""),
         )
@@ -174,7 +178,7 @@ def draw_trials(rule: str, profile: str, seed: int, examples: int) -> tuple[Tria
     random = Random(f"{seed}/{profile}/{rule}/varied")
     for index in range(ONE_VARIED_IN - 1, len(trials), ONE_VARIED_IN):
         other = _vary(trials[index], random)
-        trials[index] = trials[index] if bad_trial(other, defaults) else other
+        trials[index] = trials[index] if trial_flaw(other, defaults) else other
     return tuple(trials)
 
 
@@ -210,7 +214,7 @@ def _as_drawn(trials: Sequence[Trial]) -> list[tuple[Origin, Trial]]:
 def _edit(trial: Trial, random: Random, defaults: Defaults) -> Trial:
     """Return a valid copy of a trial with random edits, or the trial itself if no edit is valid."""
     attempts = (edited(trial, random) for _ in range(EDITING_ATTEMPTS))
-    valid = (one for one in attempts if one != trial and bad_trial(one, defaults) is None)
+    valid = (one for one in attempts if one != trial and trial_flaw(one, defaults) is None)
     return next(valid, trial)
 
 
@@ -250,7 +254,7 @@ def _valid_trials(
     strategy: SearchStrategy[Trial], profile: str, count: int, seed: str
 ) -> tuple[Trial, ...]:
     defaults = specs.load().defaults(profile)
-    return tuple(one for one in draw(strategy, count, seed) if bad_trial(one, defaults) is None)
+    return tuple(one for one in draw(strategy, count, seed) if trial_flaw(one, defaults) is None)
 
 
 def forget_drawn() -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import Defaults, bad_trial, lacks_setting
+from pulsar_conformance.conformance.cases.legality import Defaults, lacks_setting, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.check import (
     Expect,
@@ -87,7 +87,7 @@ class RuleEvaluator:
 
     def legal(self, trial: Trial) -> bool:
         """True if a trial is valid, so that its answers can be judged."""
-        return bad_trial(trial, self.defaults, self.readings) is None
+        return trial_flaw(trial, self.defaults, self.readings) is None
 
     def lacks_setting(self, trial: Trial) -> bool:
         """True if a trial is invalid only because it lacks a setting that these readings need."""

@@ -10,10 +10,10 @@ from threading import Lock, RLock, Semaphore
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
-from pulsar_conformance.adapters.errors import ProtocolBreach
+from pulsar_conformance.adapters.errors import ProtocolViolation
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.adapters.validation import Untouched
+from pulsar_conformance.adapters.validation import UnmodifiedCases
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import (
     CASE_CHANGED,
@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.common.trial import (
     Question,
     Trial,
     canonical,
-    kind_of,
+    strategy_or_algorithm,
 )
 from pulsar_conformance.conformance.engine.evaluate import why_unanswered
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -288,7 +288,7 @@ class Implementation:
         with self._state:
             for case, answer in zip(cases, found, strict=True):
                 if "unsupported" in answer:
-                    self._declined[operation].add(kind_of(case))
+                    self._declined[operation].add(strategy_or_algorithm(case))
                 else:
                     self._supported.add(operation)
         return found
@@ -308,7 +308,7 @@ class Implementation:
         connection = self._open_connection()
         try:
             return self._ask(operation, cases)
-        except ProtocolBreach:
+        except ProtocolViolation:
             raise
         except AdapterError as error:
             from pulsar_conformance.conformance.engine.isolate import CAUSED_BY_CASES, Isolation
@@ -333,7 +333,7 @@ class Implementation:
         reconnects = 0
         while True:
             connection, history = self._open_connection(), self._history
-            untouched = Untouched(cases if connection.in_process else ())
+            untouched = UnmodifiedCases(cases if connection.in_process else ())
             try:
                 answers = connection.ask(operation, cases)
             except AdapterError:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.errors import ProtocolBreach
-from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, kind_of
+from pulsar_conformance.adapters.errors import ProtocolViolation
+from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, strategy_or_algorithm
 
 Ask = Callable[[Sequence[Json]], list[Json]]
 """Asks cases in one message. Errors: `AdapterError`."""
@@ -97,7 +97,7 @@ class Isolation:
         """Return, for each strategy or algorithm, the positions of its cases in the batch."""
         kinds: dict[str | None, list[int]] = {}
         for index, case in enumerate(self._cases):
-            kinds.setdefault(kind_of(case), []).append(index)
+            kinds.setdefault(strategy_or_algorithm(case), []).append(index)
         return list(kinds.values())
 
     def _isolate_kind(self, places: list[int]) -> None:
@@ -204,7 +204,7 @@ class Isolation:
         self.asked += 1
         try:
             answers = self._ask([self._cases[place] for place in places])
-        except ProtocolBreach:
+        except ProtocolViolation:
             raise
         except AdapterError as error:
             if error.phase not in CAUSED_BY_CASES:

@@ -16,8 +16,8 @@ from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
     TIME_LIMIT,
     limits_of,
+    profile_of_version,
     seconds,
-    usual_profile,
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
@@ -217,11 +217,11 @@ def chosen_readings(readings: Sequence[str], *profiles: str) -> dict[str, str]:
 def _load_deviations(file: str) -> tuple[Deviation, ...]:
     from pulsar_conformance.conformance.cases.deviations import load_deviations
 
-    return load_deviations(fixtures.shipped(file))
+    return load_deviations(fixtures.bundled_path(file))
 
 
 def _load_replayed(file: str, profiles: Sequence[str]) -> Trial:
-    return saved.load_saved(fixtures.shipped(file), specs.load().defaults(profiles[0])).trial
+    return saved.load_saved(fixtures.bundled_path(file), specs.load().defaults(profiles[0])).trial
 
 
 OUT = "reports/out"
@@ -352,7 +352,7 @@ def plan_of(options: Any) -> Plan:
 
     return Plan.make(
         adapters=with_settings_added(given("--adapter") or [], given("--setting") or []),
-        profiles=given("--judge-by") or [usual_profile(given("--adapter") or [])],
+        profiles=given("--judge-by") or [profile_of_version(given("--adapter") or [])],
         readings=given("--reading") or [],
         rules=given("--rules") or [],
         deviations=given("--known-deviations"),

@@ -81,7 +81,7 @@ def one_at_a_time(failing: Failing, most: int) -> Failing:
     return fails
 
 
-def with_budget(failing: Failing, most: int) -> Failing:
+def with_candidate_limit(failing: Failing, most: int) -> Failing:
     """Return a predicate that asks at most `most` candidates in all calls together.
 
     Candidates beyond that are not asked and count as passing.
@@ -129,7 +129,7 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_c
     asked = one_at_a_time(failing, MAX_COSTLY_CANDIDATES) if one_by_one else failing
     try:
         recurs = applied.costly or all(failing([trial]))
-        return reduce(trial, with_budget(asked, MAX_CANDIDATES)) if recurs else trial
+        return reduce(trial, with_candidate_limit(asked, MAX_CANDIDATES)) if recurs else trial
     except AdapterError:
         return trial
 

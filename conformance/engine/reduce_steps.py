@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from pulsar_conformance.conformance.any_answer.transformations import (
-    in_plain_names,
+    edits_to_plain_names,
     transformations_of,
 )
 from pulsar_conformance.conformance.cases.reduction import (
@@ -192,7 +192,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 def _with_plain_names(trial: Trial, failing: Failing) -> Trial:
     """Replace long, non-ASCII and misleading names by simple names while the trial still fails."""
-    plainer = [_edited(trial, edit) for edit in in_plain_names(trial)]
+    plainer = [_edited(trial, edit) for edit in edits_to_plain_names(trial)]
     return first_failing(failing, plainer) or trial
 
 
@@ -237,7 +237,7 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
         candidates = [
             (path, number, plainer)
             for path, number in _numbers(trial)
-            for plainer in plainer_than(number)
+            for plainer in simpler_numbers(number)
         ]
         if not candidates:
             return trial
@@ -248,16 +248,16 @@ def _with_plainer_numbers(trial: Trial, failing: Failing) -> Trial:
                 best.setdefault(one[:2], one)
         if not best:
             return trial
-        trial = _apply_most(trial, list(best.values()), failing)
+        trial = _apply_while_failing(trial, list(best.values()), failing)
 
 
 def _plainer_numbers(trial: Trial) -> list[Replacement]:
     """Return the simplest replacement for each number that can be simplified."""
-    pairs = ((path, number, plainer_than(number)) for path, number in _numbers(trial))
+    pairs = ((path, number, simpler_numbers(number)) for path, number in _numbers(trial))
     return [(path, number, plainer[0]) for path, number, plainer in pairs if plainer]
 
 
-def _apply_most(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
+def _apply_while_failing(trial: Trial, edits: list[Replacement], failing: Failing) -> Trial:
     """Apply all replacements; if the trial then passes, only the first half of them, and so on.
 
     The first replacement alone is known to fail.
@@ -277,7 +277,7 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
     return list(dict.fromkeys(found))
 
 
-def plainer_than(number: float) -> list[float]:
+def simpler_numbers(number: float) -> list[float]:
     """Return simpler numbers, simplest first: round, with fewer digits, or whole.
 
     Round numbers are 0, 1, 10, 100 and 1000 and, for a number of 100,000 or more, these millions.

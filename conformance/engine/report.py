@@ -44,7 +44,7 @@ def verdict_of(
     counts = Counter(one.origin for one, _ in findings.answered)
     searched = plan.searched(blank.implementation, blank.profile, blank.rule)
     verdict = replace(
-        _decided(confirmed, blank, plan),
+        _verdict_of_findings(confirmed, blank, plan),
         saved=counts["saved"],
         examples=counts["example"],
         drawn=counts["drawn"] + counts["edited"] + searched.drawn,
@@ -70,7 +70,7 @@ def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) ->
     return replace(verdict, verdict="unexpected_pass", why=stale)
 
 
-def _decided(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
+def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
     findings = confirmed.findings
     applied = findings.applied
     if confirmed.fault is not None:
@@ -167,17 +167,17 @@ def failure_of(applied: AppliedRule, shown: ShownFault, plan: Plan) -> Failure:
         about = {"profile": profile, "readings": dict(readings)}
         file = saved.save(fault.trial, plan.root, about).as_posix()
     recurrence = f"; asked again, {fault.recurrence}" if fault.recurrence else ""
-    passes_under = tuple(_passes_under(applied, fault))
+    passes_under = tuple(_alternatives_that_pass(applied, fault))
     decisive = {one.partition("=")[0] for one in passes_under}
     pinned = {
         name: value
         for name, value in consulted.items()
         if how[name] in NOT_CERTAIN or (how[name] == "found" and name in decisive)
     }
-    if not _fails_with(applied, fault, pinned):
+    if not _fails_without_pins(applied, fault, pinned):
         found = {name: value for name, value in readings.items() if how.get(name) == "found"}
         alone = {name: value for name, value in found.items() if name in consulted}
-        pinned |= alone if _fails_with(applied, fault, {**pinned, **alone}) else found
+        pinned |= alone if _fails_without_pins(applied, fault, {**pinned, **alone}) else found
     return Failure(
         case_file=file,
         size=fault.trial.size,
@@ -208,7 +208,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
         yield text
 
 
-def _passes_under(applied: AppliedRule, fault: Fault) -> Iterator[str]:
+def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]:
     """Yield each alternative, as `name=value`, under which the rule would allow the answers."""
     chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
@@ -223,7 +223,7 @@ def _chosen_domains(applied: AppliedRule) -> dict[str, list[str]]:
     return {name: [one] for name, one in applied.judged.evaluator.readings.choices.items()}
 
 
-def _fails_with(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
+def _fails_without_pins(applied: AppliedRule, fault: Fault, pinned: Choices) -> bool:
     """True if the case is a fault under all readings that are neither pinned nor known."""
     resolved = applied.judged.resolved
     domains = _chosen_domains(applied)

@@ -101,10 +101,10 @@ def _settings_in(given: Mapping[str, Any], version: str) -> Mapping[str, Any]:
 
 def _first_state(data: LoadData, settings: Mapping[str, Any], version: str) -> LoadState:
     """Return the state at the start of a cycle in a version."""
-    return LoadState.first(_with_age(data, settings), _rules_in(settings, version))
+    return LoadState.first(_with_outdated_brokers(data, settings), _rules_in(settings, version))
 
 
-def _with_age(data: LoadData, settings: Mapping[str, Any]) -> LoadData:
+def _with_outdated_brokers(data: LoadData, settings: Mapping[str, Any]) -> LoadData:
     """Return the data with the names of the brokers whose data are outdated."""
     old = frozenset(name for name in data.loads if data.age(name) > settings[LIFETIME])
     return replace(data, outdated=old)
@@ -137,7 +137,7 @@ def _decision(data: LoadData, given: Mapping[str, Any], version: str) -> Any:
     settings = _settings_in(given, version)
     if _why_off(settings):
         return []
-    pairs = load_pairs(_with_age(data, settings), _rules_in(settings, version))
+    pairs = load_pairs(_with_outdated_brokers(data, settings), _rules_in(settings, version))
     return [
         (one.state.busy, one.state.idle, [row[:2] for row in one.rows if row.outcome != STAYS])
         for one in pairs
@@ -161,9 +161,9 @@ def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _condition_lines(state: LoadState) -> Iterator[str]:
     """Yield the conditions that hold, or why none holds, and brokers with equal loads."""
-    for text in _reasons(state) if state.uneven else _why_even(state):
+    for text in _reasons(state) if state.uneven else _why_no_condition_holds(state):
         yield from paragraph(text, 4, "  ")
-    for text in _ties(state):
+    for text in _tie_remarks(state):
         yield from paragraph(text, 4, "  ")
 
 
@@ -179,7 +179,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
         yield from paragraph("answer: unload nothing" + (f", since {why}" if why else ""))
     else:
         to = f" to {first.idle}" if state.rules.transfers else ""
-        free = _bound_bundles(state, pairs)
+        free = _namespaces_under_policies(state, pairs)
         permitted = f", if the policies of {enumerated(free)} permit it" if free else ""
         yield from paragraph(
             f"answer: from {first.busy}{to} first{permitted}, at most "
@@ -207,7 +207,7 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
             yield from paragraph(text, 2)
 
 
-def _bound_bundles(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
+def _namespaces_under_policies(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
     """Return the namespaces with policies whose bundles go; their destinations are not known."""
     bound = state.data.bound or {} if state.rules.with_policies else {}
     moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
@@ -235,7 +235,7 @@ def _policy_remarks(state: LoadState) -> Iterator[str]:
 def with_policies(data: LoadData, constraints: Constraints) -> LoadData:
     """Return the load data with the policies of each namespace that has top bundles."""
     bundles = (name for top in data.top.values() for name in top)
-    bound = {name: constraints.named_for(name) for name in map(namespace_of, bundles)}
+    bound = {name: constraints.policies_and_group_of(name) for name in map(namespace_of, bundles)}
     return replace(data, bound={name: text for name, text in bound.items() if text})
 
 
@@ -281,7 +281,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
         )
 
 
-def _why_even(state: LoadState) -> Iterator[str]:
+def _why_no_condition_holds(state: LoadState) -> Iterator[str]:
     """Yield a line that no condition to shed holds, and the figures of the least loaded broker."""
     yield "no condition to shed holds"
     load, traffic = _underload_figures(state)
@@ -305,7 +305,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
     return load, (f"{data.traffic[state.idle]:.4g} B/s", f"{ALMOST_NONE:g} B/s ({method})")
 
 
-def _ties(state: LoadState) -> Iterator[str]:
+def _tie_remarks(state: LoadState) -> Iterator[str]:
     """Yield a remark on brokers with equal loads of which one is the most or the least busy."""
     for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
         load = state.data.loads[end]

@@ -11,13 +11,13 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial, history_notes
+from pulsar_conformance.conformance.cases.legality import allows, history_notes, trial_flaw
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
-    as_version_sheds,
-    derived_from,
+    derivations_for,
+    with_strategy_of_version,
 )
 from pulsar_conformance.conformance.cases.setting_types import with_settings
 from pulsar_conformance.conformance.common.trial import Trial
@@ -94,7 +94,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
     changed = with_settings(provided.trial, options.settings)
     asked_version = "" if options.profile else provided.version
     version = asked_version or version_of_released(profile)
-    trial = as_version_sheds(changed, version)
+    trial = with_strategy_of_version(changed, version)
     if options.profile is None and provided.profile is None:
         check_manager(provided.place, trial)
     asked = Model(profile, {**own, **options.readings}).at_addresses(provided.addresses)
@@ -131,7 +131,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         return True
     changed, trial, asked, version = _asked(provided, options)
     model, taken = with_release_defaults(trial, asked)
-    derived = derived_from(provided.place, trial, model, provided.settings)
+    derived = derivations_for(provided.place, trial, model, provided.settings)
     undecided = undecided_brokers(trial, model, options.unknown)
     if options.unknown:
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
@@ -243,7 +243,7 @@ def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     specs.load().check_open(profile, _other_readings(options.readings, example.readings))
     asked = Model(profile, {**example.readings, **options.readings})
     model, taken = with_release_defaults(trial, asked)
-    derived = derived_from(example.id, trial, model)
+    derived = derivations_for(example.id, trial, model)
     _check_focus(example.id, trial, options.focus)
     yield from paragraph(f"{example.id}: {example.title}.")
     for name, value in example.readings.items():
@@ -279,7 +279,7 @@ def _profile_of(example: Example, trial: Trial) -> str:
         for profile in bundled.profiles
         if any(rule.id in example.rules for rule in bundled.rules_of(profile))
     ]
-    answerable = (one for one in judging if bad_trial(trial, bundled.defaults(one)) is None)
+    answerable = (one for one in judging if trial_flaw(trial, bundled.defaults(one)) is None)
     return next(answerable, judging[0])
 
 
@@ -295,12 +295,14 @@ def _derivations(
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        found = tuple(map(paper.as_logged, fold_steps(tuple(focus.of(each[0].steps)))))
+        found = tuple(map(paper.with_logged_unit, fold_steps(tuple(focus.of(each[0].steps)))))
         found = tuple(_with_ports(one, options.ports) for one in found)
         every = options.every or bool(focus)
         kept = found
         if not every:
-            kept = tuple(paper.without_floods(tuple(shortened(found)), case, each[0].answer))
+            kept = tuple(
+                paper.with_long_runs_shortened(tuple(shortened(found)), case, each[0].answer)
+            )
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
         answers = [one.answer for one in each]
@@ -338,7 +340,7 @@ def _comparison_by_hand(
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""
         same = f"The answer by hand is the same{more}."
         why = as_sentence(example.judged_by_rules or "")
-        return f"{same} Others may be right as well. {why}" if example.of_the_model else same
+        return f"{same} Others may be right as well. {why}" if example.shows_model_answer else same
     worked = ", ".join(f"{name}={value}" for name, value in example.readings.items())
     different = f"The answer by hand is different; it assumes {worked or 'no reading'}."
     release = version_of_released(profile)

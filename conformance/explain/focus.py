@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.cases.saved import BadCase
 from pulsar_conformance.conformance.cases.setting_types import (
     NotParsed,
@@ -147,7 +147,10 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     every = [given_settings([f"{swept}={value}"]) for value in values]
     if why := _why_no_value_matters(swept, every, trial, model, version):
         yield from paragraph(f"--sweep {swept} has no effect: {why}", 2)
-        yield from ("", *paragraph(f"at each of these values: {_fate(trial, model, focus)}"))
+        yield from (
+            "",
+            *paragraph(f"at each of these values: {_decision_about(trial, model, focus)}"),
+        )
         return
     for note in dict.fromkeys(
         note
@@ -157,7 +160,7 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
         )
     ):
         yield from paragraph(note.replace("--setting", "--sweep"), 2)
-    fates = [_fate(with_settings(trial, given), model, focus) for given in every]
+    fates = [_decision_about(with_settings(trial, given), model, focus) for given in every]
     name = next(iter(every[0]))
     yield name
     yield from columns([(f"  {one}", fate) for one, fate in zip(values, fates, strict=True)])
@@ -189,10 +192,10 @@ def _why_no_value_matters(
     return notes[0] if all(notes) else ""
 
 
-def _fate(trial: Trial, model: Model, focus: Focus) -> str:
+def _decision_about(trial: Trial, model: Model, focus: Focus) -> str:
     """Return what a model decides about the selected bundle or broker."""
     complete, _ = with_release_defaults(trial, model)
-    problem = bad_trial(trial, complete.defaults)
+    problem = trial_flaw(trial, complete.defaults)
     if problem is not None:
         raise BadCase(f"--sweep: {problem}")
     answer = complete.answer(*trial.questions[0])
@@ -248,11 +251,13 @@ def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> l
     return [
         broker
         for broker in unknown
-        if any(comparable_answers(one, model) != usual for one in _supposing(trial, broker))
+        if any(
+            comparable_answers(one, model) != usual for one in _with_assumed_traffic(trial, broker)
+        )
     ]
 
 
-def _supposing(trial: Trial, broker: str) -> Iterator[Trial]:
+def _with_assumed_traffic(trial: Trial, broker: str) -> Iterator[Trial]:
     """Yield copies of the trial in which a broker has much traffic instead of unknown traffic."""
     cases = (one.case for one in trial.questions)
     reports = [case["brokers"][broker] for case in cases if broker in case.get("brokers", {})]

@@ -69,7 +69,9 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
         yield from format_entry(step.label.strip(), step.text, depth, widths[depth])
 
 
-def without_floods(steps: Sequence[Step], case: Any, answer: Mapping[str, Any]) -> Iterator[Step]:
+def with_long_runs_shortened(
+    steps: Sequence[Step], case: Any, answer: Mapping[str, Any]
+) -> Iterator[Step]:
     """Yield steps, but only some of a long run of steps that differ only in their subject.
 
     Of a long run, the first steps and the steps about subjects that the answer names are yielded,
@@ -203,7 +205,7 @@ AMOUNT = re.compile(r"(= ([\d.]+) ([KMG])B/s)\b")
 BYTES = {"K": 10**3, "M": 10**6, "G": 10**9}
 
 
-def as_logged(step: Step) -> Step:
+def with_logged_unit(step: Step) -> Step:
     """Return a step in which the amount to shed also appears in the unit of Pulsar's log."""
     if step.label.strip() != "to shed":
         return step

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.cases.effects import (
     with_full_names,
     without_effect,
 )
-from pulsar_conformance.conformance.cases.legality import bad_trial, missing_setting
+from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
 from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
@@ -66,7 +66,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
 def _missing_setting(trial: Trial, model: Model) -> str | None:
     """Return a setting that an otherwise valid case needs but lacks; None if it lacks none."""
     missing = missing_setting(trial, model.defaults)
-    if missing is not None or bad_trial(trial, model.defaults) is not None:
+    if missing is not None or trial_flaw(trial, model.defaults) is not None:
         return missing
     try:
         for question in trial.questions:
@@ -241,7 +241,7 @@ def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
 def sheds_any(trial: Trial, model: Model) -> bool:
     """True if the model unloads any bundle, so that recent unloads could change its answer."""
     model, _ = with_release_defaults(trial, model)
-    if _missing_setting(trial, model) or bad_trial(trial, model.defaults):
+    if _missing_setting(trial, model) or trial_flaw(trial, model.defaults):
         return False
     return any(model.answer(*question).get("unload") for question in trial.questions)
 
@@ -266,7 +266,9 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
             continue
         if possible.isdisjoint(map(_comparable, derived)):
             found.setdefault(_decision_of(derived[0]), []).append(profile)
-            notes |= dict.fromkeys(() if profile in trials else _shared_history(seen, model, other))
+            notes |= dict.fromkeys(
+                () if profile in trials else _shared_history_notes(seen, model, other)
+            )
     if all(str(one).startswith("unsupported") for one in (*possible, *found)):
         own = trial.questions[0].case.get("strategy")
         how = 'set the case\'s strategy to "OverloadShedder"' if own else f"add {DOCUMENTED}"
@@ -282,7 +284,7 @@ def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> 
 DOCUMENTED = f"--setting {STRATEGY}=OverloadShedder"
 
 
-def _shared_history(trial: Trial, *models: Model) -> Iterator[str]:
+def _shared_history_notes(trial: Trial, *models: Model) -> Iterator[str]:
     """Yield a note if two models would read the values of a case's usage history differently."""
     brokers = trial.questions[0].case.get("brokers", {}).values()
     ways = {one.profile: specs.load().ways_of(one.profile).get("heap-memory") for one in models}
@@ -366,7 +368,7 @@ def _decision_of(derived: Derivation) -> str:
     return decision(derived.answer) + condition(derived)
 
 
-def _apart_from_manager(trial: Trial) -> Any:
+def _cases_without_manager(trial: Trial) -> Any:
     """Return a trial's cases without the setting of the load manager."""
     cases = (one.case for one in trial.questions if isinstance(one.case, dict))
     return [{**one, "settings": {**(one.get("settings") or {}), MANAGER: None}} for one in cases]
@@ -378,7 +380,7 @@ def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
     If the settings change nothing, one line says so instead.
     """
     if (
-        _apart_from_manager(before) == _apart_from_manager(after)
+        _cases_without_manager(before) == _cases_without_manager(after)
         or before.operation not in (SHED.id, ASSIGN.id)
         or len(before.questions) > 1
     ):

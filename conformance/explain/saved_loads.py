@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     saved_files,
 )
-from pulsar_conformance.conformance.cases.metrics import consumed_load, is_consumed
+from pulsar_conformance.conformance.cases.metrics import has_consumed_messages, read_consumed_load
 from pulsar_conformance.reference.released.load_data import LoadData
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
@@ -29,7 +29,7 @@ def consumed_load_data(file: Path) -> LoadData:
 
     Only the last message of each broker counts.
     """
-    brokers, top, notes = consumed_load(file)
+    brokers, top, notes = read_consumed_load(file)
     _check_loads(brokers, dict.fromkeys(brokers, file))
     return replace(parsed_load_data(brokers, top), notes=notes)
 
@@ -48,7 +48,7 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     None if its files are of another kind, such as load reports. `given`: files of the folder that
     are read for another purpose. Errors: `BadSnapshot`.
     """
-    if is_consumed(folder):
+    if has_consumed_messages(folder):
         return consumed_load_data(folder)
     if not folder.is_dir():
         return None

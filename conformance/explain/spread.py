@@ -173,7 +173,7 @@ def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
     owner = owner_of(case, case["bundle"])
     if owner is None:
         return
-    after = Trial((Question(ASSIGN.id, _released(case, owner)),))
+    after = Trial((Question(ASSIGN.id, _with_bundle_released(case, owner)),))
     decided = comparable_answers(after, model)
     if decided == comparable_answers(trial, model):
         return
@@ -191,7 +191,7 @@ def owner_of(case: Any, bundle: str) -> str | None:
     return next((name for name, one in reports if bundle in one.get("bundles", ())), None)
 
 
-def _released(case: Any, owner: str) -> Any:
+def _with_bundle_released(case: Any, owner: str) -> Any:
     """Return the case with the bundle removed from the owner's report."""
     bundle, report = case["bundle"], dict(case["brokers"][owner])
     report["bundles"] = [one for one in report["bundles"] if one != bundle]

@@ -99,12 +99,12 @@ def bundle_after_samples(counting: Counting) -> st.SearchStrategy[Trial]:
     return st.builds(trial, randoms, st.sampled_from(WINDOWS))
 
 
-def filling() -> st.SearchStrategy[Trial]:
+def up_to_one_window() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials with at most as many samples as fit into a window."""
     return bundle_after_samples(_within)
 
 
-def overflowing() -> st.SearchStrategy[Trial]:
+def more_than_one_window() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials with more samples than fit into a window."""
     return bundle_after_samples(_beyond)
 
@@ -256,7 +256,7 @@ def _equal(
         expect.that(close, f"{frame}.{name}: {plain(wanted[name], 6)}", plain(found[name], 6))
 
 
-@AVERAGE.check("DATA-01", draws=filling())
+@AVERAGE.check("DATA-01", draws=up_to_one_window())
 def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Until the window is full, the average is the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
@@ -265,7 +265,7 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
             _equal(expect, frame, known.rates, case.average(frame), case.samples)
 
 
-@AVERAGE.check("DATA-02", draws=overflowing())
+@AVERAGE.check("DATA-02", draws=more_than_one_window())
 def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
     """Once the window is full, the average follows the reading `window`."""
     for frame, known in answer.items():

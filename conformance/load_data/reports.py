@@ -158,7 +158,7 @@ def any_report() -> st.SearchStrategy[Trial]:
 
 
 @st.composite
-def monitored(draw: st.DrawFn) -> Trial:
+def report_and_usage_questions(draw: st.DrawFn) -> Trial:
     """Draw a load report, and a question about the usage of its resources."""
     random = draw(randoms)
     used: dict[str, Any] = resources(random)
@@ -296,7 +296,7 @@ def _empty(value: Any) -> bool:
     return not (value["usage"] if isinstance(value, Mapping) and "usage" in value else value)
 
 
-@check_exchanges("REPORT-09", draws=monitored())
+@check_exchanges("REPORT-09", draws=report_and_usage_questions())
 def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """A broker's usage is the largest percentage among the resources in its report."""
     in_order = [one.operation for one in exchanges] == [READ.id, USAGE.id]

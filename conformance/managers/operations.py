@@ -119,7 +119,7 @@ any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclea
 one_in_ten = st.integers(0, 9)
 
 
-def by_conf(*names: str) -> st.SearchStrategy[Trial]:
+def set_in_conf(*names: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for cases with one of these names in broker.conf and no dynamic setting."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
@@ -151,7 +151,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 
 @st.composite
-def there_and_back(draw: st.DrawFn) -> Trial:
+def set_and_set_back(draw: st.DrawFn) -> Trial:
     """Draw a manager to set, then others in the same place, then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
@@ -199,7 +199,7 @@ def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: st
     expect.that(answer.manager == manager, f"{manager}: {why}", answer)
 
 
-@CHOOSE.check("MANAGER-01", draws=by_conf(SIMPLE, MODULAR))
+@CHOOSE.check("MANAGER-01", draws=set_in_conf(SIMPLE, MODULAR))
 def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
     """Without a dynamic setting, broker.conf selects the simple or the modular manager."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
@@ -218,7 +218,7 @@ def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expec
         )
 
 
-@CHOOSE.check("MANAGER-03", draws=by_conf(EXTENSIBLE))
+@CHOOSE.check("MANAGER-03", draws=set_in_conf(EXTENSIBLE))
 def broker_conf_enables_the_extensible_one(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:
@@ -252,7 +252,7 @@ def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect
         _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
 
 
-@CHOOSE.check_together("MANAGER-06", draws=there_and_back())
+@CHOOSE.check_together("MANAGER-06", draws=set_and_set_back())
 def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
     """A manager that is set a second time runs again, even if others ran in between."""
     names = [in_use(one.case, expect) for one in asked]
@@ -294,7 +294,7 @@ def a_mistake_in_broker_conf_is_refused(
         expect.that(refused, f"a refusal: '{case.conf}' is not a load manager", answer)
 
 
-@CHOOSE.check("MANAGER-14", draws=by_conf(IN_EXTENSIONS))
+@CHOOSE.check("MANAGER-14", draws=set_in_conf(IN_EXTENSIONS))
 def broker_conf_enables_the_class_of_extensions(
     case: Places, answer: ChosenManager, expect: Expect
 ) -> None:

@@ -77,7 +77,7 @@ def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
-def of_other_groups(spread: GroupSpread) -> Mistakes:
+def spreads_with_other_groups(spread: GroupSpread) -> Mistakes:
     """Yield the spreads that result from wrongly counting namespaces of other groups."""
     grouped = dict.fromkeys(spread.groups, str(spread.group))
     served = (one for names in spread.owned.values() for one in names)
@@ -86,9 +86,9 @@ def of_other_groups(spread: GroupSpread) -> Mistakes:
     yield replace(spread, groups=grouped), "if all groups were one"
 
 
-def explained_by_spread(spread: GroupSpread, answer: Placed) -> bool:
+def may_result_from_spread(spread: GroupSpread, answer: Placed) -> bool:
     """True if the choice could result from uneven spreading or from counting other groups."""
-    wrong = (other.best for other, _ in of_other_groups(spread))
+    wrong = (other.best for other, _ in spreads_with_other_groups(spread))
     return is_uneven(spread, answer) or any(answer.broker in best for best in wrong)
 
 
@@ -182,7 +182,7 @@ def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect:
 def only_its_own_group_counts(case: Spreading, answer: Placed, expect: Expect) -> None:
     """Namespaces outside the group do not affect the choice."""
     spread = assume_named_candidate(case, answer, expect)
-    not_as_if(spread, answer, of_other_groups(spread), expect)
+    not_as_if(spread, answer, spreads_with_other_groups(spread), expect)
 
 
 @SPREAD.check_together(
@@ -253,7 +253,7 @@ def a_domain_that_is_down_leaves_the_others(
     )
     right = set(before.best) - whole
     if expect.reached(bool(down and right)) and answer.broker not in right:
-        expect.that(explained_by_spread(after, answer), f"as before: {either(right)}", answer)
+        expect.that(may_result_from_spread(after, answer), f"as before: {either(right)}", answer)
 
 
 def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:

@@ -226,7 +226,7 @@ Detail = Callable[[Json, Random], None]
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that assign a bundle of a new namespace, after these changes."""
-    clusters = placements.cases(placements.used_alike, placements.balanced)
+    clusters = placements.cases(placements.with_equal_usage, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
         bare = {name: value for name, value in case.items() if name != "candidates"}

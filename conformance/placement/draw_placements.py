@@ -224,7 +224,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 @st.composite
-def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
+def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with equal usage that rank the same by every measure of traffic."""
     size, level = draw(loads.sizes(fewest)), draw(used)
     random = draw(randoms)
@@ -238,7 +238,7 @@ def used_alike(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with equal usage that rank differently by other measures of traffic."""
-    outline = draw(used_alike(fewest))
+    outline = draw(with_equal_usage(fewest))
     outline.ranks_differ = True
     return outline
 
@@ -246,7 +246,7 @@ def with_other_measures(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw clusters with many bundles that are assigned but not reported yet."""
-    outline = draw(used_alike(fewest))
+    outline = draw(with_equal_usage(fewest))
     outline.preallocated = outline.random.choice((0.3, 0.5))
     return outline
 
@@ -254,7 +254,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw many bundles without samples, and some measured ones with about the assumed load."""
-    outline = draw(used_alike(fewest))
+    outline = draw(with_equal_usage(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
     outline.unmeasured = random.choice((0.3, 0.6))
@@ -310,7 +310,7 @@ def one_resource_each(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 @st.composite
-def shed_before(draw: st.DrawFn, fewest: int = 2) -> Outline:
+def overloaded_with_few_messages(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw overloaded brokers with few messages, and other brokers with many."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
@@ -351,7 +351,7 @@ def before_and_after() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that place a bundle before and after a change of load."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _move_load(random, copied(case))),
-        cases(balanced, used_alike),
+        cases(balanced, with_equal_usage),
         randoms,
     )
 

@@ -47,13 +47,13 @@ Mistakes = Iterator[tuple[ComparedBrokers, str]]
 def _other_scores(case: Placing) -> Mistakes:
     for score in ("weighted", "plain", "weighted-with-bundle"):
         if score != case.readings["placement-score"]:
-            readings = case.readings.but("placement-score", score)
+            readings = case.readings.with_value("placement-score", score)
             yield replace(case.comparison, readings=readings), f"by the score {score}"
 
 
 def _overloaded_kept(case: Placing) -> Mistakes:
     most = max((one.usage for one in case.comparison.candidates), default=ZERO)
-    readings = case.readings.but("placement-score", "plain")
+    readings = case.readings.with_value("placement-score", "plain")
     kept = replace(case.comparison, threshold=most + 1, readings=readings)
     yield kept, "if no overloaded broker were left out"
 
@@ -65,7 +65,7 @@ def _other_measures(case: Placing) -> Mistakes:
         ("longTermData", "messages_in", "by incoming messages"),
         ("longTermData", "messages_out", "by outgoing messages"),
     ):
-        yield _counting(case, partial(_average, average=average, measure=measure)), mistake
+        yield _comparison_with(case, partial(_average, average=average, measure=measure)), mistake
     latest = {name: broker.rates.messages for name, broker in case.brokers.items()}
     yield with_rates(case.comparison, latest), "by the latest report"
 
@@ -79,8 +79,8 @@ def _reports_alone(case: Placing) -> Mistakes:
 
 
 def _wrong_for_unsampled(case: Placing) -> Mistakes:
-    yield _counting(case, _measured), "if unmeasured bundles carried nothing"
-    yield _counting(case, _without_samples), "by the rates of bundles without a sample"
+    yield _comparison_with(case, _measured), "if unmeasured bundles carried nothing"
+    yield _comparison_with(case, _without_samples), "by the rates of bundles without a sample"
 
 
 def _another_threshold(case: Placing) -> Mistakes:
@@ -126,10 +126,12 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
         wrong = allowed(other)
         if expect.reached(not wrong & right) and answer.broker in wrong:
             best = with_scores(comparison, right)
-            expect.that(explained_by_rate(case, answer, rule), best, f"{answer}, as {mistake}")
+            expect.that(
+                may_result_from_other_mistake(case, answer, rule), best, f"{answer}, as {mistake}"
+            )
 
 
-def explained_by_rate(case: Placing, answer: Placed, but: str) -> bool:
+def may_result_from_other_mistake(case: Placing, answer: Placed, but: str) -> bool:
     """True if the choice could result from a mistake against a rule other than `but`."""
     return any(
         answer.broker in allowed(other)
@@ -155,7 +157,7 @@ def _without_samples(bundle: Json | None) -> Rate:
     return Rates.read((bundle or {}).get("longTermData", {})).messages
 
 
-def _counting(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
+def _comparison_with(case: Placing, rate: Callable[[Json | None], Rate]) -> ComparedBrokers:
     """Return a comparison of the candidates in which `rate` computes the bundles' rates."""
     return with_rates(case.comparison, case.rates(rate))
 
@@ -174,7 +176,7 @@ The probability that one of k candidates is never chosen in n repetitions is at 
         draws.balanced,
         draws.around_the_threshold,
         draws.none_eligible,
-        draws.used_alike,
+        draws.with_equal_usage,
         fewest=1,
     ),
 )
@@ -325,10 +327,12 @@ def the_assignment_follows_the_load(
     expect.given(first.broker in then, "the best candidate was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
         best = with_scores(after.comparison, now)
-        expect.that(explained_by_rate(after, second, "PLACE-12"), best, f"{second}, as before")
+        expect.that(
+            may_result_from_other_mistake(after, second, "PLACE-12"), best, f"{second}, as before"
+        )
 
 
-@PLACE.check("PLACE-13", draws=draws.placing(draws.shed_before))
+@PLACE.check("PLACE-13", draws=draws.placing(draws.overloaded_with_few_messages))
 def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
     """The bundle goes to a broker with lower usage than any overloaded broker."""
     comparison = assume_unowned_and_placed(case, answer, expect)

@@ -108,7 +108,7 @@ def _weighted_usage(case: Placing, name: str) -> Fraction:
 
 def _by_any_score(case: Placing) -> Names:
     """Return the candidates that are best by message rates under any reading of the score."""
-    scores = (case.readings.but("placement-score", one) for one in SCORES.values)
+    scores = (case.readings.with_value("placement-score", one) for one in SCORES.values)
     each = (allowed(replace(case.comparison, readings=one)) for one in scores)
     return frozenset().union(*each)
 
@@ -290,7 +290,7 @@ def _beside_another_shedder() -> st.SearchStrategy[Trial]:
         return Trial.of(PLACE.id, *[{**case, "settings": settings}] * 2)
 
     others = st.sampled_from(("ThresholdShedder", "OverloadShedder", "UniformLoadShedder"))
-    return st.builds(trial, draws.cases(draws.used_alike, draws.balanced), others)
+    return st.builds(trial, draws.cases(draws.with_equal_usage, draws.balanced), others)
 
 
 @PLACE.check_together("PLANNED-07", draws=_beside_another_shedder())

@@ -12,7 +12,7 @@ SECONDS_BETWEEN_LINES = 10.0
 """Seconds between two lines of progress if standard error is not a terminal."""
 
 
-def overwrite(text: str) -> None:
+def overwrite_line(text: str) -> None:
     """Replace the current terminal line with a text; an empty text clears the line."""
     shown = printable(text, lines=False)[: WIDTH - 2]
     sys.stderr.write(f"\r{shown:<{WIDTH - 2}}" + ("" if text else "\r"))
@@ -22,7 +22,7 @@ def overwrite(text: str) -> None:
 def show_progress(text: str) -> None:
     """Show a text if standard error is a terminal."""
     if sys.stderr.isatty():
-        overwrite(text)
+        overwrite_line(text)
 
 
 class Progress:
@@ -34,7 +34,7 @@ class Progress:
     def notify(self, event: Event) -> None:
         """Show an event, except a verdict, which pytest shows."""
         if self._show:
-            overwrite("" if isinstance(event, VerdictReached) else str(event))
+            overwrite_line("" if isinstance(event, VerdictReached) else str(event))
 
 
 class CountedProgress:
@@ -53,7 +53,7 @@ class CountedProgress:
         rest = f", {(now - self._begun) / asked * left / 60:.0f} min left" if asked else ""
         text = f"{done} of {counted(self._count, self._noun)}{rest}"
         if sys.stderr.isatty():
-            overwrite(text if left else "")
+            overwrite_line(text if left else "")
         elif now - self._reported >= SECONDS_BETWEEN_LINES or not left:
             self._reported = now
             print(text, file=sys.stderr, flush=True)

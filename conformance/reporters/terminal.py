@@ -222,7 +222,7 @@ class Reporter:
         if self._judged_nothing:
             write("nothing was judged: the chosen rules apply to no implementation of this run")
         write(f"verdicts: {self._directory / FILE}")
-        write(f"as a page: {self._reporting()}")
+        write(f"as a page: {self._report_command()}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
@@ -233,7 +233,7 @@ class Reporter:
             for line in table.result_lines(lines, self.unchosen.values(), self.plan.enough):
                 terminal.write_line(printable(line))
 
-    def _reporting(self) -> str:
+    def _report_command(self) -> str:
         """Return the command that makes an Allure report of this run."""
         results = str(self._directory / "allure")
         words = [] if results == str(Path(OUT, "allure")) else [results]

@@ -60,7 +60,7 @@ def at_the_overload_threshold(random: Random) -> Json:
     )
 
 
-def far_over(random: Random) -> Json:
+def must_shed_several_bundles(random: Random) -> Json:
     """Return a case with a broker that must shed several bundles to get below the threshold."""
     return _sketch(random, "OverloadShedder", [99, 10], {OVERLOAD_THRESHOLD: 60}, each=12)
 
@@ -274,7 +274,7 @@ def expensive_by_messages(random: Random) -> Json:
     return _overloaded([(most, 10.0 * MB), (least, 40.0 * MB)], usage=61)
 
 
-def enough_for_many(random: Random) -> Json:
+def above_the_average_with_many_bundles(random: Random) -> Json:
     """Return a case of a broker above the average, whose bundles differ in size."""
     brokers = [(60, _sizes(random, 8)), (10, []), (5, [])]
     return _case("ThresholdShedder", {SHEDDER_THRESHOLD: 10}, brokers)
@@ -345,12 +345,12 @@ def busy_beside_an_idle_broker(random: Random) -> Json:
     return _busy_but_one(random, 50, {SHEDDER_THRESHOLD: random.choice((10, 20))})
 
 
-def hardly_differ(random: Random) -> Json:
+def nearly_equal_traffic(random: Random) -> Json:
     """Return a case of brokers whose traffic of any kind differs by a twentieth."""
     return _two_brokers(random, 1.05, 40, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
-def all_differ(random: Random) -> Json:
+def very_different_traffic(random: Random) -> Json:
     """Return a case of brokers of which one has twenty times the other's traffic of any kind."""
     return _two_brokers(random, 20, 19_000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
@@ -372,9 +372,9 @@ AIMED = (
     *control_aims(SHED.id, (*BY_OVERLOAD, *BY_EITHER), must_shed_by_overload),
     *control_aims(SHED.id, (*BY_THRESHOLD, *BY_EITHER), must_shed_by_threshold),
     *control_aims(SHED.id, ("lower-boundary", "lower-boundary-amount"), busy_beside_an_idle_broker),
-    *control_aims(SHED.id, BY_TRAFFIC, hardly_differ, all_differ),
+    *control_aims(SHED.id, BY_TRAFFIC, nearly_equal_traffic, very_different_traffic),
     aim("overload-trigger", SHED.id, at_the_overload_threshold),
-    aim("overload-amount", SHED.id, far_over),
+    aim("overload-amount", SHED.id, must_shed_several_bundles),
     aim("overload-scope", SHED.id, all_overloaded_alike),
     aim("shed-measure", SHED.id, bytes_against_messages),
     aim("threshold-trigger", SHED.id, at_the_threshold),
@@ -390,7 +390,7 @@ AIMED = (
     aim("broker-rates", SHED.id, reported_otherwise),
     aim("broker-rates", SHED.id, reported_otherwise_above_the_average),
     aim("expensive-measure", SHED.id, expensive_by_messages),
-    aim("threshold-order", SHED.id, enough_for_many),
+    aim("threshold-order", SHED.id, above_the_average_with_many_bundles),
     aim("lower-boundary-amount", SHED.id, one_idle_and_many_bundles),
     aim("uniform-multiplier", SHED.id, between_ratio_and_difference),
     aim("uniform-multiplier", SHED.id, between_ratio_and_difference_alone),

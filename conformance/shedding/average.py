@@ -38,7 +38,7 @@ LEVELS = ((25, 50, 25), (15, 40, 15), (10, 60, 10))
 
 
 @st.composite
-def evened_out(draw: st.DrawFn) -> Trial:
+def cycles_near_thresholds(draw: st.DrawFn) -> Trial:
     """Draw consecutive cycles in which the usages of the most and the least used broker differ by
     about one of the thresholds in `LEVELS`.
     """
@@ -207,7 +207,7 @@ def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) ->
             expect.that(bool(hit.unloading.of(hit.busy)), allowed, hit.unloading)
 
 
-@CYCLES.check("AVERAGE-01", draws=evened_out())
+@CYCLES.check("AVERAGE-01", draws=cycles_near_thresholds())
 def enough_hits_over_the_low_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
@@ -215,7 +215,7 @@ def enough_hits_over_the_low_threshold_unload(
     _must_unload(_hits(row, answer, expect), AVERAGE_LOW, AVERAGE_LOW_HITS, expect)
 
 
-@CYCLES.check("AVERAGE-02", draws=evened_out())
+@CYCLES.check("AVERAGE-02", draws=cycles_near_thresholds())
 def enough_hits_over_the_high_threshold_unload(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
@@ -223,7 +223,7 @@ def enough_hits_over_the_high_threshold_unload(
     _must_unload(_hits(row, answer, expect), AVERAGE_HIGH, AVERAGE_HIGH_HITS, expect)
 
 
-@CYCLES.check("AVERAGE-03", draws=evened_out())
+@CYCLES.check("AVERAGE-03", draws=cycles_near_thresholds())
 def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded before a threshold has been exceeded in enough consecutive cycles."""
     hits = _hits(row, answer, expect)
@@ -237,7 +237,7 @@ def too_few_hits_unload_nothing(row: CyclesInARow, answer: UnloadingInARow, expe
             )
 
 
-@CYCLES.check("AVERAGE-04", draws=evened_out())
+@CYCLES.check("AVERAGE-04", draws=cycles_near_thresholds())
 def nothing_goes_within_the_low_threshold(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
@@ -249,7 +249,7 @@ def nothing_goes_within_the_low_threshold(
             expect.nothing(hit.unloading, f"{plain(hit.apart)} points are within the threshold")
 
 
-@CYCLES.check("AVERAGE-05", draws=evened_out())
+@CYCLES.check("AVERAGE-05", draws=cycles_near_thresholds())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """The unloaded bundles carry at most the configured share of the difference in messages."""
     for hit in _hits(row, answer, expect):
@@ -259,7 +259,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
             expect.that(gone <= need * (1 + SHARE), f"at most {messages(need)}", messages(gone))
 
 
-@CYCLES.check("AVERAGE-06", draws=evened_out())
+@CYCLES.check("AVERAGE-06", draws=cycles_near_thresholds())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
     """Nothing is unloaded if the configured share of the difference is below both minima."""
     share = row.settings.number(MAX_SHARE)
@@ -275,7 +275,7 @@ def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: E
             expect.nothing(hit.unloading, "the difference is too small to be moved")
 
 
-@CYCLES.check("AVERAGE-07", draws=evened_out())
+@CYCLES.check("AVERAGE-07", draws=cycles_near_thresholds())
 def the_least_used_broker_keeps_all(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
@@ -285,7 +285,7 @@ def the_least_used_broker_keeps_all(
             expect.nothing(hit.unloading.of(hit.idle), f"{hit.idle.name} is used the least")
 
 
-@CYCLES.check("PLANNED-01", draws=evened_out())
+@CYCLES.check("PLANNED-01", draws=cycles_near_thresholds())
 def the_least_used_broker_is_the_destination(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:

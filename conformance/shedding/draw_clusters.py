@@ -80,7 +80,7 @@ def carrying(random: Random, need: Need) -> Traffic:
         after *= random.uniform(0.3, 0.9)
         going.append(after)
     rest = 100 - sum(going)
-    stuck = _stuck(random, rest) if rest > 1 else []
+    stuck = _shares_of_blocked(random, rest) if rest > 1 else []
     unit = random.randrange(200, 2000) * MEGABYTE // 100 // BYTES_A_MESSAGE
     share = random.choice(SHARES)
     loads = tuple(_load(part * unit, random.choice(SHARES)) for part in (*stuck, *going))
@@ -100,7 +100,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
     return [least + left * part for part in over]
 
 
-def _stuck(random: Random, rest: float) -> list[float]:
+def _shares_of_blocked(random: Random, rest: float) -> list[float]:
     """Return the percentages of traffic of bundles that must stay; sometimes empty."""
     count = random.choice((0, 1, 2, 5))
     if not count:
@@ -254,7 +254,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
     return case
 
 
-def observed_before(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
+def draw_earlier_usages(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
     """Return earlier usages of most brokers, by index, in percent: steady, rising or falling."""
     return {
         index: [
@@ -273,7 +273,7 @@ def with_ignored_inputs(sketch: Sketch) -> Sketch:
         sketch.settings |= {name: random.choice((0, 0.1, 0.5, 1.0)) for name in WEIGHTS}
     if random.random() < 0.15:
         sketch.settings[HISTORY_SHARE] = random.choice((0.9, 0.5, 0))
-        sketch.history = observed_before(random, sketch.levels)
+        sketch.history = draw_earlier_usages(random, sketch.levels)
     return sketch
 
 

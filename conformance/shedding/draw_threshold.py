@@ -17,8 +17,8 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     Sketch,
     Traffic,
     carrying,
+    draw_earlier_usages,
     graces,
-    observed_before,
 )
 from pulsar_conformance.reference.threshold import (
     BELOW_AVERAGE,
@@ -195,7 +195,7 @@ def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     sketch.settings[HISTORY_SHARE] = draw(shares)
     if draw(weights_beside):
         sketch.settings |= {name: sketch.random.choice((0, 0.5, 1.0)) for name in WEIGHTS}
-    sketch.history = observed_before(sketch.random, sketch.levels)
+    sketch.history = draw_earlier_usages(sketch.random, sketch.levels)
     return sketch
 
 
@@ -301,7 +301,7 @@ def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def level_cluster(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def equal_usages(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers with equal usage, with the lower boundary enabled."""
     count, level, each = max(draw(level_counts), fewest), draw(level_usages), draw(bundles_each)
     random = draw(randoms)

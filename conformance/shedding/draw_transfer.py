@@ -215,7 +215,7 @@ def one_condition(random: Random) -> Json:
     )
 
 
-def untransferred(random: Random) -> Json:
+def without_transfers(random: Random) -> Json:
     """Return an unbalanced cycle with transfers disabled."""
     found = one_condition(random)
     return {**found, "settings": {**found["settings"], TRANSFERS: random.choice((False, "false"))}}
@@ -371,7 +371,7 @@ def after_an_unload(random: Random) -> Trial:
     )
 
 
-def by_the_manager(random: Random) -> Trial:
+def with_and_without_strategy(random: Random) -> Trial:
     """Return a trial of a cycle under TransferShedder, and the same cycle without a strategy."""
     found = one_condition(random)
     settings = {HITS: 0, **found.pop("settings"), MANAGER: EXTENSIBLE}

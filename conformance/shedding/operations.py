@@ -48,7 +48,7 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
             settings.number(name)
         yield from weight_problems(settings)
     if strategy == TRANSFER_SHEDDER:
-        yield from legal_transfers(settings)
+        yield from transfer_setting_problems(settings)
     if strategy == "UniformLoadShedder":
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
@@ -56,7 +56,7 @@ def _legal_cycle(case: Json, settings: Settings) -> Problems:
     yield from _part_problems(owned, case["recentlyUnloaded"])
 
 
-def legal_transfers(settings: Settings) -> Problems:
+def transfer_setting_problems(settings: Settings) -> Problems:
     """Yield the problems of TransferShedder's settings."""
     settings.number(TRANSFER_TARGET)  # raises MissingSetting if the profile has no default
     from pulsar_conformance.reference.transfer import TRANSFER_NUMBERS

@@ -294,7 +294,7 @@ def _bundles_are_determined(cycle: SheddingCycle) -> bool:
     return cycle.strategy == "OverloadShedder" or by_traffic
 
 
-def has_one_busiest(cycle: SheddingCycle) -> bool:
+def busiest_is_certain(cycle: SheddingCycle) -> bool:
     """True if it is clear which broker the strategy regards as the busiest."""
     if cycle.strategy == "ThresholdShedder":
         *_, second, first = sorted(UsageLevels(cycle).usage.values())

@@ -204,7 +204,7 @@ def bundles_go_to_less_loaded_brokers(
         expect.that(targets == {low.name}, f"to {low.name}", ", ".join(sorted(targets)))
 
 
-@SHED.check("TRANSFER-10", draws=draws.one_cycle(draws.untransferred))
+@SHED.check("TRANSFER-10", draws=draws.one_cycle(draws.without_transfers))
 def unloads_name_nobody_without_transfers(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -353,7 +353,7 @@ def recently_unloaded_bundles_are_not_transferred(
     expect.nothing(gone, f"unloaded within the last {plain(case.grace)} minutes")
 
 
-@SHED.check_together("TRANSFER-18", draws=randoms.map(draws.by_the_manager))
+@SHED.check_together("TRANSFER-18", draws=randoms.map(draws.with_and_without_strategy))
 def transfer_shedder_is_the_default_of_the_extensible_manager(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pulsar_conformance.conformance.stories.draw_stories import (
     CAPACITY,
     StoryDraft,
-    crew,
+    add_brokers,
     use_namespaces,
 )
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, AUTO_UNLOAD, MAX_BUNDLES, MAX_TOPICS
@@ -89,7 +89,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
         _wait(draft)
 
 
-def too_much_for_any(draft: StoryDraft) -> None:
+def overloads_every_owner(draft: StoryDraft) -> None:
     """Add load that overloads every owner, and therefore moves in every cycle; cycles are rare."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
@@ -102,13 +102,13 @@ def too_much_for_any(draft: StoryDraft) -> None:
         draft.tick(1)
 
 
-def beside_a_giant(draft: StoryDraft) -> None:
+def beside_a_large_bundle(draft: StoryDraft) -> None:
     """Overload one broker with a single large bundle and another with several, while others are
     idle.
     """
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
     draft.up()
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     draft.use(draft.space(), draft.random.choice((110, 140)))
     draft.up()
     draft.tick(2)
@@ -168,7 +168,7 @@ def grown(draft: StoryDraft) -> None:
         draft.settings.setdefault(AUTO_UNLOAD, draft.random.choice((True, False)))
     if draft.random.random() < 0.5:
         draft.settings[MAX_BUNDLES] = draft.random.choice((2, 3, 4))
-    crew(draft, fewest=draft.random.choice((1, 2, 2)))
+    add_brokers(draft, fewest=draft.random.choice((1, 2, 2)))
     use_namespaces(draft, (1, 1, 2), (2, 8), (1, 5), count=draft.random.randint(1, 2))
     for _ in range(draft.random.randint(1, 4)):
         draft.tick(draft.settings[REPORT_INTERVAL])
@@ -185,7 +185,7 @@ def split_beside_a_busy_broker(draft: StoryDraft) -> None:
     """Split a bundle on a lightly loaded broker while the other broker is busy."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     draft.use(draft.space(), 60)
     draft.up(draft.random.randint(4, 6) if draft.large else 1)
     draft.tick(2)
@@ -201,7 +201,7 @@ def split_on_a_busy_broker(draft: StoryDraft) -> None:
     """Split a bundle of a busy broker while other brokers are idle and can take the parts."""
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2, REPORT_INTERVAL: 1}
     draft.up()
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     draft.use(draft.space(), 60)
     growing = draft.space()
     for _ in range(draft.random.randint(3, 5)):
@@ -221,7 +221,7 @@ def _one_with_all(
 ) -> None:
     """Give one broker bundles with `megabytes` in total, then add other brokers."""
     draft.up()
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     left = megabytes
     for index in range(parts or draft.random.randint(2, 4), 0, -1):
         size = left if index == 1 else draft.random.randint(1, max(1, left - index))
@@ -238,7 +238,7 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
     If bundles are placed by load, each broker in turn gets a bundle, and a second one after all
     brokers have reported.
     """
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     for _ in range(2):
         for index in range(len(draft.brokers)):
             draft.use(draft.space(), 45 + index % 3)
@@ -283,7 +283,7 @@ def unloaded_by_hand(draft: StoryDraft) -> None:
 def registered_twice(draft: StoryDraft) -> None:
     """Register a broker of one domain in another domain as well."""
     draft.up(draft.random.randint(3, 5))
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     half = draft.random.randint(1, len(draft.brokers) - 1)
     draft.add_event("domain", name="north", brokers=draft.brokers[:half])
     if draft.random.random() < 0.5:
@@ -307,7 +307,7 @@ def undisturbed(draft: StoryDraft) -> None:
     """Keep the load nearly constant over several reporting and writing intervals."""
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2, 3, 5))
     draft.settings[WRITE_INTERVAL] = draft.random.choice((1, 2, 5, 10))
-    crew(draft)
+    add_brokers(draft)
     for _ in range(draft.random.randint(1, 4)):
         space = draft.space(draft.random.choice((1, 1, 1, 4)))
         for _ in range(draft.random.randint(1, 3)):
@@ -336,7 +336,7 @@ def many_partitions(draft: StoryDraft) -> None:
 
     The number of topics is between the default number of bundles before 5.0 and that of 5.0.
     """
-    crew(draft)
+    add_brokers(draft)
     space = draft.space(draft.random.choice((None, 32, 64)))
     for number in range(16):
         draft.change(f"persistent://{space}/topic-partition-{number}", 1)
@@ -364,7 +364,7 @@ def stop_with_many_bundles(draft: StoryDraft) -> None:
 
 def destination_that_is_down(draft: StoryDraft) -> None:
     """Unload bundles to a broker that has crashed, and to others."""
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     for _ in range(draft.random.randint(1, 3)):
         draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5)))
     crashed = draft.random.choice(draft.brokers)
@@ -377,7 +377,7 @@ def destination_that_is_down(draft: StoryDraft) -> None:
 def split_by_hand(draft: StoryDraft) -> None:
     """Split bundles as an administrator while the unloading of parts is disabled."""
     draft.settings[AUTO_UNLOAD] = draft.random.choice((False, False, "false"))
-    crew(draft, fewest=draft.random.choice((1, 2, 2)))
+    add_brokers(draft, fewest=draft.random.choice((1, 2, 2)))
     use_namespaces(draft, (1, 1, 4), (3, 6), (0, 1), count=draft.random.randint(1, 2))
     for _ in range(draft.random.randint(1, 3)):
         draft.add_event("split", bundleOf=draft.random.choice(draft.topics))

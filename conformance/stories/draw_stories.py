@@ -109,7 +109,7 @@ class StoryDraft:
         """Let time pass."""
         self.add_event("tick", minutes=minutes)
 
-    def backdrop(self) -> None:
+    def add_unrelated_namespaces(self) -> None:
         """Add unrelated namespaces if the story is large."""
         if self.large:
             for bundles in self.random.sample((16, 32, 64), self.random.randint(1, 2)):
@@ -240,15 +240,15 @@ def _story(plot: Plot, draft: StoryDraft, kind: int) -> Trial:
     return Trial.of("cluster.replay", draft.case())
 
 
-def crew(draft: StoryDraft, fewest: int = 1) -> None:
+def add_brokers(draft: StoryDraft, fewest: int = 1) -> None:
     """Add brokers, at least five if the story is large."""
     draft.up(max(fewest, draft.random.randint(5, 7) if draft.large else draft.random.randint(1, 3)))
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
 
 
 def first_uses(draft: StoryDraft) -> None:
     """Use new topics, some of them in the same bundle."""
-    crew(draft)
+    add_brokers(draft)
     spaces = [draft.space(draft.random.choice((1, 1, 1, 2, 4))) for _ in range(_count(draft))]
     for _ in range(draft.random.randint(2, 12 if draft.large else 5)):
         draft.use(draft.random.choice(spaces), draft.random.choice((0, 1, 5, 20)))
@@ -261,7 +261,7 @@ def without_brokers(draft: StoryDraft) -> None:
     """Use topics while no broker is up; add brokers, remove them and bring them back."""
     space = draft.space()
     draft.use(space, 5)
-    crew(draft)
+    add_brokers(draft)
     for broker in list(draft.brokers):
         draft.add_event("broker_down", broker=broker)
     draft.use(space, 1)
@@ -273,7 +273,7 @@ def without_brokers(draft: StoryDraft) -> None:
 
 def crashes(draft: StoryDraft) -> None:
     """Crash brokers that own bundles, one after another."""
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     use_namespaces(draft, (1, 1, 2), topics=(1, 2))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, len(draft.brokers))):
         draft.add_event(
@@ -286,7 +286,7 @@ def crashes(draft: StoryDraft) -> None:
 
 def other_brokers(draft: StoryDraft) -> None:
     """Let brokers start, stop and lead, or change settings, while other brokers own bundles."""
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     use_namespaces(draft, (1, 1, 4))
     for happens in draft.random.sample(EVENTS_WITHOUT_LOAD, 4):
         happens(draft)
@@ -294,7 +294,7 @@ def other_brokers(draft: StoryDraft) -> None:
 
 def story_with_unloads(draft: StoryDraft) -> None:
     """Unload topics, bundles and namespaces while others are in use."""
-    crew(draft, fewest=draft.random.choice((1, 2, 2)))
+    add_brokers(draft, fewest=draft.random.choice((1, 2, 2)))
     use_namespaces(draft, (1, 1, 1, 4))
     if draft.random.random() < 0.3:
         draft.spaces.append(f"{draft.spaces[-1]}0")
@@ -312,14 +312,14 @@ def story_with_unloads(draft: StoryDraft) -> None:
 
 def unused_bundles(draft: StoryDraft) -> None:
     """Use one or two topics in namespaces with many bundles."""
-    crew(draft)
+    add_brokers(draft)
     use_namespaces(draft, (4, 16, 32), topics=(0, 2), loads=(0, 1, 5))
     draft.tick(draft.random.choice((0, 1)))
 
 
 def chosen_destinations(draft: StoryDraft) -> None:
     """Unload bundles to named brokers, including their owners and brokers that are down."""
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     for _ in range(_count(draft)):
         draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5, 20)))
     for _ in range(draft.random.randint(1, 4)):
@@ -329,7 +329,7 @@ def chosen_destinations(draft: StoryDraft) -> None:
 
 def stops(draft: StoryDraft) -> None:
     """Shut down brokers that own bundles of one or many namespaces; some brokers are idle."""
-    crew(draft, fewest=2)
+    add_brokers(draft, fewest=2)
     use_namespaces(draft, (1, 4, 16), loads=(0, 1, 5, 20))
     for broker in draft.random.sample(draft.brokers, draft.random.randint(1, 2)):
         draft.add_event("broker_stop", broker=broker)
@@ -343,7 +343,7 @@ def one_is_idle(draft: StoryDraft) -> None:
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.up()
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     for _ in range(draft.random.randint(1, 3)):
         draft.use(draft.space(), draft.random.choice((16, 20, 26)))
     draft.up(draft.random.randint(4, 6) if draft.large else draft.random.randint(1, 2))
@@ -363,7 +363,7 @@ def one_is_idle(draft: StoryDraft) -> None:
 
 def leaders(draft: StoryDraft) -> None:
     """Change the leader, on purpose or by a crash, while bundles are being assigned."""
-    crew(draft, fewest=draft.random.choice((1, 2, 3)))
+    add_brokers(draft, fewest=draft.random.choice((1, 2, 3)))
     for _ in range(draft.random.randint(2, 5)):
         draft.use(draft.space(), draft.random.choice((1, 5)))
         event = draft.random.choice(

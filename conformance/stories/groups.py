@@ -75,7 +75,7 @@ def _spread(
     fresh = not courses.topics_of(scene.before, space)
     if group is None or not fresh or not all(course.whole(one, scene) for one in alike):
         return None
-    if not _leader_knows(course, scene):
+    if not _leader_knows_assignments(course, scene):
         return None
     owned: dict[str, list[str]] = {}
     for one in dict.fromkeys(map(space_of, scene.before.topics)):
@@ -88,7 +88,7 @@ def _spread(
     return None if spread.mixed or not _none_overloaded(scene, moment) else spread
 
 
-def _leader_knows(course: Course, scene: Scene) -> bool:
+def _leader_knows_assignments(course: Course, scene: Scene) -> bool:
     """True if the leader assigned all bundles itself, or brokers have reported to it since.
 
     No document says what a new leader knows of its predecessor's last assignments.
@@ -177,7 +177,7 @@ def an_outage(draft: StoryDraft) -> None:
 def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
     """Register at least two domains; return their brokers."""
     draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     count = draft.random.randint(2, min(4, len(draft.brokers)))
     homes = {name: draft.brokers[index::count] for index, name in enumerate(DOMAINS[:count])}
     for name, brokers in homes.items():

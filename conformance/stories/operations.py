@@ -12,7 +12,10 @@ from pulsar_conformance.conformance.common.check import Violated
 from pulsar_conformance.conformance.common.clusters import TOPICS, example_rates, weight_problems
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
-from pulsar_conformance.conformance.shedding.operations import history_share, legal_transfers
+from pulsar_conformance.conformance.shedding.operations import (
+    history_share,
+    transfer_setting_problems,
+)
 from pulsar_conformance.conformance.stories.world import Moment, moments
 from pulsar_conformance.reference import Readings, Settings, candidates, splitting
 from pulsar_conformance.reference.answers.stories import named_strategies
@@ -258,10 +261,10 @@ def legal_story(case: Json, settings: Settings) -> Problems:
     if minutes > A_DAY:
         yield f"case.events: they last {float(minutes)} minutes; the maximum is {A_DAY}"
     if minutes:
-        yield from _passing(case, settings)
+        yield from _time_setting_problems(case, settings)
 
 
-def _passing(case: Json, settings: Settings) -> Problems:
+def _time_setting_problems(case: Json, settings: Settings) -> Problems:
     """Yield a problem for each missing setting that is needed because time passes."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
@@ -282,7 +285,7 @@ def _passing(case: Json, settings: Settings) -> Problems:
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
     if TRANSFER_SHEDDER in strategies:
-        yield from legal_transfers(settings)
+        yield from transfer_setting_problems(settings)
 
 
 def _algorithm(settings: Settings) -> None:

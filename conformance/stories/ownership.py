@@ -40,7 +40,7 @@ def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expec
 @REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, *SPACES))
 def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
     """A namespace has at most as many owners as bundles; a single bundle has one owner."""
-    for scene, assigned in courses.with_assigned(answer):
+    for scene, assigned in courses.with_assigned_bundles(answer):
         for space in {one.namespace for one in scene.now.assigned}:
             most = answer.undivided(space, scene)
             if most is not None:
@@ -64,7 +64,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS, *SPACES))
 def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
     """A topic changes its owner only with its bundle, and goes where the bundle goes."""
-    for scene, left in courses.with_left(answer):
+    for scene, left in courses.with_former_owners(answer):
         for space in scene.after.spaces:
             if answer.whole(space, scene):
                 _goes_with_its_bundle(space, scene, expect)
@@ -316,17 +316,17 @@ def _single_destination(scene: Scene, moved: Move) -> str | None:
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
     """No bundle goes to a broker with far more load than another available broker."""
     averages = courses.known_averages(answer)
-    for scene, unchanged in courses.with_unchanged(answer):
+    for scene, unchanged in courses.with_last_changes(answer):
         assigned = scene.now.assigned
         if not courses.is_chosen_by_load(scene) or not assigned:
             continue
         worse = {
             one.broker: better
             for one in assigned
-            for better in courses.far_better(scene, unchanged, one.broker, averages)
+            for better in courses.far_idler(scene, unchanged, one.broker, averages)
         }
         expect.reached(
-            any(courses.far_better(scene, unchanged, one, averages) for one in scene.after.brokers)
+            any(courses.far_idler(scene, unchanged, one, averages) for one in scene.after.brokers)
         )
         fine = any(one.broker not in worse for one in assigned)
         found = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
@@ -337,7 +337,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
 @REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, *SPACES))
 def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
     """At most as many bundles of a namespace have owners as topics of the namespace are used."""
-    for scene, assigned in courses.with_assigned(answer):
+    for scene, assigned in courses.with_assigned_bundles(answer):
         used = {space_of(scene.about["topic"])} if scene.kind == "topic" else set()
         for space in used.union(one.namespace for one in scene.now.assigned):
             initial = answer.undivided(space, scene) or 0

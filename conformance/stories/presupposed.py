@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles.operations import SPLIT_CANDIDATES
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.common.check import DerivedQuestions, Violated
 from pulsar_conformance.conformance.common.trial import Json, Question, canonical
 from pulsar_conformance.conformance.drawing import aim
@@ -52,7 +52,7 @@ def moment_questions(
     for scene in course:
         for make in makers:
             for one in _made(make, course, scene):
-                if bad_case(one.operation, one.case, defaults) is None:
+                if case_flaw(one.operation, one.case, defaults) is None:
                     found[canonical(one.case)] = one
     return list(found.values())[-MAX_MOMENTS:]
 
@@ -152,7 +152,7 @@ MAKERS: Mapping[str, Maker] = {
 PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)
 
 
-def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
+def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
     """Return a draft with a busy and a lightly loaded broker, and the latter's namespace."""
     draft = StoryDraft(random, dict(CALM), large=False)
     draft.up()
@@ -164,7 +164,7 @@ def _heavy_and_light(random: Random) -> tuple[StoryDraft, str]:
 
 def a_topic_is_unloaded(random: Random) -> Json:
     """Return a story in which a topic is unloaded; other topics may be in the same bundle."""
-    draft, light = _heavy_and_light(random)
+    draft, light = _draft_with_busy_and_idle(random)
     for _ in range(random.randint(1, 3)):
         draft.use(light, 1)
     draft.add_event("unload", topic=random.choice(draft.topics))
@@ -176,7 +176,7 @@ def the_light_one_is_unloaded(random: Random) -> Json:
 
     If only load decided, the bundle would return to that broker.
     """
-    draft, light = _heavy_and_light(random)
+    draft, light = _draft_with_busy_and_idle(random)
     topic = draft.use(light, 1)
     draft.tick(2)
     about = random.choice(({"namespace": light}, {"bundleOf": topic}))
@@ -186,7 +186,7 @@ def the_light_one_is_unloaded(random: Random) -> Json:
 
 def the_light_one_is_split(random: Random) -> Json:
     """Return a story in which a bundle on a lightly loaded broker exceeds a limit and is split."""
-    draft, light = _heavy_and_light(random)
+    draft, light = _draft_with_busy_and_idle(random)
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
     for _ in range(2):
         draft.use(light, 1)

@@ -24,7 +24,7 @@ Owners = Mapping[str, str | None]
 
 
 @dataclass
-class Unchanged:
+class LastChanges:
     """The times, in minutes, of the last changes in a cluster before a scene, by kind."""
 
     loads: Fraction = ZERO
@@ -39,15 +39,15 @@ class Unchanged:
     """Time of the last assignment to each broker; an unreported bundle has an assumed load."""
 
 
-def with_unchanged(course: Course) -> Iterator[tuple[Scene, Unchanged]]:
+def with_last_changes(course: Course) -> Iterator[tuple[Scene, LastChanges]]:
     """Yield each scene with the times of the last changes before it."""
-    unchanged = Unchanged()
+    unchanged = LastChanges()
     for scene in course:
         yield scene, unchanged
-        _note(scene, unchanged)
+        _record_changes(scene, unchanged)
 
 
-def with_assigned(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+def with_assigned_bundles(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
     """Yield each scene with the bundles of each namespace that have been assigned so far."""
     assigned: dict[str, set[str]] = {}
     for scene in course:
@@ -56,7 +56,7 @@ def with_assigned(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]
         yield scene, assigned
 
 
-def with_left(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+def with_former_owners(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
     """Yield each scene with the brokers that lost their last bundle of a namespace in it.
 
     The brokers are given by namespace. The parts of a split bundle stay with its broker until they
@@ -109,7 +109,7 @@ def unload_requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
                 yield scene, named if kind == "namespace" else space_of(named)
 
 
-def _note(scene: Scene, unchanged: Unchanged) -> None:
+def _record_changes(scene: Scene, unchanged: LastChanges) -> None:
     clock = scene.after.clock
     if scene.kind != "tick" and scene.after.valid:
         if scene.kind in ("setting", "leader_lost"):
@@ -316,8 +316,8 @@ def _may_be_random(scene: Scene) -> bool:
     )
 
 
-def far_better(
-    scene: Scene, unchanged: Unchanged, broker: str, averages: KnownAverages
+def far_idler(
+    scene: Scene, unchanged: LastChanges, broker: str, averages: KnownAverages
 ) -> list[str]:
     """Return the brokers that may get bundles and certainly have far less load than `broker`."""
     pace = intervals(scene)
@@ -331,7 +331,7 @@ def far_better(
     found = []
     for other in scene.after.brokers:
         light = most_load(scene, other)
-        if other == broker or light is None or _came_from(scene, other):
+        if other == broker or light is None or _was_unloaded_from(scene, other):
             continue
         known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
         eligible = light[2] + POINTS < threshold
@@ -354,6 +354,6 @@ def _spaces_owned(scene: Scene, broker: str) -> set[str]:
     return {space_of(topic) for topic, owner in scene.then.owners.items() if owner == broker}
 
 
-def _came_from(scene: Scene, broker: str) -> bool:
+def _was_unloaded_from(scene: Scene, broker: str) -> bool:
     """True if a bundle was unloaded from a broker in a scene; it need not return to that broker."""
     return any(one.broker == broker for one in scene.now.unloaded)

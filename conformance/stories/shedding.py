@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.stories.operations import (
     Scene,
     Story,
 )
-from pulsar_conformance.conformance.stories.quantities import Unchanged
+from pulsar_conformance.conformance.stories.quantities import LastChanges
 from pulsar_conformance.conformance.stories.world import space_of
 from pulsar_conformance.reference.candidates import AUTO_UNLOAD, MAX_BUNDLES
 from pulsar_conformance.reference.numbers import Fraction, plain
@@ -39,14 +39,14 @@ def _given(moves: list[Move]) -> str:
     return ", ".join(f"{one.bundle} of {one.broker}" for one in moves) or "nothing"
 
 
-def _long_enough(scene: Scene, unchanged: Unchanged) -> bool:
+def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
     """True if all reports and a shedding cycle have been due since the last change."""
     pace = courses.intervals(scene)
     since = max(unchanged.loads, unchanged.settings)
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
-def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: Expect) -> None:
+def _sheds_in_time(answer: Course, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
     """Demand that brokers that must shed, and have another broker to shed to, do so in time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
@@ -61,13 +61,13 @@ def _sheds_in_time(answer: Course, scene: Scene, unchanged: Unchanged, expect: E
 @REPLAY.check(
     "SHED-09",
     draws=draws.stories(
-        plots.overloaded, plots.above_the_average, plots.too_much_for_any, settings=SHEDDING
+        plots.overloaded, plots.above_the_average, plots.overloads_every_owner, settings=SHEDDING
     ),
 )
 def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
     """An overloaded broker sheds within an interval, and no interval has two cycles that shed."""
     shedding: list[Scene] = []
-    for scene, unchanged in courses.with_unchanged(answer):
+    for scene, unchanged in courses.with_last_changes(answer):
         if scene.kind in DISTURBING_EVENTS and scene.after.valid:
             shedding = []
         if not scene.passes:
@@ -85,7 +85,7 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
 def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
     """The former strategy applies until brokers restart; then the new strategy applies."""
-    for scene, unchanged in courses.with_unchanged(answer):
+    for scene, unchanged in courses.with_last_changes(answer):
         changed = STRATEGY in scene.before.changed and _settings_are_known(scene)
         pace = courses.intervals(scene)
         if not scene.passes or not changed or pace is None:
@@ -110,13 +110,13 @@ def _others_would(now: SheddingCycle) -> bool:
     draws=draws.stories(
         plots.overloaded_before_a_late_cycle,
         plots.above_the_average_before_a_late_cycle,
-        plots.beside_a_giant,
+        plots.beside_a_large_bundle,
         settings=SHEDDING,
     ),
 )
 def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
     """A shed bundle goes to a broker that is less loaded than its source by some measure."""
-    for scene, unchanged in courses.with_unchanged(answer):
+    for scene, unchanged in courses.with_last_changes(answer):
         pace = courses.intervals(scene)
         if not scene.passes or pace is None:
             continue

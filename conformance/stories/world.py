@@ -205,7 +205,7 @@ def _grouped(now: Moment, about: Json) -> dict[str, Any]:
     return {"groups": rest}
 
 
-def _later(now: Moment, about: Json) -> dict[str, Any]:
+def _after_tick(now: Moment, about: Json) -> dict[str, Any]:
     return {"clock": now.clock + exact(about["minutes"])}
 
 
@@ -219,6 +219,6 @@ AFTER = {
     "setting": _set,
     "domain": _registered,
     "group": _grouped,
-    "tick": _later,
+    "tick": _after_tick,
 }
 """For each kind of event, the function that returns the changed fields of a moment."""

@@ -22,14 +22,14 @@ SINCE_4_0 = ("report.due", "report.bundles", "policy.changed", "channel.apply")
 
 
 @cache
-def later_answers() -> Mapping[str, Answer]:
+def load_later_answers() -> Mapping[str, Answer]:
     """Import the functions that answer the operations in `SINCE_4_0`; return them by operation."""
     found: Mapping[str, Answer] = import_module(f"{__name__}.extensions").ANSWERS
     return found
 
 
-def _of_extensions(operation: str, context: Context, case: Case) -> Derivation:
-    return later_answers()[operation](context, case)
+def _later_answer(operation: str, context: Context, case: Case) -> Derivation:
+    return load_later_answers()[operation](context, case)
 
 
 ANSWERS: Mapping[str, Answer] = {
@@ -39,6 +39,6 @@ ANSWERS: Mapping[str, Answer] = {
     **shedding.ANSWERS,
     **placement.ANSWERS,
     **stories.ANSWERS,
-    **{name: partial(_of_extensions, name) for name in SINCE_4_0},
+    **{name: partial(_later_answer, name) for name in SINCE_4_0},
 }
 """The function that answers each operation, by the operation's ID."""

@@ -16,10 +16,10 @@ from pulsar_conformance.reference.written import ReportDue, TopBundles
 
 def due(context: Context, case: Case) -> Derivation:
     """Answer `report.due`. [REPORT-13 … 17]"""
-    return due_of(ReportDue(case, context.settings(case)))
+    return report_due_answer(ReportDue(case, context.settings(case)))
 
 
-def due_of(report: ReportDue) -> Derivation:
+def report_due_answer(report: ReportDue) -> Derivation:
     """Return the answer to `report.due`; its derivation lists the changes since the last report."""
 
     def explain() -> Iterator[Step]:

@@ -46,10 +46,15 @@ def maximum(context: Context, case: Case) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for name, percent in broker.percent.items():
-            weighed = f" x {plain(weight[name])} = {plain(percent * weight[name], PLACES)} %"
+            weighted_percents_of = (
+                f" x {plain(weight[name])} = {plain(percent * weight[name], PLACES)} %"
+            )
             if not settings.counts(usage.WEIGHT_SETTINGS[name]):
-                weighed = ", does not count"
-            yield Step(name, f"{plain(percent, PLACES)} %{weighed if case['weighted'] else ''}")
+                weighted_percents_of = ", does not count"
+            yield Step(
+                name,
+                f"{plain(percent, PLACES)} %{weighted_percents_of if case['weighted'] else ''}",
+            )
         maximum = f"{plain(used.percent, PLACES)} % of {used.resource or 'everything'}"
         yield Step("maximum", maximum)
 

@@ -19,8 +19,8 @@ from pulsar_conformance.reference.placement import (
     Placement,
     PlannedPlacement,
     least_usage,
-    placed_by,
     placement,
+    placer_name,
     planned_placement,
 )
 
@@ -30,7 +30,7 @@ PLACE = "place.select"
 def select(context: Context, case: Case) -> Derivation:
     """Answer `place.select`. [PLACE, PLANNED]"""
     settings, readings = context.settings(case), context.readings
-    strategy = placed_by(settings)
+    strategy = placer_name(settings)
     if strategy == LEAST_RATE:
         placed = placement(case, settings, readings)
         explain = partial(_compared, case["bundle"], placed)
@@ -93,11 +93,11 @@ def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
     yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
-        yield Step(candidate.name, _standing(placed, candidate))
+        yield Step(candidate.name, _candidate_text(placed, candidate))
     yield Step("decision", _decision(placed))
 
 
-def _standing(placed: Placement, candidate: Candidate) -> str:
+def _candidate_text(placed: Placement, candidate: Candidate) -> str:
     percent = candidate.usage.percent
     usage = f"{plain(percent)} % of {candidate.usage.resource or 'everything'}"
     carries = f"{usage}, {messages(candidate.rate)} long-term"
@@ -106,10 +106,10 @@ def _standing(placed: Placement, candidate: Candidate) -> str:
     score = placed.score(candidate)
     if score is None:
         return f"{carries}: at the threshold no weight, only where no other is left"
-    return f"{carries}: {_worked(placed, candidate)} = {plain(score, 4)}"
+    return f"{carries}: {_score_text(placed, candidate)} = {plain(score, 4)}"
 
 
-def _worked(placed: Placement, candidate: Candidate) -> str:
+def _score_text(placed: Placement, candidate: Candidate) -> str:
     rate, score = plain(candidate.rate), placed.readings["placement-score"]
     distance = f"({plain(placed.threshold)} - {plain(candidate.usage.percent)})"
     written = {

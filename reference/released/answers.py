@@ -53,8 +53,8 @@ def maximum(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
     def explain() -> Iterator[Step]:
         for name, percent in known.percents("broker").items():
-            weighed = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
-            yield Step(name, f"{plain(Fraction(percent))} %{weighed}")
+            weighted_percents_of = f" x {plain(Fraction(known.weight(name)))}" if weighted else ""
+            yield Step(name, f"{plain(Fraction(percent))} %{weighted_percents_of}")
         if place := release.without_heap(weighted):
             yield Step("except", f"heap memory ({place})")
         yield Step("maximum", f"{plain(as_percent(share))} % of {resource if share else 'nothing'}")

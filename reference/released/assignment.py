@@ -10,8 +10,8 @@ from pulsar_conformance.reference.context import Readings, Settings
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_set, map_capacity
-from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, with_ports
+from pulsar_conformance.reference.released.java import in_set_order, map_capacity
+from pulsar_conformance.reference.released.loads import SYSTEM, Json, Leader, brokers_by_address
 from pulsar_conformance.reference.released.placement import CHOICE, IN_TURN, ReleasedPlacement
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.shedding import EXCLUDED
@@ -76,8 +76,8 @@ class ReleasedAssignment:
         Brokers enter the set in the order of their names. If several policies apply, the one stored
         first decides.
         """
-        addresses = with_ports(self.known.case["brokers"], self._release.addresses)
-        brokers = tuple(addresses[one] for one in in_set(sorted(addresses)))
+        addresses = brokers_by_address(self.known.case["brokers"], self._release.addresses)
+        brokers = tuple(addresses[one] for one in in_set_order(sorted(addresses)))
         policies = self.known.case["isolation"]
         own = next((one for one in policies if self._all.namespace in one["namespaces"]), None)
         if own is None:

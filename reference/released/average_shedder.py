@@ -8,8 +8,8 @@ from functools import cmp_to_key, partial
 
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
-from pulsar_conformance.reference.released.java import in_map, to_int
-from pulsar_conformance.reference.released.loads import as_percent, with_ports
+from pulsar_conformance.reference.released.java import in_map_order, to_int
+from pulsar_conformance.reference.released.loads import as_percent, brokers_by_address
 from pulsar_conformance.reference.released.strategy import (
     WRITTEN,
     BrokerUnloads,
@@ -70,14 +70,14 @@ def _planned(view: ClusterView, pairs: Iterable[_Pair]) -> Mapping[str, str]:
 
 def _sorted(view: ClusterView, scores: Mapping[str, float]) -> list[str]:
     """Return the brokers sorted by score; 4.0 treats scores within one point as equal."""
-    brokers = with_ports(scores, view.known.release.addresses)
-    names = [brokers[one] for one in in_map(brokers)]
+    brokers = brokers_by_address(scores, view.known.release.addresses)
+    names = [brokers[one] for one in in_map_order(brokers)]
     if view.known.way("average-order") == "whole-points":
-        return sorted(names, key=cmp_to_key(partial(_whole_points, scores)))
+        return sorted(names, key=cmp_to_key(partial(_compare_whole_points, scores)))
     return sorted(names, key=lambda name: scores[name])
 
 
-def _whole_points(scores: Mapping[str, float], one: str, other: str) -> int:
+def _compare_whole_points(scores: Mapping[str, float], one: str, other: str) -> int:
     return to_int(scores[one] - scores[other])
 
 
@@ -100,7 +100,7 @@ def _shedding(
             few = "neither was apart from its partner often enough"
             yield _Pair(idle, busy, f"{few}: {near}; {far}")
             continue
-        _forget(memory, idle, busy)
+        _reset_hits(memory, idle, busy)
         yield _chosen(view, idle, busy)
 
 
@@ -126,7 +126,7 @@ def _pairs(
         idle, busy = brokers[index], brokers[-1 - index]
         apart = scores[busy] - scores[idle]
         if apart < low:
-            _forget(memory, idle, busy)
+            _reset_hits(memory, idle, busy)
             continue
         memory.low_hits.update((idle,))
         memory.low_hits.update((busy,))
@@ -139,7 +139,7 @@ def _pairs(
         yield idle, busy
 
 
-def _forget(memory: CycleMemory, *brokers: str) -> None:
+def _reset_hits(memory: CycleMemory, *brokers: str) -> None:
     for broker in brokers:
         memory.low_hits.pop(broker, None)
         memory.high_hits.pop(broker, None)
@@ -155,7 +155,7 @@ def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
     else:
         return _Pair(idle, busy, f"the difference is too small for {' and '.join(LEAST.values())}")
     chosen, left = [], need
-    for bundle in known.busiest_first(view.free_of(busy), kind):
+    for bundle in known.busiest_first(view.movable_bundles_of(busy), kind):
         traffic = known.traffic(bundle, kind)
         if 0 < traffic <= left:
             chosen.append(bundle)
@@ -186,7 +186,7 @@ def _steps(
     owned = view.known.owned(name)
     yield from bundle_steps(
         view,
-        view.free_of(name),
+        view.movable_bundles_of(name),
         owned,
         pair.chosen,
         pair.kind,

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.candidates import (
 from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import FULL_UPPER, HashRange, namespace_of
-from pulsar_conformance.reference.released.java import in_map, wrap_int
+from pulsar_conformance.reference.released.java import in_map_order, wrap_int
 from pulsar_conformance.reference.released.loads import Json, Leader
 
 MEBIBYTE = 1024 * 1024
@@ -141,7 +141,7 @@ class SplitterTask:
         if self.off is not None:
             return ()
         chosen = [bundle for bundle, why in self.decided.items() if not why]
-        return [one for one in in_map(chosen) if not self._whole(one)]
+        return [one for one in in_map_order(chosen) if not self._whole(one)]
 
     @property
     def unload(self) -> Sequence[str]:

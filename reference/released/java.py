@@ -47,7 +47,7 @@ def map_capacity(count: int, concurrent: bool = False, size: int = TABLE) -> int
     return size
 
 
-def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
+def in_map_order(names: Iterable[str], concurrent: bool = False, size: int = TABLE) -> list[str]:
     """Return names in the iteration order of a HashMap or a ConcurrentHashMap.
 
     `size` is the map's initial capacity; a map never shrinks. Names in the same bucket keep the
@@ -58,7 +58,7 @@ def in_map(names: Iterable[str], concurrent: bool = False, size: int = TABLE) ->
     return sorted(known, key=lambda name: _spread(name) & (size - 1))
 
 
-def in_set(names: Iterable[str]) -> list[str]:
+def in_set_order(names: Iterable[str]) -> list[str]:
     """Return names in the iteration order of a HashSet that was constructed from a collection."""
     known = list(dict.fromkeys(names))
     size = TABLE

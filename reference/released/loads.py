@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.context import MissingSetting, Settings, Value
 from pulsar_conformance.reference.numbers import Fraction
-from pulsar_conformance.reference.released.java import TABLE, in_map, map_capacity, to_float32
+from pulsar_conformance.reference.released.java import TABLE, in_map_order, map_capacity, to_float32
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
@@ -77,7 +77,7 @@ class Leader:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the release's iteration order."""
-        names = with_ports(self.case["brokers"], self.release.addresses)
+        names = brokers_by_address(self.case["brokers"], self.release.addresses)
         return [names[one] for one in self._in_table("brokers", list(names))]
 
     def report(self, broker: str) -> Json:
@@ -100,14 +100,14 @@ class Leader:
         stored = self._in_table("bundles", self._stored())
         if not self.release.copies_bundles:
             return stored
-        return in_map(one for one in stored if not self.is_own(one))
+        return in_map_order(one for one in stored if not self.is_in_own_namespace(one))
 
-    def is_own(self, bundle: str) -> bool:
+    def is_in_own_namespace(self, bundle: str) -> bool:
         """True if a bundle belongs to one of the brokers' own namespaces."""
         spared = SPARED[self.way("spared-namespaces")]
         return spared.fullmatch(bundle.rpartition("/")[0]) is not None
 
-    def grow(self) -> None:
+    def grow_maps(self) -> None:
         """Grow the hash maps to hold all current brokers and bundles."""
         self._places("brokers", self.case["brokers"])
         self._places("bundles", self._stored())
@@ -119,7 +119,7 @@ class Leader:
 
     def _in_table(self, table: str, names: Sequence[str]) -> list[str]:
         """Return names in the iteration order of one of the leader's hash maps."""
-        return in_map(names, concurrent=True, size=self._places(table, names))
+        return in_map_order(names, concurrent=True, size=self._places(table, names))
 
     def _places(self, table: str, names: Iterable[str]) -> int:
         """Return the capacity of a hash map, which never shrinks."""
@@ -207,7 +207,7 @@ def as_percent(share: float) -> Fraction:
     return Fraction(share) * 100
 
 
-def with_ports(names: Iterable[str], addresses: Mapping[str, str]) -> dict[str, str]:
+def brokers_by_address(names: Iterable[str], addresses: Mapping[str, str]) -> dict[str, str]:
     """Map each broker's lookup address, which ends with a port, to the broker's name.
 
     `addresses` maps the names of brokers to known addresses that differ from their names.

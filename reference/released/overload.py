@@ -45,8 +45,8 @@ def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
 
 def _eligible(view: ClusterView, broker: str) -> list[str]:
     if view.known.way("overload-bundles") == "of-everyone":
-        return view.free(view.known.bundles)
-    return view.free_of(broker)
+        return view.not_recently_unloaded(view.known.bundles)
+    return view.movable_bundles_of(broker)
 
 
 def _excess(view: ClusterView, broker: str) -> _Excess:

@@ -11,8 +11,8 @@ from pulsar_conformance.reference.derivation import Step
 from pulsar_conformance.reference.numbers import Fraction, messages, plain
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 from pulsar_conformance.reference.released.configuration import PACKAGE
-from pulsar_conformance.reference.released.java import in_map, in_set
-from pulsar_conformance.reference.released.loads import Leader, as_percent, with_ports
+from pulsar_conformance.reference.released.java import in_map_order, in_set_order
+from pulsar_conformance.reference.released.loads import Leader, as_percent, brokers_by_address
 
 FRAME = "longTermData"
 STRATEGY = "loadBalancerLoadPlacementStrategy"
@@ -24,7 +24,7 @@ LEAST_RATE, LEAST_USAGE = "LeastLongTermMessageRate", "LeastResourceUsageWithWei
 IN_TURN = "RoundRobinBrokerSelector"
 
 
-def why_no_pair(settings: Settings, shedding: str) -> str | None:
+def why_strategies_conflict(settings: Settings, shedding: str) -> str | None:
     """Return why no load manager starts with these two strategies; None if one starts.
 
     A class that is both a placement and a shedding strategy has to be set as both.
@@ -88,8 +88,10 @@ class ReleasedPlacement:
     @cached_property
     def ordered(self) -> list[str]:
         """The candidates in the iteration order of their hash map or hash set."""
-        brokers = with_ports(self.candidates, self.known.release.addresses)
-        names = in_set(brokers) if self.table is None else in_map(brokers, size=self.table)
+        brokers = brokers_by_address(self.candidates, self.known.release.addresses)
+        names = (
+            in_set_order(brokers) if self.table is None else in_map_order(brokers, size=self.table)
+        )
         return [brokers[one] for one in names]
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulsar_conformance.reference.answers.extensions import due_of
+from pulsar_conformance.reference.answers.extensions import report_due_answer
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 from pulsar_conformance.reference.context import Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
@@ -54,7 +54,7 @@ OWNED = ("CPU", "Memory", "BandwidthIn", "BandwidthOut", "MsgRateIn", "MsgRateOu
 
 def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     """Return a release's answer: whether a broker writes its load data now."""
-    return due_of(_ReleasedDue(case, context.settings(case), release))
+    return report_due_answer(_ReleasedDue(case, context.settings(case), release))
 
 
 @dataclass(frozen=True)

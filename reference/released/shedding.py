@@ -11,7 +11,7 @@ from pulsar_conformance.reference.numbers import ZERO, Minutes
 from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released import average_shedder, overload, threshold, uniform
 from pulsar_conformance.reference.released.loads import Leader
-from pulsar_conformance.reference.released.placement import BOTH, STRATEGY, why_no_pair
+from pulsar_conformance.reference.released.placement import BOTH, STRATEGY, why_strategies_conflict
 from pulsar_conformance.reference.released.release import ReleasedWays
 from pulsar_conformance.reference.released.strategy import BrokerUnloads, ClusterView, CycleMemory
 from pulsar_conformance.reference.shedding import (
@@ -64,14 +64,14 @@ def select(
     if cycle.strategy not in _offered(release):
         why = f"the model of '{release.title}' does not include {cycle.strategy}"
         return Derivation({"unsupported": why}, lambda: (Step("refused", why),))
-    pair = why_no_pair(cycle.settings, cycle.strategy)
+    pair = why_strategies_conflict(cycle.settings, cycle.strategy)
     if pair is not None:
         return Derivation({"failed": pair}, lambda: (Step("failed", pair),))
     memory = memory or CycleMemory()
     if release.ways["gone-brokers"] == "forgotten":
         memory.forget_all_but(cycle.brokers)
     known = Leader(cycle.case, cycle.settings, release, memory.tables)
-    known.grow()
+    known.grow_maps()
     view = ClusterView(known, cycle.recent, memory)
     found = [] if _off(cycle) else list(STRATEGIES[cycle.strategy](view))
     kept = [_without_excluded(known, one) for one in found]

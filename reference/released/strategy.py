@@ -93,16 +93,18 @@ class ClusterView:
     recent: frozenset[str]
     memory: CycleMemory = field(default_factory=CycleMemory)
 
-    def free(self, bundles: Sequence[str]) -> list[str]:
+    def not_recently_unloaded(self, bundles: Sequence[str]) -> list[str]:
         """Return those of the bundles that were not unloaded recently."""
         return [bundle for bundle in bundles if bundle not in self.recent]
 
-    def free_of(self, broker: str) -> list[str]:
+    def movable_bundles_of(self, broker: str) -> list[str]:
         """Return the bundles that a broker may unload, in the iteration order of the
         leader's map.
         """
         owned = set(self.known.owned(broker))
-        return self.free([bundle for bundle in self.known.bundles if bundle in owned])
+        return self.not_recently_unloaded(
+            [bundle for bundle in self.known.bundles if bundle in owned]
+        )
 
 
 @dataclass(frozen=True)

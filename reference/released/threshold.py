@@ -120,7 +120,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
             continue
         need[name] = known.carries(name, "msgThroughput") * (usage - average - threshold + MARGIN)
         if need[name] >= least and len(known.owned(name)) > 1:
-            chosen[name] = take_bundles(view, view.free_of(name), need[name])
+            chosen[name] = take_bundles(view, view.movable_bundles_of(name), need[name])
     relieved = None
     if _looks_for_idle(known) and not any(chosen.values()):
         relieved = _relieved(view, memory, now)
@@ -128,7 +128,7 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
             share = known.carries(relieved, "msgThroughput") * threshold * HALF
             need[relieved] = share
             if least <= share:
-                chosen[relieved] = take_bundles(view, view.free_of(relieved), share)
+                chosen[relieved] = take_bundles(view, view.movable_bundles_of(relieved), share)
         average = memory.average
     return _Cycle(dict(memory.usage), average, chosen, need, relieved)
 
@@ -212,7 +212,7 @@ def _steps(
         )
     else:
         chosen = cycle.chosen.get(name, ())
-        yield from bundle_steps(view, view.free_of(name), known.owned(name), chosen)
+        yield from bundle_steps(view, view.movable_bundles_of(name), known.owned(name), chosen)
 
 
 def _smoothing(one: Mix, kept: float, places: int) -> str:

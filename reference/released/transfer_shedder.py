@@ -12,8 +12,8 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.numbers import Fraction, Minutes, exact
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map
-from pulsar_conformance.reference.released.loads import SYSTEM, Leader, percent, with_ports
+from pulsar_conformance.reference.released.java import in_map_order
+from pulsar_conformance.reference.released.loads import SYSTEM, Leader, brokers_by_address, percent
 from pulsar_conformance.reference.shedding import (
     DELAY,
     EXCLUDED,
@@ -108,8 +108,8 @@ class ReleasedTransfer:
     @cached_property
     def brokers(self) -> list[str]:
         """The brokers in the iteration order of the load data map."""
-        names = with_ports(self.known.case["brokers"], self.known.release.addresses)
-        return [names[one] for one in in_map(names, concurrent=True)]
+        names = brokers_by_address(self.known.case["brokers"], self.known.release.addresses)
+        return [names[one] for one in in_map_order(names, concurrent=True)]
 
     def update(self) -> None:
         """Mix this cycle's reports into the smoothed loads; drop brokers that have left."""
@@ -128,14 +128,14 @@ class ReleasedTransfer:
         self.hits = self.memory.hits
         if self.hits <= int(self.known.number(HITS)):
             return []
-        found = self.wanted(stats)
+        found = self.unloads_called_for(stats)
         if found:
             self.memory.hits = 0
         for one in found:
             self.memory.unloaded[one.source] = self.minute
         return found
 
-    def wanted(self, stats: LoadStats) -> list[Unload]:
+    def unloads_called_for(self, stats: LoadStats) -> list[Unload]:
         """Return the unloads that the statistics call for, even with too few hits."""
         return list(self._unloads(replace(stats)))
 
@@ -329,7 +329,7 @@ class ReleasedTransfer:
             if case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples")
             and (self._carried(bundle) or self._takes_unused)
             and namespace_of(bundle) not in (*excluded, SYSTEM)
-            and not self.known.is_own(bundle)
+            and not self.known.is_in_own_namespace(bundle)
             and (settings.flag(WITH_POLICIES) or not has_policies(case, namespace_of(bundle)))
         ]
         most = min(int(self.known.number(TOP)), len(known))

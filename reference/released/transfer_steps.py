@@ -84,7 +84,7 @@ def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]
     """Yield the unloads of a later cycle with enough hits, if the loads stay the same until
     then.
     """
-    later = decision.wanted(stats)
+    later = decision.unloads_called_for(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")
     yield from _moves(decision, "would go", later)

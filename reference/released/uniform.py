@@ -163,7 +163,7 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
     known, left, count = view.known, need, 0
     more = MORE if kind in SLACK[known.way("uniform-slack")] else 0
     most = _most_bundles(known)
-    for bundle in known.busiest_first(view.free_of(broker), kind):
+    for bundle in known.busiest_first(view.movable_bundles_of(broker), kind):
         traffic = known.traffic(bundle, kind)
         if traffic <= wrap_int(left + more) and (most == -1 or count < most):
             yield bundle
@@ -243,6 +243,6 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
                 more = f"{total} and is negative, so nothing goes"
                 stays = "more than a negative number"
             yield Step("beyond", f"{more} ({place('uniform-slack')})")
-        free, owned, most = view.free_of(name), known.owned(name), _most_bundles(known)
+        free, owned, most = view.movable_bundles_of(name), known.owned(name), _most_bundles(known)
         full = f"{MAX_BUNDLES} is {most}" if 0 <= most <= len(decision.chosen) else ""
         yield from bundle_steps(view, free, owned, decision.chosen, kind, stays, full)

@@ -104,5 +104,5 @@ def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
             run_shedding_cycle(world, result)
         if write is not None and write <= due:
             world.wrote_at = due
-            result.wrote(world)
+            result.record_bundle_data(world)
     world.clock = end

@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance.reference.answers.shedding import decided
 from pulsar_conformance.reference.averages import fields
 from pulsar_conformance.reference.cluster import Rates
-from pulsar_conformance.reference.in_turn import aged, keep_transfers
+from pulsar_conformance.reference.in_turn import keep_transfers, older_record
 from pulsar_conformance.reference.shedding import Cycle
 from pulsar_conformance.reference.story import destination
 from pulsar_conformance.reference.story.world import EventResult, World
@@ -19,7 +19,7 @@ from pulsar_conformance.reference.transfer import MINUTE
 def run_transfers(world: World, result: EventResult, now: Cycle) -> None:
     """Run one cycle: move bundles to the brokers that the strategy names. [TRANSFER-06 … 11]"""
     passed = world.clock - world.transfers_at
-    earlier = [aged(one, passed) for one in world.transfers]
+    earlier = [older_record(one, passed) for one in world.transfers]
     case = {**now.case, **_reported(world, now), "earlier": earlier}
     cycle = Cycle(case, now.settings, now.readings)
     usage = {name: member.cpu for name, member in world.brokers.items()}

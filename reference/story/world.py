@@ -259,7 +259,7 @@ class EventResult:
             found["last"] = world.local_data(broker)
         self.reports = known
 
-    def wrote(self, world: World) -> None:
+    def record_bundle_data(self, world: World) -> None:
         """Record that the leader wrote the bundle data. [DATA-12]"""
         minutes = self.written["minutes"] if self.written is not None else []
         bundles = {name: samples.counted for name, samples in world.samples.items()}

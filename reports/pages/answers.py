@@ -9,7 +9,7 @@ from typing import Any
 
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.cells import (
-    CYCLES,
+    CYCLE_LIST_FIELD,
     TITLES,
     Json,
     format_assumed_load,
@@ -60,7 +60,7 @@ def _fields(answer: Json) -> Iterator[str]:
         name = " and ".join(TITLES.get(one, one) for one in names)
         if name in DECLINED:
             yield DECLINED[name] if value == "*" else f"{DECLINED[name]}: {value}"
-        elif name == CYCLES:
+        elif name == CYCLE_LIST_FIELD:
             yield LINE.join(f"cycle {n}: {_format_answer(one)}" for n, one in enumerate(value, 1))
         elif name == "unload" and all(isinstance(one, Mapping) for one in value):
             yield _unloads(value)

@@ -22,19 +22,19 @@ PLACES = 6
 apart.
 """
 
-SMALL = Fraction(1, 100)
+MIN_SHOWN_PERCENT = Fraction(1, 100)
 """Percentage below which a cell says only "under 0.01 %"."""
 
 STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MESSAGES = ("msgRateIn", "msgRateOut")
-PURE = ("share", "ratio")
+UNITLESS_SETTINGS = ("share", "ratio")
 """Units of settings that are plain numbers, and are not shown."""
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
 SESSIONS = ("producerCount", "consumerCount")
-CYCLES = "cycles"
+CYCLE_LIST_FIELD = "cycles"
 """Field of cases and answers that holds a list of cycles."""
 
 UNITS: Mapping[str, Callable[[Any], str]] = {
@@ -91,7 +91,11 @@ def usage(value: Json) -> str:
 
 
 def _percent(share: Fraction) -> str:
-    return f" = {plain(share)} %" if not 0 < share < SMALL else f", under {plain(SMALL)} %"
+    return (
+        f" = {plain(share)} %"
+        if not 0 < share < MIN_SHOWN_PERCENT
+        else f", under {plain(MIN_SHOWN_PERCENT)} %"
+    )
 
 
 def format_load(value: Json) -> str:
@@ -139,7 +143,7 @@ def format_setting(name: str, value: Any) -> str:
     """Return the value of a setting as text, with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
-    if value in (None, "") or not unit or unit in PURE:
+    if value in (None, "") or not unit or unit in UNITLESS_SETTINGS:
         return format_field(name, value)
     unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
     return f"{format_field(name, value)} {unit}"

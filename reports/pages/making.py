@@ -15,7 +15,7 @@ from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
 from pulsar_conformance.reports.pages.origins import origin
-from pulsar_conformance.reports.pages.outcomes import ReadingOutcome, Worked
+from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
 from pulsar_conformance.reports.pages.stories import LED, WRITTEN, course, course_differences
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 from pulsar_conformance.specs import load, schema
@@ -28,7 +28,7 @@ STORY, CHANNEL = "cluster.replay", "channel.apply"
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
 """Fields of a story's steps that are shown only for areas with rules about them, by area."""
 
-FRAMES: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
+AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Field of a bundle that holds the average to use, by value of the reading `shed-window`."""
 
 TITLES: Mapping[str, str] = {
@@ -58,10 +58,10 @@ TITLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownExample:
     """A worked example in the form in which a page shows it."""
 
-    worked: Worked
+    worked: DerivedExample
 
     @property
     def example(self) -> Example:
@@ -189,7 +189,7 @@ class Shown:
         ]
         return " and ".join(
             value
-            for value, frame in FRAMES.items()
+            for value, frame in AVERAGE_FIELDS.items()
             if any(taken == value for _, taken, *_ in self.outcomes)
             and any(frame not in bundle for bundle in bundles)
         )
@@ -222,10 +222,10 @@ def pages() -> dict[str, str]:
     """Return the pages as Markdown, by file name: one for each area with examples, and the
     index.
     """
-    by_area: dict[str, list[Shown]] = defaultdict(list)
+    by_area: dict[str, list[ShownExample]] = defaultdict(list)
     for example in examples():
         area = PurePosixPath(example.file).stem.upper()
-        by_area[area].append(Shown(Worked.of(example)))
+        by_area[area].append(ShownExample(DerivedExample.of(example)))
     templates = template_environment("pulsar_conformance.reports.pages")
     area_page = templates.get_template("area.md.jinja")
     index = templates.get_template("index.md.jinja")

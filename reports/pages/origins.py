@@ -21,7 +21,7 @@ DEFAULTS = "settings.defaults"
 
 OWN = "this example's own or defaults"
 
-COUNT = 4
+MAX_COUNT = 4
 """Highest number that needs no source. Numbers up to it are counts, such as that of the brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
@@ -62,5 +62,5 @@ def origin(example: Example) -> Iterator[str]:
         occur = "occur" if both[1:] else "occurs"
         also = f"also {occur} in the section, perhaps with another meaning"
         yield f"{enumerated(both)} {also}{others}."
-    elif max(used, default=0) > COUNT and not asks_defaults:
+    elif max(used, default=0) > MAX_COUNT and not asks_defaults:
         yield f"The numbers are {OWN}."

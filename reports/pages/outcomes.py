@@ -22,7 +22,7 @@ class ReadingOutcome:
 
 
 @dataclass(frozen=True)
-class Worked:
+class DerivedExample:
     """An example with the model's derivations under the first profile that has answers to it."""
 
     example: Example
@@ -30,12 +30,12 @@ class Worked:
     derivations: tuple[Derivation, ...]
 
     @classmethod
-    def of(cls, example: Example) -> Worked:
+    def of(cls, example: Example) -> DerivedExample:
         """Return the example with the model's derivations.
 
         Errors: `MissingSetting` if every profile lacks a setting that the example needs.
         """
-        declined: list[Worked] = []
+        declined: list[DerivedExample] = []
         for profile in profiles_of(example):
             try:
                 worked = cls(example, profile, derivations(example, profile, example.readings))

@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reports.pages.cells import (
     BYTES,
-    CYCLES,
+    CYCLE_LIST_FIELD,
     MESSAGES,
     RATES,
     TITLES,
@@ -37,12 +37,12 @@ UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | 
 NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
 """Pattern of a name with a number, such as that of a broker of a StatefulSet."""
 
-ALIKE = 2
+MAX_EQUAL_BROKERS = 2
 """Maximum number of equal consecutive brokers that are all shown. If there are more, one of them
 stands for all.
 """
 
-WIDE = 8
+MAX_FIELD_COLUMNS = 8
 """Number of different fields above which objects share a single column."""
 
 
@@ -81,7 +81,7 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
     if plain:
         yield Table((heading, ""), tuple(plain))
     for name, value in case.items():
-        if name == CYCLES:
+        if name == CYCLE_LIST_FIELD:
             yield from _cycle_tables(value)
         elif _has_table(value):
             table = _of_field(case, name, value)
@@ -172,7 +172,7 @@ def _alike(case: Json) -> list[list[str]]:
         [name for _, name in run]
         for _, run in groupby(names, key=lambda one: (report(one[1]), numbered(*one)))
     ]
-    each = ([run] if len(run) > ALIKE else [[name] for name in run] for run in runs)
+    each = ([run] if len(run) > MAX_EQUAL_BROKERS else [[name] for name in run] for run in runs)
     return [one for some in each for one in some]
 
 
@@ -260,7 +260,7 @@ def _rows(title: str, objects: Sequence[Any]) -> Table:
             (title, "", ""),
             tuple((number, kind, format_field(kind, one)) for number, kind, one in kinds),
         )
-    if len(fields) > WIDE:
+    if len(fields) > MAX_FIELD_COLUMNS:
         return Table(("", title), tuple((number, inline(one)) for number, one in runs))
     headings = (title, *(TITLES.get(field, field) for field in fields))
     rows = (

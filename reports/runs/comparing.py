@@ -37,7 +37,7 @@ class ChangedVerdict:
         return f"{self.rule}: {before} -> {after}{title}"
 
 
-def compared(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
+def changed_verdicts(before: Report, after: Report) -> dict[str, list[ChangedVerdict]]:
     """Return the changed verdicts by direction (`better`, `worse` or `other`), in the order of the
     rules.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.reports.runs.requirements import checksum, matching
+from pulsar_conformance.reports.runs.requirements import checksum, requirements_to_report
 from pulsar_conformance.reports.table import word_of
 from pulsar_conformance.specs.errors import UserError
 
@@ -27,7 +27,7 @@ class BadReport(UserError):
 
 
 @dataclass(frozen=True)
-class About:
+class RunDetails:
     """Information about a run that its verdict stream does not contain."""
 
     date: str
@@ -54,7 +54,7 @@ def stream(file: Path) -> list[Line]:
     return lines
 
 
-def make_reports(lines: Sequence[Line], about: About) -> Iterator[Report]:
+def make_reports(lines: Sequence[Line], about: RunDetails) -> Iterator[Report]:
     """Yield a report for each implementation and profile of a stream, in order.
 
     Errors: `BadReport` if the run judged only some rules, since a report is about all rules.
@@ -111,8 +111,8 @@ def _check_complete(profile: str, verdicts: Sequence[Line]) -> None:
         )
 
 
-def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> Report:
-    requirements = matching(one["profile"])
+def _report(first: Line, one: Line, verdicts: Sequence[Line], about: RunDetails) -> Report:
+    requirements = requirements_to_report(one["profile"])
     report = {
         "report": VERSION,
         "date": about.date,
@@ -129,7 +129,7 @@ def _report(first: Line, one: Line, verdicts: Sequence[Line], about: About) -> R
         "seed": first["seed"],
         "examples": first["examples"],
         "versions": first["versions"],
-        "conformant": conformant(verdicts),
+        "conformant": is_conformant(verdicts),
         "summary": count_verdicts(verdicts),
         "verdicts": [_verdict(line) for line in verdicts],
     }
@@ -155,7 +155,7 @@ def _command(first: Line, one: Line, known: str) -> str:
     return shlex.join(words)
 
 
-def conformant(verdicts: Sequence[Line]) -> bool:
+def is_conformant(verdicts: Sequence[Line]) -> bool:
     """True if all `must` rules are kept. Rules about operations that are not supported do not
     count.
     """

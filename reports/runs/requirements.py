@@ -67,17 +67,17 @@ def current_requirements(profile: str) -> Requirements:
 
 
 def _entry(rule: specs.Rule) -> Entry:
-    demanded = {
+    required_answers = {
         "statement": " ".join(rule.statement.split()),
         "operations": list(rule.operations),
         "any_operation": rule.any_operation,
         "managers": list(rule.managers),
         "reading": dict(rule.reading),
     }
-    return {"level": rule.level, "demand": checksum(demanded)}
+    return {"level": rule.level, "demand": checksum(required_answers)}
 
 
-def frozen(profile: str) -> tuple[Requirements, ...]:
+def frozen_requirements(profile: str) -> tuple[Requirements, ...]:
     """Return all versions of the set of a profile, oldest first.
 
     Errors: `SpecError` if one was changed after it was frozen.
@@ -96,10 +96,12 @@ def _read(file: Path) -> Requirements:
     return one
 
 
-def matching(profile: str) -> Requirements:
+def requirements_to_report(profile: str) -> Requirements:
     """Return the newest frozen set if it equals the current rules; otherwise the current rules."""
     current = current_requirements(profile)
-    return next((one for one in frozen(profile) if one.checksum == current.checksum), current)
+    return next(
+        (one for one in frozen_requirements(profile) if one.checksum == current.checksum), current
+    )
 
 
 def freeze(profile: str) -> Path | None:
@@ -107,7 +109,7 @@ def freeze(profile: str) -> Path | None:
 
     None if the newest version already has these rules.
     """
-    current, before = current_requirements(profile), frozen(profile)
+    current, before = current_requirements(profile), frozen_requirements(profile)
     if before and before[-1].checksum == current.checksum:
         return None
     number = (before[-1].version or 0) + 1 if before else 1

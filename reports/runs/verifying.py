@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.reports.runs.making import BadReport, Report, conformant, count_verdicts
-from pulsar_conformance.reports.runs.requirements import checksum, frozen
+from pulsar_conformance.reports.runs.making import BadReport, Report, count_verdicts, is_conformant
+from pulsar_conformance.reports.runs.requirements import checksum, frozen_requirements
 from pulsar_conformance.specs.schemas import problem_with
 
 SCHEMA = "report"
@@ -45,28 +45,28 @@ def _problems(report: Report) -> Iterator[str]:
             f"it was judged by unfrozen rules of {named['profile']}; "
             "judge it with a release of the suite"
         )
-    known = {one.version: one for one in frozen(named["profile"])}
+    known = {one.version: one for one in frozen_requirements(named["profile"])}
     if named["version"] not in known:
         have = ", ".join(map(str, known)) or "none"
         yield f"{named['profile']} has no version {named['version']}; its versions are: {have}"
-    demanded = known[named["version"]]
-    if named["checksum"] != demanded.checksum:
-        yield f"its checksum of the requirements differs from that of {demanded.name}"
+    required_answers = known[named["version"]]
+    if named["checksum"] != required_answers.checksum:
+        yield f"its checksum of the requirements differs from that of {required_answers.name}"
     judged = [line["rule"] for line in verdicts]
     for rule in judged:
-        if rule not in demanded.rules:
-            yield f"it judges {rule}, which {demanded.name} does not have"
+        if rule not in required_answers.rules:
+            yield f"it judges {rule}, which {required_answers.name} does not have"
         if judged.count(rule) > 1:
             yield f"it judges {rule} more than once"
-    for rule, entry in demanded.rules.items():
+    for rule, entry in required_answers.rules.items():
         if rule not in judged:
-            yield f"it has no verdict on {rule}, which {demanded.name} demands"
+            yield f"it has no verdict on {rule}, which {required_answers.name} demands"
         level = next(line["level"] for line in verdicts if line["rule"] == rule)
         if level != entry["level"]:
             yield f"it calls {rule} a {level}, but it is a {entry['level']}"
     if report["summary"] != count_verdicts(verdicts):
         yield "its summary does not agree with its verdicts"
-    if report["conformant"] != conformant(verdicts):
+    if report["conformant"] != is_conformant(verdicts):
         said = json.dumps(report["conformant"])
         yield f"it says conformant: {said}, but its verdicts say otherwise"
     for line in verdicts:

@@ -12,7 +12,7 @@ BROKER, CELLS = 84, 158
 """Horizontal positions, in pixels, of the brokers' names and of the cells beside them."""
 
 
-def domains(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def group_chart(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     """Return a picture with a row per broker: its domain, and the namespaces of the group that it
     has.
 

@@ -12,21 +12,21 @@ from pulsar_conformance.conformance.common import check
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.numbers import plain
-from pulsar_conformance.reports.pages.making import TITLES, Shown, template_environment
-from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.making import TITLES, ShownExample, template_environment
+from pulsar_conformance.reports.pages.outcomes import DerivedExample
 from pulsar_conformance.reports.runs.formats import badge
 from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
     PUBLISHED,
     UNWRITTEN,
-    Listed,
+    ListedDeviation,
     Result,
     deviations,
     deviations_by_release,
     long_run,
-    numbers,
     results,
+    version_numbers,
     version_steps,
 )
 from pulsar_conformance.reports.table import WORDS
@@ -59,8 +59,8 @@ class Site:
         every = self.specs.rules.values()
         self.by_area = {area: [one for one in every if one.area == area] for area in AREAS}
         self.results: Sequence[Result] = results()
-        self.deviations: Mapping[str, Sequence[Listed]] = deviations()
-        self.shown: Mapping[str, Sequence[Shown]] = _by_rule()
+        self.deviations: Mapping[str, Sequence[ListedDeviation]] = deviations()
+        self.shown: Mapping[str, Sequence[ShownExample]] = _by_rule()
         self.templates = template_environment("pulsar_conformance.reports.site")
         self.templates.filters["linked"] = lambda text: ADDRESS.sub(_link, text)
         self.templates.globals.update(
@@ -69,8 +69,8 @@ class Site:
             long_run=long_run(),
             longest=LONGEST,
             deviations=self.deviations,
-            seeded=mutants.seeded(),
-            killed=mutants.killed(),
+            seeded=mutants.seeded_defects(),
+            killed=mutants.killed_mutants(),
             pictures=lambda shown: list(pictures(shown)),
             results=self.results,
             shown=self.shown,
@@ -101,7 +101,7 @@ class Site:
             "rules": self.by_area,
             "documents": self.specs.documents.values(),
             "releases": deviations_by_release(),
-            "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=numbers),
+            "changes": sorted((one.stem for one in CHANGES.glob("*-to-*.md")), key=version_numbers),
         }
         return self.templates.get_template("zensical.toml.jinja").render(**pages)
 
@@ -118,7 +118,7 @@ class Site:
             about = {
                 "check": subjects.check_of(rule.id),
                 "profiles": profiles,
-                "repetitions": subjects.repetitions(rule),
+                "repetitions": subjects.repeated_sentences(rule),
             }
             near = {"before": before, "after": after}
             yield f"rules/{rule.id}.md", self._page("rule", rule=rule, **about, **near)
@@ -201,17 +201,17 @@ def _link(address: re.Match[str]) -> str:
     return f"[{'#' * number}{parts[-1]}]({address[0]})"
 
 
-def _by_rule() -> Mapping[str, Sequence[Shown]]:
+def _by_rule() -> Mapping[str, Sequence[ShownExample]]:
     """Return the worked examples of each rule; those mainly about the rule come first."""
-    found: dict[str, list[Shown]] = defaultdict(list)
+    found: dict[str, list[ShownExample]] = defaultdict(list)
     for example in examples():
-        shown = Shown(Worked.of(example))
+        shown = ShownExample(DerivedExample.of(example))
         for rule in example.rules:
             found[rule].append(shown)
     return {rule: sorted(every, key=partial(_place_of, rule)) for rule, every in found.items()}
 
 
-def _place_of(rule: str, shown: Shown) -> tuple[int, bool]:
+def _place_of(rule: str, shown: ShownExample) -> tuple[int, bool]:
     """Return a sort key: the rule's place among the example's rules, and whether the example is of
     another area.
     """
@@ -266,7 +266,7 @@ def _counts(specs: Specs) -> Mapping[str, int]:
         "sentences": len(set(sentences.values())),
         "claimed": len({sentences[place] for place in claims(specs)}),
         "examples": len(examples()),
-        "by_hand": sum(one.demanded is not None for one in examples()),
+        "by_hand": sum(one.required_answers is not None for one in examples()),
         "readings": len(specs.readings),
         "settings": len({*specs.settings, *specs.annotated}),
         "operations": len(operations()),

@@ -16,7 +16,7 @@ TABLE = Path("reports", "mutants", "mutants.jsonl")
 
 
 @dataclass(frozen=True)
-class Replaced:
+class SourceChange:
     """A change to the model's source code: the original, the replacement, and the effect."""
 
     title: str
@@ -24,23 +24,23 @@ class Replaced:
     becomes: str
 
 
-def seeded(file: Path = SEEDED) -> Mapping[str, Sequence[Replaced]]:
+def seeded_defects(file: Path = SEEDED) -> Mapping[str, Sequence[SourceChange]]:
     """Return the seeded defects, by the rule that detects them."""
-    found: dict[str, list[Replaced]] = defaultdict(list)
+    found: dict[str, list[SourceChange]] = defaultdict(list)
     for one in yaml.safe_load(file.read_text("utf-8")):
         title = f"{one['name']}: {one['stands_for']}"
-        found[one["rule"]].append(Replaced(title, one["was"], one["becomes"]))
+        found[one["rule"]].append(SourceChange(title, one["was"], one["becomes"]))
     return found
 
 
-def killed(file: Path = TABLE) -> Mapping[str, Sequence[Replaced]]:
+def killed_mutants(file: Path = TABLE) -> Mapping[str, Sequence[SourceChange]]:
     """Return the generated mutants, by the first rule that they break.
 
     Empty if no table is published.
     """
-    found: dict[str, list[Replaced]] = defaultdict(list)
+    found: dict[str, list[SourceChange]] = defaultdict(list)
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         one = json.loads(line)
         if one.get("verdict") == "killed":
-            found[one["rule"]].append(Replaced(one["id"], one["was"], one["becomes"]))
+            found[one["rule"]].append(SourceChange(one["id"], one["was"], one["becomes"]))
     return found

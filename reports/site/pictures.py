@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from pulsar_conformance.reference import Step
-from pulsar_conformance.reports.pages.making import Shown
+from pulsar_conformance.reports.pages.making import ShownExample
 from pulsar_conformance.reports.site.candidates import candidate_chart
 from pulsar_conformance.reports.site.drawing import (
     ROW,
@@ -24,7 +24,7 @@ from pulsar_conformance.reports.site.drawing import (
     text,
     vertical_line,
 )
-from pulsar_conformance.reports.site.groups import domains
+from pulsar_conformance.reports.site.groups import group_chart
 
 LEFT = 76
 RIGHT = 52
@@ -47,12 +47,12 @@ class MeasuredBroker:
     gives: list[str] = field(default_factory=list)
 
 
-def pictures(shown: Shown) -> Iterator[str]:
+def pictures(shown: ShownExample) -> Iterator[str]:
     """Yield the pictures of an example: usually one, or none if a table shows everything."""
     yield from dict.fromkeys(_pictures(shown))
 
 
-def _pictures(shown: Shown) -> Iterator[str]:
+def _pictures(shown: ShownExample) -> Iterator[str]:
     """Yield the picture of each question. Equal questions have equal pictures."""
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
@@ -60,7 +60,7 @@ def _pictures(shown: Shown) -> Iterator[str]:
         if operation == "cluster.replay" and shown.course:
             yield _time_line([(row[0], row[1]) for row in shown.course.rows])
         elif operation == "place.anti_affinity":
-            yield domains(case, derived.answer)
+            yield group_chart(case, derived.answer)
         elif operation in PLACING:
             if drawn := candidate_chart(derived.steps, case["brokers"]):
                 yield drawn

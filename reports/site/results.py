@@ -19,9 +19,9 @@ from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.judge import DECISIVE
 from pulsar_conformance.reference import Model, Readings
-from pulsar_conformance.reports.runs.comparing import ChangedVerdict, compared
+from pulsar_conformance.reports.runs.comparing import ChangedVerdict, changed_verdicts
 from pulsar_conformance.reports.runs.making import Report
-from pulsar_conformance.reports.runs.requirements import frozen
+from pulsar_conformance.reports.runs.requirements import frozen_requirements
 from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules_text, word_of
 
 PUBLISHED = Path("reports", "published")
@@ -83,7 +83,7 @@ class Result:
         one.
         """
         version = self.report["requirements"].get("version")
-        newest = max((one.version or 0 for one in frozen(self.profile)), default=0)
+        newest = max((one.version or 0 for one in frozen_requirements(self.profile)), default=0)
         if version is None:
             return "not frozen"
         return f"version {version}" + (f" of {newest}" if newest != version else "")
@@ -135,7 +135,7 @@ class DeviationReplay:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedDeviation:
     """An entry in a release's list of known deviations, with the file of the list."""
 
     file: str
@@ -210,16 +210,16 @@ def results(folder: Path = PUBLISHED) -> list[Result]:
 
 def _in_order(result: Result) -> tuple[str, list[int], str]:
     name, _, version = result.name.rpartition(" ")
-    return name, numbers(version), result.file
+    return name, version_numbers(version), result.file
 
 
-def numbers(version: str) -> list[int]:
+def version_numbers(version: str) -> list[int]:
     """Return the numbers in a version, by which versions are sorted."""
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
 @dataclass(frozen=True)
-class Succession:
+class VersionStep:
     """The verdicts that change from one version of an implementation to the next, by kind of
     change.
     """
@@ -229,27 +229,29 @@ class Succession:
     changes: Mapping[str, Sequence[ChangedVerdict]]
 
 
-def version_steps(every: Sequence[Result]) -> list[Succession]:
+def version_steps(every: Sequence[Result]) -> list[VersionStep]:
     """Return the steps between the versions of each implementation, about rules that judge both."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:
-            changed = compared(before.report, after.report).items()
+            changed = changed_verdicts(before.report, after.report).items()
             shared = before.verdicts.keys() & after.verdicts.keys()
             changes = {way: [one for one in ones if one.rule in shared] for way, ones in changed}
-            found.append(Succession(before, after, changes))
+            found.append(VersionStep(before, after, changes))
     return found
 
 
-def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
+def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviation]]:
     """Return the known deviations by the file that lists them. The oldest version is first."""
-    files = sorted(folder.glob("*.yaml"), key=lambda file: (numbers(file.stem), file.stem))
-    return {file.stem: [Listed(file.stem, entry) for entry in entries(file)] for file in files}
+    files = sorted(folder.glob("*.yaml"), key=lambda file: (version_numbers(file.stem), file.stem))
+    return {
+        file.stem: [ListedDeviation(file.stem, entry) for entry in entries(file)] for file in files
+    }
 
 
-def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Listed]]:
+def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviation]]:
     """Return the known deviations by rule."""
-    found: dict[str, list[Listed]] = {}
+    found: dict[str, list[ListedDeviation]] = {}
     for listed in deviations_by_release(folder).values():
         for one in listed:
             found.setdefault(one.entry["rule"], []).append(one)

@@ -30,7 +30,7 @@ class CheckFunction:
 
 
 @dataclass(frozen=True)
-class Documented:
+class DocumentedName:
     """A function or class of the API for Python."""
 
     name: str
@@ -65,7 +65,7 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
     }
 
 
-def repetitions(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
+def repeated_sentences(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
     """Return where documents repeat the sentences that a rule claims, by document."""
     own = {
         (source.document, source.section, number)
@@ -88,7 +88,7 @@ def commands() -> Iterator[tuple[str, str, str]]:
         yield name, command.purpose, parser.format_help()
 
 
-def public_names() -> Iterator[Documented]:
+def public_names() -> Iterator[DocumentedName]:
     """Yield the names that `pulsar_conformance` exports: functions, then classes with their
     methods.
     """
@@ -100,10 +100,10 @@ def public_names() -> Iterator[Documented]:
                 yield _documented(f"{name}.{inner}", part)
 
 
-def _documented(name: str, one: Any) -> Documented:
+def _documented(name: str, one: Any) -> DocumentedName:
     exception = inspect.isclass(one) and issubclass(one, Exception)
     signature = "" if exception or isinstance(one, property) else _signature(one)
-    return Documented(name, signature, inspect.getdoc(one) or "")
+    return DocumentedName(name, signature, inspect.getdoc(one) or "")
 
 
 def _signature(one: Any) -> str:

@@ -4,10 +4,10 @@ import copy
 
 import jsonschema
 import pytest
-from pulsar_conformance.adapters.protocol import NotJSON, hello_message, parse_line, text_of
+from pulsar_conformance.adapters.protocol import NotJSON, hello_message, json_text, parse_line
 from pulsar_conformance.adapters.validation import (
     InvalidAnswer,
-    Untouched,
+    UnmodifiedCases,
     check_answers,
     wrong_in_case,
     wrong_in_hello,
@@ -157,7 +157,7 @@ def test_reading_is_strict(text, told):
 
 def test_what_is_written_is_one_line_for_every_reader():
     awkward = {"a": "\u2028\u0085\n\U0001f600", "b": [1e-300, 0.1]}
-    line = text_of(awkward)
+    line = json_text(awkward)
     assert len(line.splitlines()) == 1
     assert parse_line(line) == awkward
 
@@ -165,7 +165,7 @@ def test_what_is_written_is_one_line_for_every_reader():
 def test_a_changed_case_is_restored_where_other_cases_share_parts_of_it():
     settings, bundles = {"limit": 1}, ["b", "a"]
     cases = [{"settings": settings, "bundles": bundles}, {"settings": settings}]
-    untouched = Untouched(cases)
+    untouched = UnmodifiedCases(cases)
     settings["added"] = 2
     del settings["limit"]
     bundles.sort()

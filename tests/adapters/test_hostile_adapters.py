@@ -39,7 +39,7 @@ def marks(tmp_path, monkeypatch):
     monkeypatch.setattr(child, "TERMINATE", 0.2)
     yield given
     assert given
-    assert [descendants.marked(mark) for mark in given] == [[]] * len(given)
+    assert [descendants.processes_with_mark(mark) for mark in given] == [[]] * len(given)
     assert list(tmp_path.rglob("*.partial")) == []
 
 
@@ -72,9 +72,9 @@ def test_what_cleared_its_mark_is_found_by_its_parent(marks):
     script += "'import time; time.sleep(120)'], env={}, start_new_session=True); time.sleep(120)"
     one = child.Child([sys.executable, "-c", script], 1 << 20)
     deadline = time.monotonic() + SOON
-    while not descendants.below(one.pid) and time.monotonic() < deadline:
+    while not descendants.descendants_of(one.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
-    [left] = descendants.below(one.pid)
+    [left] = descendants.descendants_of(one.pid)
     one.close()
     assert psutil.wait_procs([left], SOON)[1] == []
 

@@ -47,7 +47,7 @@ def judged(strategy, profile):
             operation == "shed.select" and str(case.get("strategy")).endswith(strategy)
             for operation, case in example.questions
         )
-        and archive.stands_by(example, profile)
+        and archive.holds_example(example, profile)
     ]
 
 

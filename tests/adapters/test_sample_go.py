@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.adapters import AdapterError, bundled
-from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt, built, runnable
+from pulsar_conformance.adapters.bundled import BUNDLED, NotBuilt, built, runnable_samples
 from pulsar_conformance.adapters.cache import ENVIRONMENT
 from pulsar_conformance.adapters.names import connect
 
@@ -53,12 +53,12 @@ def go(tmp_path, monkeypatch):
 def test_which_go_will_do(go, version, said):
     go(version, "exit 1")
     assert BUNDLED["go"].why_not_runnable() == said
-    assert ("sample:go" in runnable()[0]) == (said is None)
+    assert ("sample:go" in runnable_samples()[0]) == (said is None)
 
 
 def test_without_go_it_is_left_out_and_why(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    adapters, left_out = runnable()
+    adapters, left_out = runnable_samples()
     assert "sample:go" not in adapters
     assert "sample:go: it needs go 1.21 or newer, which is not on PATH" in left_out
 

@@ -12,7 +12,7 @@ from threading import Lock
 
 import pytest
 from pulsar_conformance.adapters import AdapterError, programs
-from pulsar_conformance.adapters.bundled import runnable
+from pulsar_conformance.adapters.bundled import runnable_samples
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import background, session
 from pulsar_conformance.adapters.spark.connection import CHARACTERS, SparkConnection, portions
@@ -108,7 +108,7 @@ def test_no_java_at_all(installed, monkeypatch, tmp_path):
 
 def test_a_default_run_says_why_it_leaves_spark_out(installed):
     installed(None)
-    adapters, left_out = runnable()
+    adapters, left_out = runnable_samples()
     assert "spark" not in adapters
     assert any(why.startswith("spark: it needs PySpark 4") for why in left_out)
 
@@ -132,7 +132,7 @@ def test_jobs_that_end_at_once_are_all_counted():
             return found
 
     connection = SparkConnection.__new__(SparkConnection)
-    connection._jobs, connection._cases, connection._counting = Slow(), Slow(), Lock()
+    connection._jobs, connection._cases, connection._comparison_with = Slow(), Slow(), Lock()
     connection._held = 0
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: connection._count("usage.max", ["{}", "{}"]), range(40)))
@@ -184,7 +184,7 @@ def test_what_draws_meanwhile_meets_no_library_half_imported():
         "java.JAVA._launching = java.Future()\n"
         "java.import_module = lambda name: print('imported', name)\n"
         "session._share_running = lambda *given: print('taken')\n"
-        "session.acquire_soon('local[1]', 'spark').result()\n"
+        "session.acquire_in_background('local[1]', 'spark').result()\n"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == [

@@ -13,7 +13,7 @@ import pytest
 from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access
 from pulsar_conformance.adapters.operated.in_force import documented_settings
 from pulsar_conformance.adapters.operated.looking import Observation
-from pulsar_conformance.adapters.operated.sight import Sight
+from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.audit.collect.files import Recording
 from pulsar_conformance.audit.collect.recording import Recorder
 from pulsar_conformance.conformance.commands.main import main
@@ -179,7 +179,7 @@ def test_an_unload_at_an_extensible_broker_that_stays_is_an_administrators(
     cluster.owned[one] = [ONE, TWO]
     recorded = Recorded(cluster, tmp_path / "history")
     recorded.look()
-    monkeypatch.setattr(recording, "STOPS_WITHIN", timedelta(seconds=0))
+    monkeypatch.setattr(recording, "MAX_STOP", timedelta(seconds=0))
     cluster.owned |= {one: [TWO], two: [ONE]}
     assert happened(recorded.look())[0]["cause"] == "admin"
 
@@ -254,7 +254,9 @@ class SeenAgain:
         owners = {broker: frozenset(held) for broker, held in line["owners"].items()}
         settings = {"loadManagerClassName": line["manager"]}
         return Observation(
-            Sight(owners=owners, leader=line["leader"], settings=settings, shed=line["shed"]),
+            ObservedState(
+                owners=owners, leader=line["leader"], settings=settings, shed=line["shed"]
+            ),
             {},
             {},
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters.pulsar.connect import released_jars
 from pulsar_conformance.adapters.pulsar.target import Target
-from pulsar_conformance.audit.simulation.measures import likeness
+from pulsar_conformance.audit.simulation.measures import match_with_recorded
 from pulsar_conformance.audit.simulation.recorded import recorded_world
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 
@@ -54,7 +54,7 @@ def test_a_loop_recorded_now_and_its_simulation_unload_alike(strategy, tmp_path)
     assert list(brokers_without_traffic(history)) == []
     variant = Variant("reference", RELEASE, strategy, {})
     [course] = simulate_worlds(variant, [recorded_world(history)], CYCLES, {})
-    found = likeness(course)
+    found = match_with_recorded(course)
     assert (found.recorded, found.simulated) == (frozenset(), frozenset())
     assert found.alike == found.cycles == CYCLES
     assert found.unloads >= LEAST_UNLOADS

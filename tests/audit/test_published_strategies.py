@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from pulsar_conformance.audit.simulation.reporting import league_page
+from pulsar_conformance.audit.simulation.reporting import variant_table_page
 from pulsar_conformance.conformance.commands.main import parser_of
 
 STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
@@ -16,7 +16,7 @@ def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):
     page = (STRATEGIES / "README.md").read_text("utf-8")
     [command] = [line.strip() for line in page.splitlines() if line.startswith("    pulsar-")]
     records = json.loads((STRATEGIES / "simulations.json").read_text("utf-8"))
-    assert league_page(records, command) == page
+    assert variant_table_page(records, command) == page
     assert len({one["world"] for one in records}) == 8
     words = vars(parser_of("simulate").parse_args(shlex.split(command)[2:]))
     assert len(words["compare"]) + 1 == len({one["variant"] for one in records})

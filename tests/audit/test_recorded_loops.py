@@ -15,7 +15,7 @@ import pytest
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.deciding import ITSELF, deciding_by
 from pulsar_conformance.audit.simulation.loop import Simulation
-from pulsar_conformance.audit.simulation.measures import likeness
+from pulsar_conformance.audit.simulation.measures import match_with_recorded
 from pulsar_conformance.audit.simulation.recorded import AT_ONCE, recorded_world
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import BadWorld, RecordedUnload
@@ -47,7 +47,7 @@ def course(strategy, profile=RELEASE, adapter="reference", settings=None):
 @pytest.mark.parametrize("strategy", LOOPS)
 def test_a_real_loop_and_its_simulation_unload_alike(strategy):
     cycles, unloads = LOOPS[strategy]
-    found = likeness(course(strategy))
+    found = match_with_recorded(course(strategy))
     assert (found.cycles, found.alike, found.unloads) == (cycles, cycles, unloads)
     assert cycles >= 20
 
@@ -55,7 +55,7 @@ def test_a_real_loop_and_its_simulation_unload_alike(strategy):
 @pytest.mark.pulsar
 @pytest.mark.parametrize("strategy", LOOPS)
 def test_a_real_loop_and_its_release_s_classes_unload_alike(strategy):
-    found = likeness(course(strategy, adapter="pulsar:4.2.4"))
+    found = match_with_recorded(course(strategy, adapter="pulsar:4.2.4"))
     assert found.alike == found.cycles == LOOPS[strategy][0]
 
 
@@ -72,7 +72,7 @@ def test_a_real_loop_and_its_release_s_classes_unload_alike(strategy):
     ],
 )
 def test_other_settings_or_documents_differ_from_the_real_loop(strategy, profile, settings, first):
-    assert likeness(course(strategy, profile, settings=settings)).alike == first
+    assert match_with_recorded(course(strategy, profile, settings=settings)).alike == first
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_each_habit_of_the_leader_is_needed(strategy, changed, first):
         else:
             deciding = replace(deciding, **changed)
         found = Simulation(world, deciding, connection).run(length, "changed")
-    assert likeness(found).alike == first
+    assert match_with_recorded(found).alike == first
 
 
 def test_brokers_that_joined_and_stopped_do_so_in_the_simulation():
@@ -206,6 +206,6 @@ def test_a_simulation_without_recorded_cycles_is_compared_with_none(tmp_path):
     [found] = simulate_worlds(
         Variant("reference", RELEASE, "ThresholdShedder", {}), [replace(world, clock=())], 3, {}
     )
-    assert likeness(found) is None
+    assert match_with_recorded(found) is None
     with pytest.raises(BadWorld, match="no load reports"):
         recorded_world(Path("README.md"))

@@ -8,16 +8,16 @@ from types import MappingProxyType
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.protocol import text_of
+from pulsar_conformance.adapters.protocol import json_text
 from pulsar_conformance.adapters.spark import shapes, shedding, threshold, usage
 from pulsar_conformance.adapters.spark.answers_shedding import (
     OPERATIONS,
     brokers_of,
 )
-from pulsar_conformance.adapters.spark.cases import Basis, parsed_cases
+from pulsar_conformance.adapters.spark.cases import PlanBasis, parsed_cases
 from pulsar_conformance.adapters.spark.settings import in_force
 from pulsar_conformance.audit.tables.decisions import add_unloads, decided_table
-from pulsar_conformance.audit.verdicts.checks import BOUNDED, CHECKS
+from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
 from pulsar_conformance.audit.verdicts.judging import judged
@@ -113,8 +113,8 @@ def said_by_columns(
 ):
     """The results of the columns, by number of the question and rule."""
     shape = OPERATIONS["shed.select"].shape
-    chosen = Basis(specs.load().defaults(profile), readings)
-    texts = [(n, text_of(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
+    chosen = PlanBasis(specs.load().defaults(profile), readings)
+    texts = [(n, json_text(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
     raw = parsed_cases(session.createDataFrame(texts, "cycle bigint, text string"), shape)
     raw = raw.repartition("cycle")
     force = in_force(F.col("settings"), shedding.deciding_settings(), chosen.defaults)
@@ -155,7 +155,7 @@ def reported(cases):
     report, settings = F.col("report"), F.col("settings")
     percent = usage.percents(report)
     each = each.withColumn("percent", percent)
-    present = usage.maximum(usage.weighed(F.col("percent"), settings))
+    present = usage.maximum(usage.weighted_percents_of(F.col("percent"), settings))
     none = F.array().cast("array<double>")
     history = F.coalesce(report["usageHistory"], none)
     seen = F.concat(history, F.array(present))
@@ -221,8 +221,10 @@ def test_bounds_accuse_nobody_who_decides_as_the_documents_say(audit_session, ea
                 mixed = {**case, "settings": settings}
                 pairs = model.answer("shed.select", mixed)["unload"]
                 questions.append((Trial.of("shed.select", mixed), pairs))
-    said = said_by_columns(audit_session, questions, readings, BOUNDED)
-    found = [said.get((number, rule)) for number, rule in product(range(len(questions)), BOUNDED)]
+    said = said_by_columns(audit_session, questions, readings, BOUND_CHECKS)
+    found = [
+        said.get((number, rule)) for number, rule in product(range(len(questions)), BOUND_CHECKS)
+    ]
     assert not [one for one in found if one is not None and one.broken]
     reached = {one.rule for one in found if one is not None and one.reached}
-    assert reached == set(BOUNDED)
+    assert reached == set(BOUND_CHECKS)

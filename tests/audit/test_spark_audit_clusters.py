@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, Renewal, limit_clusters
+from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, RebuildTimes, limit_clusters
 from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
@@ -25,24 +25,27 @@ SINCE = START + DAY + 10 * HOUR
 
 
 def test_clusters_that_change_on_one_day_are_rebuilt_together():
-    change = Renewal({"a": START, "b": START + HOUR, "c": START + DAY, "d": START + 2 * DAY})
+    change = RebuildTimes({"a": START, "b": START + HOUR, "c": START + DAY, "d": START + 2 * DAY})
     first, second, rest = change.parts(all_rows=True)
     assert (first.clusters, first.since) == (("a", "b"), START)
     assert (second.clusters, second.since) == (("c", "d"), START + DAY)
     assert (rest.since, rest.others) == (NEVER, True)
-    assert list(Renewal().parts()) == []
+    assert list(RebuildTimes().parts()) == []
     level = change.with_common_times()
     assert level.named == {"a": START, "b": START, "c": START + DAY, "d": START + DAY}
 
 
 def test_of_two_changes_the_earlier_counts_for_each_cluster():
-    one, two = Renewal({"a": START + DAY, "b": START}), Renewal({"a": START}, START + HOUR)
+    one, two = (
+        RebuildTimes({"a": START + DAY, "b": START}),
+        RebuildTimes({"a": START}, START + HOUR),
+    )
     both = one.merged_with(two)
     assert (both.named, both.others) == ({"a": START, "b": START}, START + HOUR)
     assert both == two.merged_with(one)
-    assert one.merged_with(Renewal()) == one
+    assert one.merged_with(RebuildTimes()) == one
     assert one.moved_earlier(HOUR).since == START - HOUR
-    assert not Renewal().moved_earlier(HOUR)
+    assert not RebuildTimes().moved_earlier(HOUR)
 
 
 def test_of_many_clusters_those_that_change_first_are_named():
@@ -70,7 +73,7 @@ def test_the_rows_of_other_clusters_are_kept(audit_session, tmp_path, shards):
     store.write(TABLE, store.keep(TABLE, rows(audit_session, CLUSTERS, times, "before")))
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.parquet")}
     later = [time + HOUR for time in times if time >= SINCE]
-    change = Renewal({CHANGED: SINCE})
+    change = RebuildTimes({CHANGED: SINCE})
     store.update(TABLE, rows(audit_session, CHANGED, later, "after"), change)
     expected = [
         *((one, time, "before") for one in CLUSTERS for time in times if one != CHANGED),
@@ -88,7 +91,7 @@ def test_the_rows_of_other_clusters_are_kept(audit_session, tmp_path, shards):
         others = {file for file in of_day if f"shard={place}/" not in str(file)}
         assert others
         assert others <= kept
-    store.update(TABLE, rows(audit_session, CHANGED, [], "after"), Renewal({CHANGED: START}))
+    store.update(TABLE, rows(audit_session, CHANGED, [], "after"), RebuildTimes({CHANGED: START}))
     assert told(store.read(TABLE)) == sorted(one for one in naive if one[0] != CHANGED)
     assert (
         store.read(TABLE).columns

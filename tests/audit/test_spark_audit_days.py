@@ -381,7 +381,7 @@ def test_after_a_wrong_clock_or_with_many_files_all_is_read_again(written, audit
     write(history, DAYS, written[DAYS])
     assert made(store, history, count=1)["records"].before
     assert store.read("records").where("reason = 'stray-time'").isEmpty()
-    monkeypatch.setattr(changes, "MANY", 1)
+    monkeypatch.setattr(changes, "MAX_SEPARATE_FILES", 1)
     (history / "1.jsonl").touch()
     assert made(store, history, count=1)["records"].before
     (history / "1.jsonl").touch()

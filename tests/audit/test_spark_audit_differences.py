@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.by_cluster import Renewal
+from pulsar_conformance.audit.input.by_cluster import RebuildTimes
 from pulsar_conformance.audit.input.changes import TableDifference, compare_tables
 from standins.sparks import audit_session, spark
 
@@ -50,5 +50,7 @@ def test_since_when_a_table_is_another_one(audit_session, change):
         for table in (rows, BEFORE)
     )
     times = (anything, telling)
-    wanted = TableDifference(*(Renewal({} if one is None else {"c1": at(one)}) for one in times))
+    wanted = TableDifference(
+        *(RebuildTimes({} if one is None else {"c1": at(one)}) for one in times)
+    )
     assert compare_tables(new, old, ("passed",)) == wanted

@@ -230,7 +230,7 @@ def test_a_gzip_file_is_intact_if_it_consists_of_complete_members(tmp_path, dama
     file, whole = tmp_path / "one.gz", squeezed(GOOD)
     file.write_bytes(whole + whole)
     assert is_intact_gzip(str(file))
-    monkeypatch.setattr(gzipped, "MUCH", 100)
+    monkeypatch.setattr(gzipped, "MAX_INSPECTED_BYTES", 100)
     assert not is_intact_gzip(str(file))
     monkeypatch.undo()
     file.write_bytes(damage(whole))

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.by_cluster import Renewal
+from pulsar_conformance.audit.input.by_cluster import RebuildTimes
 from pulsar_conformance.audit.pipeline import marks
 from pulsar_conformance.audit.pipeline.marks import DONE, LINE, UNFINISHED, Mark, Marks
 from standins.sparks import audit_session, spark
@@ -20,7 +20,9 @@ assert spark
 
 WHOLE = Mark("of this", 12, 0.25, "so")
 TIME = datetime(2026, 11, 21, 3, 4, 5, 678901, UTC)
-PART = Mark("of that", 3, 1.5, "so", "of this", Renewal({"eu-1": TIME}, TIME + timedelta(days=1)))
+PART = Mark(
+    "of that", 3, 1.5, "so", "of this", RebuildTimes({"eu-1": TIME}, TIME + timedelta(days=1))
+)
 
 
 @pytest.fixture(params=[True, False], ids=["here", "by Spark"])

@@ -18,12 +18,12 @@ from pulsar_conformance.audit.fleet.events import draw_events
 from pulsar_conformance.audit.fleet.plants import moment
 from pulsar_conformance.audit.fleet.plants.damage import KINDS
 from pulsar_conformance.audit.fleet.plants.plants import (
-    PLANTS,
+    PLANTED_VIOLATIONS,
     THRESHOLD,
     readings_for,
     settings_for,
 )
-from pulsar_conformance.audit.fleet.size import NOBODY, SHEDDING, START, Fleet, HistoryOptions
+from pulsar_conformance.audit.fleet.size import NO_ADAPTER, SHEDDING, START, Fleet, HistoryOptions
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import reports
 from standins.sparks import CORES, spark
@@ -59,7 +59,7 @@ def seconds(record):
 @pytest.fixture(scope="module")
 def lines(spark):
     """The records of a history in which no implementation decides."""
-    return texts(spark, SMALL, HistoryOptions(NOBODY))
+    return texts(spark, SMALL, HistoryOptions(NO_ADAPTER))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def carried(spark):
     return simulated.simulated_bundles(fleet, rows).toPandas()
 
 
-@pytest.mark.parametrize("by", [NOBODY, "reference"])
+@pytest.mark.parametrize("by", [NO_ADAPTER, "reference"])
 def test_the_same_seed_gives_the_same_records_however_the_work_is_divided(spark, by):
     told, found = HistoryOptions(by, damaged=0.1), []
     for tasks in ("1", "5"):
@@ -220,7 +220,7 @@ def test_without_a_decision_nothing_is_unloaded_and_shedding_is_off(tmp_path, ca
 @pytest.mark.parametrize("part", [0.05, 0.3])
 def test_damaged_lines_are_copies_beside_the_whole_ones(spark, lines, part):
     whole = Counter(lines)
-    both = Counter(texts(spark, SMALL, HistoryOptions(NOBODY, damaged=part)))
+    both = Counter(texts(spark, SMALL, HistoryOptions(NO_ADAPTER, damaged=part)))
     assert not whole - both
     damaged = both - whole
     assert damaged.total() / both.total() == pytest.approx(part, abs=0.02)
@@ -235,10 +235,14 @@ def test_damaged_lines_are_copies_beside_the_whole_ones(spark, lines, part):
 def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
     fleet = Fleet(1, 3, 2, 1)
     path = str(tmp_path / "fleet")
-    written = writing.write_history(spark.session, fleet, HistoryOptions(NOBODY, format=form), path)
+    written = writing.write_history(
+        spark.session, fleet, HistoryOptions(NO_ADAPTER, format=form), path
+    )
     read = spark.session.read
     rows = read.parquet(path) if form == "parquet" else read.text(path)
-    assert sorted(row[0] for row in rows.collect()) == texts(spark, fleet, HistoryOptions(NOBODY))
+    assert sorted(row[0] for row in rows.collect()) == texts(
+        spark, fleet, HistoryOptions(NO_ADAPTER)
+    )
     assert written.lines == rows.count()
 
 
@@ -272,9 +276,9 @@ def test_a_history_without_violations_breaks_no_rule(carried, strategy, adapter)
     assert unloaded == sum(len(pairs) for _, pairs in found)
 
 
-@pytest.mark.parametrize("rule", PLANTS)
+@pytest.mark.parametrize("rule", PLANTED_VIOLATIONS)
 def test_each_rule_can_be_broken_in_one_cycle(carried, rule):
-    strategy = (PLANTS[rule].strategies or (THRESHOLD,))[0]
+    strategy = (PLANTED_VIOLATIONS[rule].strategies or (THRESHOLD,))[0]
     given, readings = settings_for([rule], {}), readings_for([rule], {})
     fleet = Fleet(1, 4, 10, 12, strategy=strategy, given=given, readings=readings)
     _, rows = course(fleet, carried, "reference", [rule])

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.fleet import bundles, simulated
 from pulsar_conformance.audit.fleet.plants.plants import (
-    PLANTS,
+    PLANTED_VIOLATIONS,
     readings_for,
     settings_for,
     strategy_for,
@@ -20,7 +20,7 @@ from pulsar_conformance.audit.fleet.size import Fleet
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from pulsar_conformance.audit.verdicts.checks.registry import CHECKS
-from pulsar_conformance.audit.verdicts.splits import JUDGED
+from pulsar_conformance.audit.verdicts.splits import SPLIT_JUDGES
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -32,10 +32,12 @@ STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
 ROOM = Fleet(99, 4, 10, 5)
 """Each history is a cluster of its own."""
 
-USUAL = tuple(rule for rule in PLANTS if rule in CHECKS and not PLANTS[rule].readings)
-TOGETHER = tuple(rule for rule in USUAL if not PLANTS[rule].settings)
-ALONE = tuple(rule for rule in USUAL if PLANTS[rule].settings)
-SPLITS = tuple(rule for rule in PLANTS if rule in JUDGED)
+USUAL = tuple(
+    rule for rule in PLANTED_VIOLATIONS if rule in CHECKS and not PLANTED_VIOLATIONS[rule].readings
+)
+TOGETHER = tuple(rule for rule in USUAL if not PLANTED_VIOLATIONS[rule].settings)
+ALONE = tuple(rule for rule in USUAL if PLANTED_VIOLATIONS[rule].settings)
+SPLITS = tuple(rule for rule in PLANTED_VIOLATIONS if rule in SPLIT_JUDGES)
 OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order": "traffic"}
 
 
@@ -74,7 +76,7 @@ def written(carried, folder, histories, first=0, cycles=True):
         for kind, value in kinds:
             if kind.startswith("planted "):
                 rule, at = kind.split()[1], json.loads(value)
-                found = (rule, *PLANTS[rule].implies)
+                found = (rule, *PLANTED_VIOLATIONS[rule].implies)
                 expected[at["cluster"]].update((one, at["at"]) for one in found)
             else:
                 lines.append(value)
@@ -98,7 +100,11 @@ def wrong(rows):
     """
     found = defaultdict(Counter)
     for cluster, cycle, rule, verdict in rows:
-        assert verdict != "undecided" or PLANTS[rule].undecided_because, (cluster, cycle, rule)
+        assert verdict != "undecided" or PLANTED_VIOLATIONS[rule].undecided_because, (
+            cluster,
+            cycle,
+            rule,
+        )
         if verdict != "allowed":
             found[cluster][rule, cycle] += 1
     return found
@@ -148,10 +154,12 @@ def test_what_was_planted_is_found_and_nothing_else(audited):
 
 
 def test_each_plant_is_found_or_says_why_none_is():
-    told = {rule for rule, plant in PLANTS.items() if plant.why_undetected(cycles=True)}
-    assert told == set(PLANTS) - set(CHECKS) - set(JUDGED) | {"SHED-03"}
-    assert "may leave it undecided: " in PLANTS["OVERLOAD-01"].why_undetected(cycles=False)
-    assert PLANTS["OVERLOAD-02"].why_undetected(cycles=False) == ""
+    told = {rule for rule, plant in PLANTED_VIOLATIONS.items() if plant.why_undetected(cycles=True)}
+    assert told == set(PLANTED_VIOLATIONS) - set(CHECKS) - set(SPLIT_JUDGES) | {"SHED-03"}
+    assert "may leave it undecided: " in PLANTED_VIOLATIONS["OVERLOAD-01"].why_undetected(
+        cycles=False
+    )
+    assert PLANTED_VIOLATIONS["OVERLOAD-02"].why_undetected(cycles=False) == ""
 
 
 def test_histories_without_cycles(audited):
@@ -171,9 +179,9 @@ def test_histories_without_cycles(audited):
     assert accused <= planted
     undone = {
         one
-        for rule in PLANTS
-        if PLANTS[rule].omits_due_action or PLANTS[rule].undecided_because
-        for one in (rule, *PLANTS[rule].implies)
+        for rule in PLANTED_VIOLATIONS
+        if PLANTED_VIOLATIONS[rule].omits_due_action or PLANTED_VIOLATIONS[rule].undecided_because
+        for one in (rule, *PLANTED_VIOLATIONS[rule].implies)
     }
     assert {rule for *_, rule in planted - accused} <= undone
     assert planted - accused <= {tuple(row[:3]) for row in rows if row[3] == "undecided"}
@@ -187,4 +195,4 @@ def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
     expected = written(carried, tmp_path / "histories", histories)
     assert wrong(verdicts(spark, tmp_path / "histories", OTHERWISE)) == expected
     planted = {rule for those in expected.values() for rule, _ in those}
-    assert {*planted, *USUAL} == {rule for rule in PLANTS if rule in CHECKS}
+    assert {*planted, *USUAL} == {rule for rule in PLANTED_VIOLATIONS if rule in CHECKS}

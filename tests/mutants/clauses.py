@@ -68,7 +68,7 @@ def rules_with_clauses_due() -> Iterator[specs.Rule]:
     Rules that annotations generate are left out: all are alike, and judged by one predicate.
     """
     known = specs.load()
-    profiles = [name for name in known.profiles if requirements.frozen(name)]
+    profiles = [name for name in known.profiles if requirements.frozen_requirements(name)]
     due = {rule.id for name in (*profiles, "unwritten-3.0") for rule in known.rules_of(name)}
     for rule in known.rules.values():
         generated = rule.file == GENERATED

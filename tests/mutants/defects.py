@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.judge import AppliedRule
@@ -132,7 +132,7 @@ def _trials(rule: specs.Rule, profile: str, examples: int) -> Iterator[Trial]:
     yield from draw_trials(rule.id, profile, SEED, examples)
     for example in fixtures.examples():
         trial = Trial(tuple(Question(*question) for question in example.questions))
-        if rule.id in example.rules and bad_trial(trial, defaults) is None:
+        if rule.id in example.rules and trial_flaw(trial, defaults) is None:
             yield trial
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.draw import draw_trials
@@ -66,7 +66,7 @@ def worked() -> list[Evaluation]:
     Those come last that say what the model alone does.
     """
     found: list[Evaluation] = []
-    for example in sorted(fixtures.examples(), key=lambda one: one.of_the_model):
+    for example in sorted(fixtures.examples(), key=lambda one: one.shows_model_answer):
         trial = Trial(tuple(Question(*question) for question in example.questions))
         profile = _profile_of(example, trial)
         if profile is None:
@@ -91,7 +91,7 @@ def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
             one
             for one in PROFILES
             if any(one in known.rules[rule].profiles for rule in example.rules)
-            and bad_trial(trial, known.defaults(one)) is None
+            and trial_flaw(trial, known.defaults(one)) is None
         ),
         None,
     )
@@ -123,7 +123,7 @@ def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
     readings = rows(specs.load().rules[rule], profile)[row]
     defaults, under = specs.load().defaults(profile), Readings.of(profile, readings)
     for trial in draw_trials(rule, profile, SEED, EXAMPLES):
-        if bad_trial(trial, defaults, under) is None:
+        if trial_flaw(trial, defaults, under) is None:
             yield _evaluated(rule, None, (rule,), trial, profile, readings, traced=False)
 
 

@@ -33,7 +33,7 @@ def another_model(sources: Mapping[str, str]) -> dict[str, ModuleType]:
         try:
             importlib.import_module(PACKAGE)
             loaded = sys.modules  # Modules loaded later would be those of the right model.
-            loaded[f"{PACKAGE}.answers"].later_answers()
+            loaded[f"{PACKAGE}.answers"].load_later_answers()
             loaded[f"{PACKAGE}.answers.shedding"].transfer()
             found = {name: module for name, module in sys.modules.items() if _ours(name)}
         finally:

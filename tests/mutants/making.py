@@ -23,7 +23,7 @@ TELLING = frozenset({
     "RATE_PLACES",
     "written", "preface", "plain", "tell", "_about", "_quoted", "_passed",
     "_why_too_little", "_may_shed", "too_soon_text", "measured_by", "_sum", "_written", "_decision",
-    "_mean_of", "_last_of", "_FULL", "_standing", "_worked",
+    "_mean_of", "_last_of", "_FULL", "_candidate_text", "_score_text",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hashed", "HASH_RULE",
 })  # fmt: skip
 """Names of functions, tables and variables, in whichever module, that only make such texts, and of
@@ -36,7 +36,7 @@ TELLING_IN = frozenset({
 """Names that mean something else in other modules."""
 
 BESIDE = frozenset({
-    "model.py:Model.with_defaults", "model.py:Model.with_changes", "context.py:Readings.but",
+    "model.py:Model.with_defaults", "model.py:Model.with_changes", "context.py:Readings.with_value",
     "ranges.py:HashRange.__contains__", "answers/shedding.py:strategy_in",
     "channel.py:with_numbered_changes", "model.py:Model.at_addresses",
 })  # fmt: skip

@@ -131,7 +131,7 @@ def _way(fate: Fate) -> str:
 @cache
 def _of_the_model() -> frozenset[str]:
     """The worked examples that no implementation is held to."""
-    return frozenset(one.id for one in fixtures.examples() if one.of_the_model)
+    return frozenset(one.id for one in fixtures.examples() if one.shows_model_answer)
 
 
 def _by_module(fates: Sequence[Fate]) -> Iterator[str]:

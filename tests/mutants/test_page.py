@@ -13,7 +13,7 @@ def fate(verdict, by="", number=1):
     return Fate(name, "5", "6", verdict, "OVERLOAD-02", by, 0.1)
 
 
-OPEN = next(one.id for one in fixtures.examples() if one.of_the_model)
+OPEN = next(one.id for one in fixtures.examples() if one.shows_model_answer)
 KILLED, LIVES = fate("killed", "drawn"), fate("survived", number=2)
 LEFT_OPEN = fate("survived", OPEN, number=3)
 ONLY_BY_HAND = fate("survived", "overload-95-over-85", number=4)

@@ -48,7 +48,7 @@ def test_fading_is_the_average_kept_with_the_weight_of_all_but_one(window):
 def test_samples_are_drawn_around_the_ends_of_the_windows():
     drawn = {
         len(case["samples"])
-        for strategy in (draws.any_number(), draws.filling(), draws.overflowing())
+        for strategy in (draws.any_number(), draws.up_to_one_window(), draws.more_than_one_window())
         for trial in draw(strategy, 200, "averages")
         for _, case in trial.questions
         if (case["shortSamples"], case["longSamples"]) == draws.USUAL_WINDOWS

@@ -14,7 +14,7 @@ from collections import Counter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar import connect
-from pulsar_conformance.adapters.pulsar.host import Released
+from pulsar_conformance.adapters.pulsar.host import ReleasedHost
 from pulsar_conformance.adapters.pulsar.target import Target
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers, wrong_in_case
 from pulsar_conformance.conformance.compare.changes_text import profile_of
@@ -40,7 +40,7 @@ def release(version, profile):
     }
     settings = dict(specs.load().profile(profile).hidden)
     sys.argv = ["", "", json.dumps({**told, "strategy": None, "settings": settings})]
-    return Released(profile, {})
+    return ReleasedHost(profile, {})
 
 
 def answered(released, operation, case):

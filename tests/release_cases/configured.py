@@ -15,9 +15,9 @@ from pulsar_conformance.adapters.pulsar.loads import broker_id
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.operations import managers, shedding, splitting
 from pulsar_conformance.adapters.pulsar.operations.settings import _value
-from pulsar_conformance.adapters.pulsar.release import TurnedDown
+from pulsar_conformance.adapters.pulsar.release import RejectedRequest
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import Shells, some
+from pulsar_conformance.adapters.pulsar.shells import StubBuilder, java_optional
 from pulsar_conformance.conformance.compare.changes_text import profile_of
 
 from release_cases.agreement import release
@@ -60,7 +60,7 @@ class Returning(shedding._Row):
     """Cycles in which placement would return each bundle to its owner."""
 
     def _other_broker(self, _bundle):
-        return some(broker_id("busy"))
+        return java_optional(broker_id("busy"))
 
 
 def returned(released):
@@ -95,7 +95,7 @@ def refused_algorithm(released):
     given = {"algorithm": "topic_count_equally_divide", "settings": {SUPPORTED: splitting.RANGE}}
     try:
         splitting.split(released, {**case, **given})
-    except TurnedDown:
+    except RejectedRequest:
         return "refused-and-followed" if parts else "refused"
     return "followed"
 
@@ -121,7 +121,7 @@ def kept_averages(released):
 def without_metadata(released):
     """Return what a shedding task does, and whether it runs again, without a metadata service."""
     calls = []
-    stubs = Shells(
+    stubs = StubBuilder(
         {
             "isMetadataServiceAvailable": False,
             "doLoadShedding": lambda: calls.append("sheds"),

@@ -88,7 +88,7 @@ def test_later_documents_keep_the_examples_of_rules_that_still_stand(profile, un
 
 def test_an_example_holds_where_the_documents_give_an_allowed_answer(unpacked):
     _, folder = unpacked
-    judged = [one for one in examples() if one.demanded is not None]
+    judged = [one for one in examples() if one.required_answers is not None]
     for example in judged[::7]:
         [file] = folder.glob(f"cases/*/{example.id}.json")
         for profile in json.loads(file.read_text("utf-8"))["profiles"]:
@@ -107,8 +107,10 @@ def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):
 
 def test_an_example_does_not_hold_where_documents_contradict_its_reading():
     [example] = [one for one in examples() if one.id == "threshold-80-and-70-average-minus-10"]
-    assert archive.stands_by(example, "documented-3.0")
-    assert not archive.stands_by(example, "documented-4.0"), "an annotation settles the boundary"
+    assert archive.holds_example(example, "documented-3.0")
+    assert not archive.holds_example(example, "documented-4.0"), (
+        "an annotation settles the boundary"
+    )
 
 
 def test_sources_are_cited_under_the_profiles_of_their_documents(unpacked):

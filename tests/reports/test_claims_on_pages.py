@@ -19,6 +19,6 @@ def test_each_sentence_of_a_document_has_its_rules_or_a_reason(document):
 
 
 def test_a_rule_names_the_documents_that_repeat_its_sentences():
-    found = subjects.repetitions(specs.load().rules["OVERLOAD-02"])
+    found = subjects.repeated_sentences(specs.load().rules["OVERLOAD-02"])
     title = "Shed load automatically"
     assert found == {"load-balance-4.1": [(title, 3), (title, 4), (title, 5)]}

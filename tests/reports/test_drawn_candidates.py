@@ -1,15 +1,15 @@
 """A placement is drawn by its candidates."""
 
 from pulsar_conformance.fixtures import examples
-from pulsar_conformance.reports.pages.making import Shown
-from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.making import ShownExample
+from pulsar_conformance.reports.pages.outcomes import DerivedExample
 from pulsar_conformance.reports.site.pictures import pictures
 
 EXAMPLES = {one.id: one for one in examples()}
 
 
 def drawn(name):
-    return "".join(pictures(Shown(Worked.of(EXAMPLES[name]))))
+    return "".join(pictures(ShownExample(DerivedExample.of(EXAMPLES[name]))))
 
 
 def test_the_candidates_of_a_placement_are_drawn_with_the_chosen_one():

@@ -67,7 +67,7 @@ def test_an_example_is_shown_whole(example):
     document = specs.load().documents[example.document]
     assert f"<{document.url}>." in shown
     assert f"section “{example.section}”" in shown or not example.section
-    assert ("Others may be right as well. " in shown) == example.of_the_model
+    assert ("Others may be right as well. " in shown) == example.shows_model_answer
     for rule in example.rules:
         known = specs.load().rules[rule]
         observed = known.provenance == "observed"

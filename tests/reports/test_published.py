@@ -162,10 +162,12 @@ def test_another_shape_is_reported_with_its_place(report, verified, change, told
 
 def test_frozen_sets_are_as_they_were_frozen():
     for profile in specs.load().profiles:
-        versions = [one.version for one in requirements.frozen(profile)]
+        versions = [one.version for one in requirements.frozen_requirements(profile)]
         assert versions == list(range(1, len(versions) + 1))
         for before, after in zip(
-            requirements.frozen(profile), requirements.frozen(profile)[1:], strict=False
+            requirements.frozen_requirements(profile),
+            requirements.frozen_requirements(profile)[1:],
+            strict=False,
         ):
             assert list(after.changes) == list(requirements.requirement_changes(before, after))
 
@@ -176,7 +178,7 @@ def test_a_frozen_set_that_was_changed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "documented-3.0-1.json").write_text(json.dumps(whole))
     monkeypatch.setattr(requirements, "FOLDER", tmp_path)
     with pytest.raises(specs.SpecError, match="changed after it was frozen"):
-        requirements.frozen("documented-3.0")
+        requirements.frozen_requirements("documented-3.0")
 
 
 def test_a_change_makes_a_new_version_with_the_difference(tmp_path, monkeypatch):

@@ -15,8 +15,8 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.fixtures import examples
-from pulsar_conformance.reports.pages.making import Shown
-from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.making import ShownExample
+from pulsar_conformance.reports.pages.outcomes import DerivedExample
 from pulsar_conformance.reports.site import mutants, shapes, subjects, vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
@@ -85,9 +85,11 @@ def test_a_rule_says_what_it_says_and_what_came_of_it(rule, pages):
 
 def test_a_rule_names_the_defects_that_it_finds(pages):
     assert "The smallest is taken for the largest." in pages["rules/USAGE-01.md"]
-    assert pages["rules/USAGE-01.md"].count("# becomes") == len(mutants.seeded()["USAGE-01"])
-    without = next(rule for rule in specs.load().rules if rule not in mutants.seeded())
-    if without not in mutants.killed():
+    assert pages["rules/USAGE-01.md"].count("# becomes") == len(
+        mutants.seeded_defects()["USAGE-01"]
+    )
+    without = next(rule for rule in specs.load().rules if rule not in mutants.seeded_defects())
+    if without not in mutants.killed_mutants():
         assert "## Mutants it finds" not in pages[f"rules/{without}.md"]
 
 
@@ -98,8 +100,10 @@ def test_the_published_table_of_mutants_is_read_by_rule(tmp_path):
     ]
     table = tmp_path / "mutants.jsonl"
     table.write_text("".join(f"{json.dumps(fate)}\n" for fate in fates))
-    assert mutants.killed(table) == {"A": [mutants.Replaced("usage.py:9 max", "max", "min")]}
-    assert mutants.killed(tmp_path / "none.jsonl") == {}
+    assert mutants.killed_mutants(table) == {
+        "A": [mutants.SourceChange("usage.py:9 max", "max", "min")]
+    }
+    assert mutants.killed_mutants(tmp_path / "none.jsonl") == {}
 
 
 def test_a_deviation_stands_with_its_rule_and_with_its_release(pages):
@@ -242,7 +246,7 @@ def test_an_exchange_is_written_in_few_lines_and_says_the_same():
 
 def drawn(name):
     example = next(one for one in examples() if one.id == name)
-    return "".join(pictures(Shown(Worked.of(example))))
+    return "".join(pictures(ShownExample(DerivedExample.of(example))))
 
 
 def test_usage_is_drawn_against_average_and_limit():
@@ -294,7 +298,7 @@ def test_deviations_stand_in_the_order_of_versions(pages):
 
 def test_what_is_drawn_is_well_formed():
     for example in examples():
-        for picture in pictures(Shown(Worked.of(example))):
+        for picture in pictures(ShownExample(DerivedExample.of(example))):
             assert picture.startswith("<figure><svg ")
             assert "nan" not in picture
             assert picture.count("<text") == picture.count("</text>")

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 from pulsar_conformance.fixtures import examples
-from pulsar_conformance.reports.pages.making import Shown
-from pulsar_conformance.reports.pages.outcomes import Worked
+from pulsar_conformance.reports.pages.making import ShownExample
+from pulsar_conformance.reports.pages.outcomes import DerivedExample
 from pulsar_conformance.reports.site.drawing import WIDTH, width_of
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.reports.site.pictures import pictures
@@ -48,7 +48,9 @@ def test_no_two_documents_have_one_name(site, pages):
 
 
 def test_no_line_of_a_chart_crosses_a_figure():
-    drawn = [one for example in examples() for one in pictures(Shown(Worked.of(example)))]
+    drawn = [
+        one for example in examples() for one in pictures(ShownExample(DerivedExample.of(example)))
+    ]
     figures = 0
     for picture in drawn:
         lines = [tuple(map(float, one)) for one in LINE.findall(picture)]
@@ -62,7 +64,7 @@ def test_no_line_of_a_chart_crosses_a_figure():
 
 
 def test_the_first_page_says_which_examples_have_answers_by_hand(pages):
-    by_hand = sum(one.demanded is not None for one in examples())
+    by_hand = sum(one.required_answers is not None for one in examples())
     told = " ".join(pages["index.md"].split())
     assert f"illustrated by {len(examples())} worked examples. For {by_hand} of these" in told
     assert f"for the other {len(examples()) - by_hand}, rules judge the answer" in told

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -34,7 +34,7 @@ def trials_of(rule, profile):
     ]
     drawn = (one for part in checks()[rule].parts for one in draw(part, DRAWN, f"claims/{rule}"))
     for trials in (worked, drawn):
-        yield from (one for one in trials if bad_trial(one, defaults) is None)
+        yield from (one for one in trials if trial_flaw(one, defaults) is None)
 
 
 def deviating(rule, trial, told, models):

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.legality import allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Example, rules_without_example
@@ -40,7 +40,7 @@ def profiles_of(example: Example) -> list[str]:
         for profile in SPECS.profiles
         if any(rule in NAMES[profile] for rule in example.rules)
         and example.holds_in(SPECS, profile)
-        and bad_trial(trial, SPECS.defaults(profile)) is None
+        and trial_flaw(trial, SPECS.defaults(profile)) is None
     ]
 
 

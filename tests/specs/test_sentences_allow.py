@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pytest
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -33,7 +33,7 @@ def trials_of(rule, profile):
         if rule in example.rules
     ]
     drawn = [one for part in checks()[rule].parts for one in draw(part, DRAWN, f"pairs/{rule}")]
-    return [one for one in (*examples, *drawn) if bad_trial(one, defaults) is None]
+    return [one for one in (*examples, *drawn) if trial_flaw(one, defaults) is None]
 
 
 def breaks(answer, rules, judged=NONE, profile=PROFILE):
@@ -318,5 +318,5 @@ STRICT = {
 @pytest.mark.parametrize("operation", STRICT)
 def test_what_has_no_answer_is_not_legal(operation):
     [setting] = STRICT[operation]["settings"]
-    why = bad_trial(Trial.of(operation, STRICT[operation]), SPECS.defaults(PROFILE))
+    why = trial_flaw(Trial.of(operation, STRICT[operation]), SPECS.defaults(PROFILE))
     assert why.startswith(f"case.settings.{setting}: ")

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import fixtures
-from pulsar_conformance.conformance.cases.legality import allows, bad_trial
+from pulsar_conformance.conformance.cases.legality import allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Readings, Settings
 from pulsar_conformance.reference.ranges import hash_of
@@ -130,11 +130,11 @@ def test_what_is_no_choice_is_found(rule):
     assert breaks(FORBIDDEN[rule], [rule]) == {rule}
 
 
-def is_asked(example):
+def asks_for_transfer(example):
     """True if a run under the profile asks the example."""
     trial = Trial(tuple(Question(*one) for one in example.questions))
     judged = any(PROFILE in SPECS.rules[rule].profiles for rule in example.rules)
-    legal = bad_trial(trial, SPECS.defaults(PROFILE)) is None
+    legal = trial_flaw(trial, SPECS.defaults(PROFILE)) is None
     return judged and legal and example.holds_in(SPECS, PROFILE)
 
 
@@ -144,7 +144,7 @@ def test_examples_worked_by_hand_leave_the_same_choice(seed):
     for example in fixtures.examples():
         shed = {operation for operation, _ in example.questions} == {"shed.select"}
         free = dict(example.readings) in (NONE, {"threshold-order": "any"})
-        if shed and free and is_asked(example) and example.allowed is not None:
+        if shed and free and asks_for_transfer(example) and example.allowed is not None:
             met += 1
             answers = [answer(*one) for one in example.questions]
             assert allows(example, answers), (example.id, answers)

@@ -2,7 +2,7 @@
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -26,7 +26,7 @@ def breaks(rule, answer):
     share = -(-EXAMPLES // len(checks()[rule].parts))
     for part in checks()[rule].parts:
         for trial in draw(part, share, f"deviations/{rule}"):
-            if bad_trial(trial, DEFAULTS) is None:
+            if trial_flaw(trial, DEFAULTS) is None:
                 answers = [answer(*question) for question in trial.questions]
                 if evaluator.judge(rule, trial, answers).violated:
                     return True

@@ -10,7 +10,7 @@ python hurried_loop.py VERSION JARS TEMPORARY HISTORY overload|threshold|uniform
 import time
 from datetime import UTC, datetime, timedelta
 
-from pulsar_conformance.adapters.cluster.managers import move_back
+from pulsar_conformance.adapters.cluster.managers import shift_into_past
 from pulsar_conformance.adapters.cluster.timers import NANOS
 from pulsar_conformance.adapters.pulsar.jvm import java_class
 from recorded_loop import Looping, main
@@ -55,7 +55,9 @@ class Hurried(Looping):
         leader = self.cluster.brokers[self.cluster.leader()]
         now = int(java_class("java.lang.System").nanoTime())
         leader.timers._set_time(tasks[0], now + round(LEFT * NANOS))
-        move_back(leader.manager._load_data().getRecentlyUnloadedBundles(), round(left * 1000))
+        shift_into_past(
+            leader.manager._load_data().getRecentlyUnloadedBundles(), round(left * 1000)
+        )
         at, by = datetime.now(UTC), timedelta(seconds=left)
         self.skips.append((at, by))
         self.due = at + timedelta(seconds=LEFT)

@@ -304,18 +304,18 @@ def reports_no_topics(patch):
 
 
 def writes_once(patch):
-    right = EventResult.wrote
+    right = EventResult.record_bundle_data
 
     def wrote(result, world):
         if not getattr(world, "written_once", False):
             right(result, world)
         world.written_once = True
 
-    patch.setattr(EventResult, "wrote", wrote)
+    patch.setattr(EventResult, "record_bundle_data", wrote)
 
 
 def counts_half_the_samples(patch):
-    right = EventResult.wrote
+    right = EventResult.record_bundle_data
 
     def wrote(result, world):
         right(result, world)
@@ -323,7 +323,7 @@ def counts_half_the_samples(patch):
             for frame in counts:
                 counts[frame] //= 2
 
-    patch.setattr(EventResult, "wrote", wrote)
+    patch.setattr(EventResult, "record_bundle_data", wrote)
 
 
 def a_new_leader_starts_afresh(patch):

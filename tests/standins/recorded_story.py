@@ -135,7 +135,7 @@ def main(version: str, jars: str, temporary: str, history: str, name: str = "") 
     recorder = None
     for event in EVENED_OUT if average else EVENTS:
         [(kind, about)] = event.items()
-        step = story.happen(kind, about)
+        step = story.play_event(kind, about)
         print(json.dumps({"event": event, "step": step, "ports": cluster.names()}), flush=True)
         if recorder is None:
             [broker] = cluster.brokers.values()

@@ -153,7 +153,7 @@ def moves(story: Transferring) -> None:
     story.wait(10)
     former = story.leader().name
     while story.leader().name == former:
-        story.cluster.depose()
+        story.cluster.depose_leader()
     story.tell(led=former, leads=story.leader().name)
     story.wait(10)
     story.stop(next(name for name in ("broker-3", "broker-2") if name != story.leader().name))

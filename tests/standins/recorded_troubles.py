@@ -69,7 +69,7 @@ class Troubled:
         of = list(self.cluster.brokers).index(running[0])
         try:
             reply = self.cluster.ask(*request, of=of, seconds=5)
-            if not reply.fine:
+            if not reply.is_success:
                 self.tell(request=request[1], refused=reply.why)
         except NoAnswer as error:
             self.tell(request=request[1], unanswered=str(error))

@@ -24,10 +24,10 @@ def main(version: str, jars: str, temporary: str, brokers: str) -> None:
     cluster.begin()
     for number in range(int(brokers)):
         cluster.start(f"broker-{number + 1}", 1e8, host._defaults, FILE, {})
-    cluster.granted(*requests.create_tenant(SPACE.partition("/")[0]))
-    cluster.granted(*requests.create_namespace(SPACE, 4))
+    cluster.ask_accepted(*requests.create_tenant(SPACE.partition("/")[0]))
+    cluster.ask_accepted(*requests.create_namespace(SPACE, 4))
     for number in range(6):
-        cluster.granted(*requests.create_topic(f"persistent://{SPACE}/topic-{number}"))
+        cluster.ask_accepted(*requests.create_topic(f"persistent://{SPACE}/topic-{number}"))
     first = next(iter(cluster.brokers.values()))
     print(f"http://{first.ports.broker}", flush=True)
     sys.stdin.read()

@@ -54,6 +54,6 @@ QUICK = ("usage.max",)
 """Decisions that take less than a second."""
 
 
-def deciders(manager: str) -> Mapping[str, Decision]:
+def decision_functions(manager: str) -> Mapping[str, Decision]:
     """Return the functions that ask a cluster for decisions, by operation, for one load manager."""
     return MODULAR if manager == "modular" else ANY_MANAGER

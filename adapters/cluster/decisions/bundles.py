@@ -24,7 +24,7 @@ def create(leader: AskedLeader, case: Case) -> Answer:
     if (case["bundles"] or 0) > MOST:
         raise Unsupported(f"more than {MOST} bundles")
     leader.begin(case["settings"])
-    leader.tenants_of([NAMESPACE])
+    leader.create_tenants([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
     return {"boundaries": read_boundaries(leader, NAMESPACE)}
 
@@ -67,7 +67,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
 
 def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     """Create namespaces with these boundaries. Errors: `Unsupported`."""
-    leader.tenants_of(spaces)
+    leader.create_tenants(spaces)
     for space, cuts in spaces.items():
         leader.arrange(requests.divide_namespace(space, cuts))
     leader.cluster.wait_processed()

@@ -16,13 +16,13 @@ from pulsar_conformance.adapters.pulsar.operations.managers import (
     SETTING,
     is_name_mistake,
 )
-from pulsar_conformance.adapters.pulsar.release import Answer, Case, TurnedDown, Unsupported
+from pulsar_conformance.adapters.pulsar.release import Answer, Case, RejectedRequest, Unsupported
 
 
 def choose(leader: AskedLeader, case: Case) -> Answer:
     """Return the load manager that a newly started broker runs.
 
-    Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
+    Errors: `RejectedRequest` if the admin API rejects the setting, or the broker does not start.
     """
     leader.begin({})
     if case["dynamic"] is not None:
@@ -34,7 +34,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
         name = leader.cluster.manager_of(leader.defaults, overrides)
     except jpype.JException as error:
         if is_name_mistake(error):
-            raise TurnedDown(f"no broker starts so: {error.toString()}") from None
+            raise RejectedRequest(f"no broker starts so: {error.toString()}") from None
         raise
     if name not in MANAGERS:
         raise Unsupported(f"the broker runs {name}, which this operation has no name for")

@@ -11,10 +11,10 @@ from pulsar_conformance.adapters.admin_api.requests import Request, create_tenan
 from pulsar_conformance.adapters.cluster.broker import LiveBroker
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.decisions.names import Names
-from pulsar_conformance.adapters.cluster.decisions.requested import Requests
+from pulsar_conformance.adapters.cluster.decisions.requested import RequestRecorder
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
-from pulsar_conformance.adapters.pulsar.release import Release, TurnedDown, Unsupported
+from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Release, Unsupported
 
 CAPACITY = 1e8
 """Capacity of the running broker in bytes per second; it has no influence on decisions."""
@@ -27,7 +27,7 @@ SECONDS = 3.0
 """Time limit of a request to the broker in seconds; most take a tenth of a second."""
 
 
-class Broken(Exception):
+class FailedRequest(Exception):
     """Raised for a request that failed in the broker; the message quotes the reason if there is
     one.
     """
@@ -48,7 +48,7 @@ class AskedLeader:
         self.overrides = overrides
         self.release = Release(version, defaults, identify=lambda name: self.names.identify(name))
         """The release, in which brokers of a question are identified by their registered names."""
-        self._requests: Requests | None = None
+        self._requests: RequestRecorder | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
         """The result of the last question, `_question`."""
@@ -86,10 +86,12 @@ class AskedLeader:
         Only stories neutralize weights; a question gives the usage of all resources.
         """
         given = {**self.defaults, **settings}
-        return {name: given.get(name, value) for name, value in self._usual_weights.items()}
+        return {
+            name: given.get(name, value) for name, value in self._default_weights_by_name.items()
+        }
 
     @cached_property
-    def _usual_weights(self) -> Mapping[str, float]:
+    def _default_weights_by_name(self) -> Mapping[str, float]:
         """The default weights of the resources that have one in this release."""
         usual = {name: self.release.configurations.default(name) for name in NEUTRAL}
         return {name: float(value) for name, value in usual.items() if value is not None}
@@ -108,9 +110,9 @@ class AskedLeader:
         self.cluster.alarm.until(lambda: set(ids) <= manager.known(), "the leader knows them all")
         manager.settle()
 
-    def requests(self) -> Requests:
+    def requests(self) -> RequestRecorder:
         """Return the server that records the leader's requests; start it if necessary."""
-        self._requests = self._requests or Requests()
+        self._requests = self._requests or RequestRecorder()
         self._requests.take_over(self.broker.service)
         return self._requests
 
@@ -124,7 +126,7 @@ class AskedLeader:
         """The load data of the running broker's modular manager."""
         return field(self.manager, "loadData").get(self.manager)
 
-    def kept_load_data(self) -> Java:
+    def frozen_load_data(self) -> Java:
         """Make the manager ignore further updates of its load data, and return the load data."""
         self.broker.manager.ignore_updates()
         return self.load_data
@@ -147,29 +149,29 @@ class AskedLeader:
         return call(factory, "getBundle", space, part)
 
     def ask(self, request: Request) -> Reply:
-        """Send a request to the running broker. Errors: `TurnedDown`, `Broken`."""
+        """Send a request to the running broker. Errors: `RejectedRequest`, `FailedRequest`."""
         method, path, body = request
         try:
             reply = self.cluster.ask(method, path, body, seconds=SECONDS)
         except NoAnswer:
-            raise Broken(f"the request is not answered within {SECONDS:g} s") from None
-        if reply.fine:
+            raise FailedRequest(f"the request is not answered within {SECONDS:g} s") from None
+        if reply.is_success:
             return reply
         if reply.status < SERVER_ERROR:
-            raise TurnedDown(reply.why)
-        raise Broken(reply.why)
+            raise RejectedRequest(reply.why)
+        raise FailedRequest(reply.why)
 
-    def tenants_of(self, spaces: Iterable[str]) -> None:
-        """Create the tenants to which namespaces belong. Errors: `Unsupported`, `Broken`."""
+    def create_tenants(self, spaces: Iterable[str]) -> None:
+        """Create the tenants to which namespaces belong. Errors: `Unsupported`, `FailedRequest`."""
         for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
             self.arrange(create_tenant(tenant))
 
     def arrange(self, request: Request) -> None:
         """Send a request that prepares a question. Errors: `Unsupported` if it is rejected,
-        `Broken`.
+        `FailedRequest`.
         """
         try:
             self.ask(request)
-        except TurnedDown as declined:
+        except RejectedRequest as declined:
             what = " ".join(request[:2])
             raise Unsupported(f"the question cannot be set up: {what}: {declined}") from None

@@ -87,7 +87,7 @@ def _ask_assignment(
     if not leader.has_answered(question):
         leader.begin(strategy_settings(leader.release, case), up)
         _write_policies(leader, case)
-        known, bundle = leader.kept_load_data(), leader.bundle(case["bundle"])
+        known, bundle = leader.frozen_load_data(), leader.bundle(case["bundle"])
         refill = partial(set_bundles_and_loads, leader.release, leader.manager, known, case)
         leader.remember(question, DrawnAssignment(leader.manager, bundle, refill))
     return next_choice(leader.release, leader.remembered, question, leader.names.name)
@@ -99,7 +99,7 @@ def _write_policies(leader: AskedLeader, case: Case) -> None:
         if brokers:
             ids = [leader.names.identify(one) for one in brokers]
             leader.arrange(requests.set_domain(domain, ids))
-    leader.tenants_of(case["groups"])
+    leader.create_tenants(case["groups"])
     for space, group in case["groups"].items():
         leader.arrange(requests.create_namespace(space, 2))
         leader.arrange(requests.set_group(space, group))
@@ -117,4 +117,4 @@ def _knows_group(leader: AskedLeader, space: str, group: str) -> bool:
     """True if the leader's background thread has read the namespace's group."""
     method, path, _ = requests.read_group(space)
     reply = leader.cluster.ask(method, path)
-    return reply.fine and reply.text == group
+    return reply.is_success and reply.text == group

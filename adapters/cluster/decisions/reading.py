@@ -21,7 +21,8 @@ def maximum(leader: AskedLeader, case: Case) -> Answer:
 def read(leader: AskedLeader, case: Case) -> Answer:
     """Return the leader's data about the broker that wrote the report.
 
-    Errors: `TurnedDown` if the release rejects the report, `Unsupported` if the leader ignores it.
+    Errors: `RejectedRequest` if the release rejects the report, `Unsupported` if the leader ignores
+    it.
     """
     manager, _ = parse_report(case["report"])
     if manager != OWN:

@@ -17,7 +17,7 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 
 
 @dataclass(frozen=True)
-class Requested:
+class RecordedRequest:
     """A request for a bundle: `unload` or `split`, and whether its parts are unloaded."""
 
     what: str
@@ -25,11 +25,11 @@ class Requested:
     unload: bool
 
 
-class Requests:
+class RequestRecorder:
     """A web server that takes the place of the brokers to which the leader sends requests."""
 
     def __init__(self) -> None:
-        self.noted: list[Requested] = []
+        self.noted: list[RecordedRequest] = []
         """The recorded requests, in the order of arrival."""
         noted = self.noted
 
@@ -63,7 +63,7 @@ class Requests:
         self.noted.clear()
 
 
-def _parse_request(path: str) -> Requested:
+def _parse_request(path: str) -> RecordedRequest:
     parts = urlsplit(path)
     bundle, _, what = parts.path.removeprefix(NAMESPACES).rpartition("/")
-    return Requested(what, bundle, parse_qs(parts.query).get("unload") == ["true"])
+    return RecordedRequest(what, bundle, parse_qs(parts.query).get("unload") == ["true"])

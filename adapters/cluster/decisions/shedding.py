@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.operations.shedding import (
     strategy_settings,
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case
-from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.shells import java_optional
 from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT
 
 
@@ -23,7 +23,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     """Return the bundles that brokers are asked to unload, in request order."""
     settings = {**case["settings"], **strategy_settings(leader.release, case)}
     leader.begin(settings, case["brokers"])
-    release, load, requests = leader.release, leader.kept_load_data(), leader.requests()
+    release, load, requests = leader.release, leader.frozen_load_data(), leader.requests()
     configuration = leader.broker.service.getConfiguration()
     remember(release, shedding_strategy(leader.manager), configuration, case)
     release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
@@ -37,14 +37,14 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     }
     ids = {bundle: leader.names.identify(name) for bundle, name in owner.items()}
     brokers = list(map(leader.names.identify, case["brokers"]))
-    field(leader.manager, "placementStrategy").set(leader.manager, _PlacesElsewhere(ids, brokers))
+    field(leader.manager, "placementStrategy").set(leader.manager, _OtherBrokerPlacer(ids, brokers))
     leader.manager.doLoadShedding()
     unloaded = [one.bundle for one in requests.noted if one.what == "unload"]
     return {"unload": [{"broker": owner[one], "bundle": one} for one in unloaded]}
 
 
 @jpype.JImplements(PLACEMENT, deferred=True)
-class _PlacesElsewhere:
+class _OtherBrokerPlacer:
     """A placement strategy that assigns each bundle to a broker that does not own it."""
 
     def __init__(self, owner: Mapping[str, str], brokers: Sequence[str]) -> None:
@@ -57,7 +57,7 @@ class _PlacesElsewhere:
         known, identity = load.getBundleData(), java_class("java.lang.System").identityHashCode
         bundles = {identity(one.getValue()): str(one.getKey()) for one in known.entrySet()}
         owner = self._owner.get(bundles.get(identity(data), ""))
-        return some(next((one for one in self._brokers if one != owner), None))
+        return java_optional(next((one for one in self._brokers if one != owner), None))
 
     @jpype.JOverride
     def onActiveBrokersChange(self, brokers: Java) -> None:  # noqa: N802  Pulsar's

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.operations import (
     usage,
     whole_placement,
 )
-from pulsar_conformance.adapters.pulsar.plugged import check_made
+from pulsar_conformance.adapters.pulsar.plugged import check_instantiable
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 
 Operation = Callable[[Release, Case], Answer]
@@ -67,7 +67,7 @@ def check_strategies(release: Release) -> None:
         (release.placer, placement.make_user_strategy),
     ):
         if strategy:
-            check_made(strategy, partial(make, release), release.version)
+            check_instantiable(strategy, partial(make, release), release.version)
 
 
 def strategies(release: Release) -> list[str]:

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
 from pulsar_conformance.adapters.pulsar.turns import turn_of
 
 SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
@@ -75,9 +75,10 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains and groups."""
     domains = {name: _failure_domain(brokers) for name, brokers in case["domains"].items()}
     groups = {
-        group: done(some(_policies_with_group(group))) for group in set(case["groups"].values())
+        group: completed_future(java_optional(_policies_with_group(group)))
+        for group in set(case["groups"].values())
     }
-    names, none = java_list(domains), done(some(None))
+    names, none = java_list(domains), completed_future(java_optional(None))
 
     def policies(of: Java) -> Java:
         """Return a namespace's policies, given its name or the path of its node.
@@ -89,9 +90,11 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
 
     return {
         "listFailureDomains": names,
-        "getFailureDomain": lambda _cluster, name: some(domains.get(str(name))),
+        "getFailureDomain": lambda _cluster, name: java_optional(domains.get(str(name))),
         "ZooKeeperChildrenCache.get": lambda *_: java_class("java.util.HashSet")(names),
-        "ZooKeeperDataCache.get": lambda path: some(domains.get(str(path).rpartition("/")[2])),
+        "ZooKeeperDataCache.get": lambda path: java_optional(
+            domains.get(str(path).rpartition("/")[2])
+        ),
         "ZooKeeperDataCache.getAsync": policies,
         "getLocalPoliciesAsync": policies,
     }

@@ -26,7 +26,7 @@ def candidates(release: Release, case: Case) -> Answer:
         divide(service.factory, space, parts)
     with Manager(service) as manager:
         release.loads.fill(manager.load_data, case["brokers"], case["bundles"])
-        manager.drop_dead_brokers()
+        manager.remove_inactive_brokers()
         manager.java.checkNamespaceBundleSplit()
     split, unload = [], []
     for what, (namespace, part, unloading, *_) in service.requests:

@@ -8,7 +8,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import Java, capital, exists, field, java_class
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
 CHANNEL, STATE, DATA, TABLE = (
@@ -70,7 +70,7 @@ class _LookupChannel:
     """A broker's channel that has read all changes and answers lookups; all brokers are active."""
 
     def __init__(self, release: Release, units: dict[str, Java]) -> None:
-        active = done(some(java_class("java.lang.Object")()))
+        active = completed_future(java_optional(java_class("java.lang.Object")()))
         replies = {
             "ServiceUnitStateTableView.get": lambda bundle: units.get(str(bundle)),
             "isRegistered": True,

@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.admin import refusing, wait
+from pulsar_conformance.adapters.pulsar.admin import raising_rejections, wait
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, methods
 from pulsar_conformance.adapters.pulsar.manager import end_threads
 from pulsar_conformance.adapters.pulsar.release import (
     Answer,
     Case,
+    RejectedRequest,
     Release,
-    TurnedDown,
     Unsupported,
 )
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
 
 SETTING = "loadManagerClassName"
 BROKERS = "org.apache.pulsar.broker.admin.v2.Brokers"
@@ -43,7 +43,7 @@ MANAGERS = {
 def choose(release: Release, case: Case) -> Answer:
     """Return the load manager that a broker with these settings starts.
 
-    Errors: `TurnedDown` if the admin API rejects the setting, or the broker does not start.
+    Errors: `RejectedRequest` if the admin API rejects the setting, or the broker does not start.
     """
     written = {} if case["conf"] is None else {SETTING: case["conf"]}
     stored = java_class("java.util.HashMap")()
@@ -53,9 +53,9 @@ def choose(release: Release, case: Case) -> Answer:
         "pulsar": lambda: service.pulsar,
         "getBrokerService": lambda: brokers,
         "DynamicConfigurationResources.getDynamicConfiguration": lambda: _stored_settings(stored),
-        "getDynamicConfigurationAsync": lambda: done(some(stored)),
-        "BaseResources.get": lambda _path: some(stored),
-        "ZooKeeperDataCache.get": lambda _path: some(stored),
+        "getDynamicConfigurationAsync": lambda: completed_future(java_optional(stored)),
+        "BaseResources.get": lambda _path: java_optional(stored),
+        "ZooKeeperDataCache.get": lambda _path: java_optional(stored),
         "ZooKeeper.exists": lambda path, *_: _dynamic_node(service) if str(path) == NODE else None,
         "execute": lambda _task: None,
         "clientAppId": "",
@@ -78,7 +78,7 @@ def _stored_settings(stored: Java) -> Java:
     in 2.9.
     """
     [method] = methods(java_class(RESOURCES), "getDynamicConfiguration")
-    return stored if str(method.getReturnType().getSimpleName()) == "Map" else some(stored)
+    return stored if str(method.getReturnType().getSimpleName()) == "Map" else java_optional(stored)
 
 
 NODE = "/admin/configuration"
@@ -116,23 +116,24 @@ CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _update_dynamic_config(service: Service, value: str) -> None:
-    """Run `update-dynamic-config` as an authorized user. Errors: `TurnedDown`."""
+    """Run `update-dynamic-config` as an authorized user. Errors: `RejectedRequest`."""
     java = service.shells.unconstructed(BROKERS)
     name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
-    with refusing():
+    with raising_rejections():
         wait(call(java, name, SETTING, value))
 
 
 def _created_manager(service: Service) -> str:
     """Return the load manager that the release creates.
 
-    Errors: `TurnedDown` if it reports that it creates none, `Unsupported` for an unknown manager.
+    Errors: `RejectedRequest` if it reports that it creates none, `Unsupported` for an unknown
+    manager.
     """
     try:
         made = java_class(LOAD_MANAGER).create(service.pulsar)
     except jpype.JException as error:
         if is_name_mistake(error):
-            raise TurnedDown(f"no broker starts so: {error.toString()}") from None
+            raise RejectedRequest(f"no broker starts so: {error.toString()}") from None
         raise
     end_threads(made)
     name = str(made.getClass().getSimpleName())

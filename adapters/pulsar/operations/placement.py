@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     SETTINGS,
     NoStrategy,
     chosen_broker,
-    created_placer,
+    created_placement_strategy,
     find_strategy,
     settings_for_strategy,
 )
@@ -38,7 +38,7 @@ def select(release: Release, case: Case) -> Answer:
     candidates = java_list(map(broker_id, case["candidates"]))
 
     def draw() -> str | None:
-        strategy = created_placer(configuration)
+        strategy = created_placement_strategy(configuration)
         remember_plan(strategy, case["bundle"], bundle, case.get("plan"))
         among = java_class("java.util.HashSet")(candidates)
         asked = (bundle, load, configuration)

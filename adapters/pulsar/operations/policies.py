@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.admin import POLICIES, refusing, wait
+from pulsar_conformance.adapters.pulsar.admin import POLICIES, raising_rejections, wait
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done
+from pulsar_conformance.adapters.pulsar.shells import completed_future
 
 CLUSTERS = "org.apache.pulsar.broker.admin.v2.Clusters"
 COMPARING = "filterAndUnloadMatchedNamespaceAsync"
@@ -37,14 +37,14 @@ def changed(release: Release, case: Case) -> Answer:
 
     def unload(namespace: Java) -> Java:
         unloaded.append(str(namespace))
-        return done()
+        return completed_future()
 
     service: Service
     replies: dict[str, Any] = {
         "pulsar": lambda: service.pulsar,
-        "getTenantsAsync": lambda: done(java_list([TENANT])),
-        "getNamespacesAsync": lambda _tenant: done(java_list(case["namespaces"])),
-        "Namespaces.getPoliciesAsync": lambda _namespace: done(_policies_in_cluster()),
+        "getTenantsAsync": lambda: completed_future(java_list([TENANT])),
+        "getNamespacesAsync": lambda _tenant: completed_future(java_list(case["namespaces"])),
+        "Namespaces.getPoliciesAsync": lambda _namespace: completed_future(_policies_in_cluster()),
         "isCurrentClusterAllowed": True,
         "Namespaces.unloadAsync": unload,
         "clientAppId": "",
@@ -55,7 +55,7 @@ def changed(release: Release, case: Case) -> Answer:
     if not any(one.getParameterCount() == len(GIVEN) for one in methods(clusters, COMPARING)):
         raise Unsupported("the release has no unload scopes")
     old = None if case["old"] is None else _parsed_policy(case["old"], None)
-    with refusing():
+    with raising_rejections():
         wait(call(clusters, COMPARING, CLUSTER, _parsed_policy(case["new"], case["scope"]), old))
     return {"unload": unloaded}
 

@@ -22,8 +22,8 @@ from pulsar_conformance.adapters.pulsar.release import (
     WITHOUT_EXTENSIBLE,
     Answer,
     Case,
+    RejectedRequest,
     Release,
-    TurnedDown,
     Unsupported,
 )
 from pulsar_conformance.adapters.pulsar.service import Service
@@ -45,19 +45,22 @@ CHANGES = {
 def read(_release: Release, case: Case) -> Answer:
     """Return the values that the getters of a parsed report return.
 
-    Errors: `TurnedDown` for an invalid report.
+    Errors: `RejectedRequest` for an invalid report.
     """
     manager, report = parse_report(case["report"])
     return {"manager": manager, "broker": report_content(report, manager)}
 
 
 def parse_report(written: Case) -> tuple[str, Java]:
-    """Return the load manager that wrote a report, and the parsed report. Errors: `TurnedDown`."""
+    """Return the load manager that wrote a report, and the parsed report.
+
+    Errors: `RejectedRequest`.
+    """
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
         report = mapper().readValue(json.dumps(written), kind)
     except java_class("com.fasterxml.jackson.core.JsonProcessingException") as error:
-        raise TurnedDown(str(error.getOriginalMessage())) from None
+        raise RejectedRequest(str(error.getOriginalMessage())) from None
     return MANAGERS[str(report.getClass().getSimpleName())], report
 
 

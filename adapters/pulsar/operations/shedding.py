@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import some
+from pulsar_conformance.adapters.pulsar.shells import java_optional
 from pulsar_conformance.adapters.pulsar.strategies import (
     PLACEMENT,
     SETTINGS,
@@ -63,7 +63,7 @@ def make_user_strategy(release: Release) -> Java:
 
 def select(release: Release, case: Case) -> Answer:
     """Return the bundles that the admin client is asked to unload, in order."""
-    if transfer.is_asked(case):
+    if transfer.asks_for_transfer(case):
         [unload] = transfer.unloads(release, case, [{"minutes": 0, **case}], latest_clock())
         return {"unload": unload}
     with _Row(release, case, case["brokers"]) as row:
@@ -74,7 +74,7 @@ def select(release: Release, case: Case) -> Answer:
 def cycles(release: Release, case: Case) -> Answer:
     """Return the unloads of consecutive cycles on one manager with one strategy."""
     seen = case["cycles"]
-    if transfer.is_asked(case):
+    if transfer.asks_for_transfer(case):
         found = transfer.unloads(release, case, seen, latest_clock())
         return {"cycles": [{"unload": unload} for unload in found]}
     with _Row(release, case, seen[0]["brokers"]) as row:
@@ -97,7 +97,7 @@ class _Row:
         self._manager = Manager(self._service)
         self._chosen: list[tuple[str, str]] = []
         self._strategy = self._manager.strategy
-        placing = named_placer(release, case["settings"]).rpartition(".")[2]
+        placing = named_placement_strategy(release, case["settings"]).rpartition(".")[2]
         self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._moments: dict[str, float] = {}
@@ -123,7 +123,7 @@ class _Row:
             recent.put(bundle, jpype.JLong(moment))
         self._chosen.clear()
         self._service.requests.clear()
-        self._manager.drop_dead_brokers()
+        self._manager.remove_inactive_brokers()
         self._manager.java.doLoadShedding()
         for bundle in map(str, recent.keySet()):
             if int(recent.get(bundle)) != before.get(bundle):
@@ -154,7 +154,7 @@ class _Row:
         )
         owner = next(owning, None)
         other = next((name for name in self._brokers if name != owner), None)
-        return some(None if other is None else broker_id(other))
+        return java_optional(None if other is None else broker_id(other))
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +163,7 @@ class _Row:
         end_threads(self._manager.java)
 
 
-def named_placer(release: Release, settings: Case) -> str:
+def named_placement_strategy(release: Release, settings: Case) -> str:
     """Return the placement strategy that the settings name, or else the release's default
     strategy.
     """

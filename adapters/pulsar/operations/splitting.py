@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.namespaces import (
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done
+from pulsar_conformance.adapters.pulsar.shells import completed_future
 
 RANGE = "range_equally_divide"
 ALGORITHMS = (
@@ -49,21 +49,23 @@ def split(release: Release, case: Case) -> Answer:
 
     def own(bundle: Java) -> Java:
         parts.append(range_of(bundle))
-        return done()
+        return completed_future()
 
     replies: dict[str, Any] = {
         "getNamespaceService": lambda: namespaces,
-        "getOwnedTopicListForNamespaceBundle": lambda _bundle: done(java_list(case["topics"])),
-        "getFullListOfTopics": lambda _namespace: done(java_list(case["topics"])),
+        "getOwnedTopicListForNamespaceBundle": lambda _bundle: completed_future(
+            java_list(case["topics"])
+        ),
+        "getFullListOfTopics": lambda _namespace: completed_future(java_list(case["topics"])),
         "getTopicStats": lambda _bundle: _topic_stats(case),
         "tryAcquiringOwnership": own,
-        "updateNamespaceBundles": done(),
-        "updateNamespaceBundlesForPolicies": done(),
-        "unloadNamespaceBundle": done(),
+        "updateNamespaceBundles": completed_future(),
+        "updateNamespaceBundlesForPolicies": completed_future(),
+        "unloadNamespaceBundle": completed_future(),
         "execute": lambda task: task.run(),
         "ZooKeeper.setData": _report_success,
         "validateNamespaceBundleOwnership": lambda *_: bundle,
-        "validateNamespaceBundleOwnershipAsync": lambda *_: done(bundle),
+        "validateNamespaceBundleOwnershipAsync": lambda *_: completed_future(bundle),
     }
     admin = Admin(release.configuration(settings), namespace_name(namespace), replies)
     namespaces = _namespaces(admin.service)

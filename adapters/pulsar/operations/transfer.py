@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.release import (
     Unsupported,
 )
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import done, some
+from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
 from pulsar_conformance.reference.shedding import STRATEGY, names_extensible
 
 EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions."
@@ -32,7 +32,7 @@ TOP = "getLoadBalancerMaxNumberOfBundlesInBundleLoadReport"
 SECOND, MINUTE = 1000, 60_000
 
 
-def is_asked(case: Case) -> bool:
+def asks_for_transfer(case: Case) -> bool:
     """True if a case names TransferShedder, or names no strategy but the extensible load manager.
 
     Errors: `Unsupported` if the release does not have that manager.
@@ -158,7 +158,9 @@ class _TransferCycles:
         channel = jpype.JProxy(
             f"{EXTENSIONS}channel.ServiceUnitStateChannel",
             dict={
-                "isChannelOwnerAsync": lambda: done(java_class("java.lang.Boolean").TRUE),
+                "isChannelOwnerAsync": lambda: completed_future(
+                    java_class("java.lang.Boolean").TRUE
+                ),
                 "publishUnloadEventAsync": self._tell,
             },
         )
@@ -169,15 +171,15 @@ class _TransferCycles:
 
     def _tell(self, unload: Java) -> Java:
         self._decided.append(unload)
-        return done(None)
+        return completed_future(None)
 
     def _context(self) -> Java:
         """Return the manager's context: configuration, registered brokers, and their load data."""
         registry = jpype.JProxy(
             f"{EXTENSIONS}BrokerRegistry",
             dict={
-                "getAvailableBrokersAsync": lambda: done(java_list(self._available)),
-                "getAvailableBrokerLookupDataAsync": lambda: done(self._looked_up()),
+                "getAvailableBrokersAsync": lambda: completed_future(java_list(self._available)),
+                "getAvailableBrokerLookupDataAsync": lambda: completed_future(self._looked_up()),
             },
         )
         loads, top = _store(lambda: self._loads), _store(lambda: self._top)
@@ -229,7 +231,7 @@ class _TransferCycles:
         return {
             **stored,
             "LocalPoliciesResources.getLocalPolicies": lambda namespace: groups(namespace).get(),
-            "getIsolationDataPoliciesAsync": done(stored["getIsolationDataPolicies"]),
+            "getIsolationDataPoliciesAsync": completed_future(stored["getIsolationDataPolicies"]),
             "UnloadManager.waitAsync": lambda future, *_others: future,
         }
 
@@ -252,7 +254,7 @@ def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
 
     return jpype.JProxy(
         f"{EXTENSIONS}store.LoadDataStore",
-        dict={"get": lambda name: some(data().get(str(name))), "entrySet": entries},
+        dict={"get": lambda name: java_optional(data().get(str(name))), "entrySet": entries},
     )
 
 

@@ -23,8 +23,8 @@ from pulsar_conformance.adapters.pulsar.namespaces import divide
 from pulsar_conformance.adapters.pulsar.operations import anti_affinity, placement
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
-from pulsar_conformance.adapters.pulsar.shells import some
-from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, created_placer
+from pulsar_conformance.adapters.pulsar.shells import java_optional
+from pulsar_conformance.adapters.pulsar.strategies import PLACEMENT, created_placement_strategy
 
 POLICIES = "org.apache.pulsar.common.policies."
 ISOLATION = f"{POLICIES}impl.NamespaceIsolationPolicies"
@@ -73,7 +73,7 @@ Maker = Callable[[Java], Java]
 """Function that creates a placement strategy from a configuration."""
 
 STRATEGIES: Mapping[str, Maker] = {
-    "placementStrategy": created_placer,
+    "placementStrategy": created_placement_strategy,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
 }
 """Functions that create a manager's placement strategies, by the field that holds the strategy."""
@@ -103,7 +103,7 @@ class DrawnAssignment:
         self._refill = refill
         self._calls: dict[Choices, Call] = {}
         self._assigned: dict[Choices, str | None] = {}
-        self._script = _Script()
+        self._script = _ChoiceScript()
         for name, maker in STRATEGIES.items():
             strategy = field(manager, name)
             if strategy is not None:
@@ -117,7 +117,7 @@ class DrawnAssignment:
     def draw(self) -> str | None:
         """Return the ID of the broker that the manager assigns when new strategies choose."""
         choices: Choices = ()
-        strategies = Fresh()
+        strategies = FreshStrategies()
         while choices not in self._assigned:
             if choices not in self._calls:
                 self._run(choices)
@@ -191,7 +191,7 @@ def metadata(case: Case) -> Mapping[str, Any]:
     """Return stubs for the metadata of domains, groups and isolation policies."""
     owned = {"domains": case["domains"], "groups": case["groups"]}
     replies = dict(anti_affinity.metadata_replies(owned))
-    isolation = some(
+    isolation = java_optional(
         _isolation_policies(case) if case["isolation"] or case.get("policies") else None
     )
     domain = replies["ZooKeeperDataCache.get"]
@@ -258,7 +258,7 @@ def chosen(broker: Java) -> str | None:
     return str(broker.get()) if broker.isPresent() else None
 
 
-class Fresh:
+class FreshStrategies:
     """The strategies of one assignment; each is created when it is first called."""
 
     def __init__(self) -> None:
@@ -272,7 +272,7 @@ class Fresh:
         return self._created[maker].selectBroker(*arguments)
 
 
-class _Script:
+class _ChoiceScript:
     """The choices of a manager's strategies in one assignment.
 
     The first choices are given; after these, the strategies choose.
@@ -281,7 +281,7 @@ class _Script:
     def begin(self, given: Choices) -> None:
         """Start an assignment."""
         self._given = given
-        self._fresh = Fresh()
+        self._fresh = FreshStrategies()
         self.calls: list[Call] = []
         self.choices: list[str | None] = []
 
@@ -301,7 +301,7 @@ class _Script:
 class _ScriptedPlacer:
     """A placement strategy that chooses what a script says."""
 
-    def __init__(self, script: _Script, maker: Maker) -> None:
+    def __init__(self, script: _ChoiceScript, maker: Maker) -> None:
         self._script = script
         self._maker = maker
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
-from pulsar_conformance.audit.fleet.plants.moment import FULL, HARDLY, JUST, Pairs, PlantedCycle
+from pulsar_conformance.audit.fleet.plants.moment import (
+    FULL,
+    SLIGHT_EXCESS,
+    SLIGHT_SHARE,
+    Pairs,
+    PlantedCycle,
+)
 from pulsar_conformance.audit.fleet.size import SHEDDING
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction
 from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
-APART = 1.6
+TRAFFIC_FACTOR = 1.6
 """Factor by which the traffic of the most loaded broker is raised, and that of the least loaded is
 lowered.
 """
 
-LESS = 3
+POINTS_BELOW_THRESHOLD = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
 
 Edit = Callable[[PlantedCycle], Pairs | None]
@@ -88,7 +94,7 @@ def shedding_broker(moment: PlantedCycle) -> Broker | None:
     if pairs:
         return moment.cycle.brokers[pairs[0][0]]
     for broker in moment.busiest()[:1]:
-        if moment.cycle.strategy in SETTERS and set_above_limit(moment, broker, JUST):
+        if moment.cycle.strategy in SETTERS and set_above_limit(moment, broker, SLIGHT_EXCESS):
             return moment.cycle.brokers[broker.name]
     return None
 
@@ -126,7 +132,7 @@ def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
     cycle = moment.cycle
     for broker in moment.busiest():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
-        if moved and set_above_limit(moment, broker, JUST):
+        if moved and set_above_limit(moment, broker, SLIGHT_EXCESS):
             to_shed = TRAFFIC_TO_SHED[cycle.strategy](moment, moment.cycle.brokers[broker.name])
             taken = _first_with_traffic(moment, [moved[0], *moment.cycle.movable(broker)], to_shed)
             return replace_unloads(moment.correct_unloads, broker, taken)
@@ -159,7 +165,7 @@ def sheds_lighter_first(moment: PlantedCycle) -> Pairs | None:
 def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker whose usage is just above the limit."""
     for broker in moment.busiest()[:1]:
-        if set_above_limit(moment, broker, JUST):
+        if set_above_limit(moment, broker, SLIGHT_EXCESS):
             return replace_unloads(moment.correct_unloads, broker, [])
     return None
 
@@ -167,7 +173,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
 def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
     """Unload the heaviest bundle of a broker whose usage is just below the limit."""
     for broker in moment.busiest()[:1]:
-        if set_above_limit(moment, broker, -JUST):
+        if set_above_limit(moment, broker, -SLIGHT_EXCESS):
             return replace_unloads(moment.correct_unloads, broker, moment.cycle.movable(broker)[:1])
     return None
 
@@ -184,7 +190,11 @@ def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Bro
         carried = accumulate(map(cycle.traffic, bundles))
         for count, together in enumerate(carried, 1):
             points = 100 * share * together / traffic - SHED_AT_LIMIT[cycle.strategy](moment)
-            if points > JUST and count < len(bundles) and set_above_limit(moment, broker, points):
+            if (
+                points > SLIGHT_EXCESS
+                and count < len(bundles)
+                and set_above_limit(moment, broker, points)
+            ):
                 used = Levels(moment.cycle).present[broker.name]
                 if used <= FULL:
                     yield broker, bundles[:count]
@@ -192,14 +202,14 @@ def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Bro
 
 def sheds_too_little(moment: PlantedCycle) -> Pairs | None:
     """Unload one bundle too few: slightly less traffic than the broker must shed."""
-    for broker, bundles in _raised_brokers(moment, 1 + HARDLY):
+    for broker, bundles in _raised_brokers(moment, 1 + SLIGHT_SHARE):
         return replace_unloads(moment.correct_unloads, broker, bundles)
     return None
 
 
 def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
     """Unload one bundle too many: the others already carry slightly more traffic than required."""
-    for broker, bundles in _raised_brokers(moment, 1 - HARDLY):
+    for broker, bundles in _raised_brokers(moment, 1 - SLIGHT_SHARE):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
         return replace_unloads(moment.correct_unloads, broker, more)
     return None
@@ -221,7 +231,7 @@ def ignores_weights(moment: PlantedCycle) -> Pairs | None:
         for name, said in moment.case["brokers"].items():
             if name != broker.name:
                 said["memory"] = {**said["memory"], "usage": 0.95 * said["memory"]["limit"]}
-        if set_above_limit(moment, broker, JUST):
+        if set_above_limit(moment, broker, SLIGHT_EXCESS):
             return replace_unloads(moment.correct_unloads, broker, [])
     return None
 
@@ -252,7 +262,7 @@ def _make_one_idle(moment: PlantedCycle) -> None:
     """Lower the usage of the least used broker to just below the average minus the threshold."""
     levels = Levels(moment.cycle)
     idle = min(levels.usage, key=lambda name: levels.usage[name])
-    moment.raise_above_average(idle, -levels.threshold - 2 * JUST)
+    moment.raise_above_average(idle, -levels.threshold - 2 * SLIGHT_EXCESS)
 
 
 def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
@@ -266,7 +276,7 @@ def sheds_at_equal_usage(moment: PlantedCycle) -> Pairs | None:
 def ignores_single_resource(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker with a single resource above the overload threshold."""
     broker = moment.busiest()[0]
-    moment.set_usage(broker.name, threshold_of(moment.cycle) + JUST)
+    moment.set_usage(broker.name, threshold_of(moment.cycle) + SLIGHT_EXCESS)
     return replace_unloads(moment.correct_unloads, broker, [])
 
 
@@ -287,7 +297,7 @@ def _unload_from_overloaded(moment: PlantedCycle, bundles: slice) -> Pairs | Non
     unload.
     """
     for broker in moment.busiest()[:1]:
-        set_above_limit(moment, broker, JUST)
+        set_above_limit(moment, broker, SLIGHT_EXCESS)
         return replace_unloads(
             moment.correct_unloads, broker, moment.cycle.movable(broker)[bundles]
         )
@@ -299,8 +309,8 @@ def ignores_overload(moment: PlantedCycle) -> Pairs | None:
     busiest, *_ = moment.busiest()
     threshold = threshold_of(moment.cycle)
     for name in moment.case["brokers"]:
-        moment.set_usage(name, threshold - LESS)
-    moment.set_usage(busiest.name, threshold + JUST)
+        moment.set_usage(name, threshold - POINTS_BELOW_THRESHOLD)
+    moment.set_usage(busiest.name, threshold + SLIGHT_EXCESS)
     return replace_unloads(moment.correct_unloads, busiest, [])
 
 
@@ -308,7 +318,7 @@ def sheds_its_only_bundle(moment: PlantedCycle) -> Pairs | None:
     """Unload the only bundle of an overloaded broker."""
     for broker in moment.cycle.brokers.values():
         if len(broker.bundles) == 1 and moment.cycle.movable(broker):
-            set_above_limit(moment, broker, JUST)
+            set_above_limit(moment, broker, SLIGHT_EXCESS)
             return replace_unloads(moment.correct_unloads, broker, list(broker.bundles))
     return None
 
@@ -326,8 +336,8 @@ def _widen_difference(moment: PlantedCycle) -> bool:
     Return True if the implementation then sheds.
     """
     most, least = _most_and_least_loaded(moment)
-    moment.scale_traffic(most.name, APART)
-    moment.scale_traffic(least.name, 1 / APART)
+    moment.scale_traffic(most.name, TRAFFIC_FACTOR)
+    moment.scale_traffic(least.name, 1 / TRAFFIC_FACTOR)
     return bool(moment.correct_unloads)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Json, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -20,18 +20,18 @@ from pulsar_conformance.reference.threshold import Levels
 
 Pairs = list[tuple[str, str]]
 
-JUST = Fraction(2, 1000)
+SLIGHT_EXCESS = Fraction(2, 1000)
 """Percentage points between a usage and the threshold that it just passes: twice the tolerance of
 floating point.
 """
 
-HARDLY = Fraction(4, 100_000)
+SLIGHT_SHARE = Fraction(4, 100_000)
 """Share by which a required amount just differs from an exact one: twice the tolerance of floating
 point.
 """
 
 FULL = 100
-IDLER = 0.9
+LOWERED_USAGE = 0.9
 """Maximum usage of a broker's other resources, as a share of the usage that is set."""
 
 
@@ -72,7 +72,7 @@ class PlantedCycle:
         from pulsar_conformance.audit.verdicts.checks import CHECKS
 
         trial = Trial.of(SHED.id, self.case)
-        if bad_trial(trial, self._evaluator.defaults, self._evaluator.readings) is not None:
+        if trial_flaw(trial, self._evaluator.defaults, self._evaluator.readings) is not None:
             return None
         answer = {"unload": [{"broker": broker, "bundle": bundle} for broker, bundle in pairs]}
         rules = [
@@ -101,7 +101,7 @@ class PlantedCycle:
         hot = resources or ("cpu",)
         for name in RESOURCES:
             used = said[name]
-            most = float(percent) * (1 if name in hot else IDLER)
+            most = float(percent) * (1 if name in hot else LOWERED_USAGE)
             now = 100 * used["usage"] / used["limit"]
             share = most if name in hot else min(now, most)
             said[name] = {**used, "usage": share * used["limit"] / 100}

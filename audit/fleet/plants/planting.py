@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.fleet.cluster_history import SPLIT_AFTER, ClusterHistory
 from pulsar_conformance.audit.fleet.plants.moment import PlantedCycle
-from pulsar_conformance.audit.fleet.plants.plants import PLANTS, Plant
+from pulsar_conformance.audit.fleet.plants.plants import PLANTED_VIOLATIONS, PlantedViolation
 from pulsar_conformance.audit.fleet.plants.splitting import PlannedSplit, SplitInput
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
@@ -26,17 +26,17 @@ of these settings to the cycle.
 SPLIT_BY = SPLIT_AFTER + BACK_AFTER
 """Milliseconds from a cycle to the end of the settings that a split after it needs."""
 
-LONELY, LEFT_AFTER = "OVERLOAD-07", 40_000
+SINGLE_BUNDLE_RULE, LEFT_AFTER = "OVERLOAD-07", 40_000
 """The rule that only a broker with a single bundle can violate, and the milliseconds from the start
 of a period until a broker has given up all its other bundles.
 """
 
-SETTLED = 6
+CYCLES_WITHOUT_VIOLATION = 6
 """Number of cycles at the start without violations: the brokers are still distributing their load.
 """
 
 
-class Planting(ClusterHistory):
+class ViolationPlanter(ClusterHistory):
     """A cluster's history in which rules are violated, one per cycle."""
 
     left: list[str]
@@ -44,7 +44,7 @@ class Planting(ClusterHistory):
     def plant(self, rules: Sequence[str]) -> None:
         """Schedule a violation of each of these rules."""
         self.left = list(rules)
-        self._wait = SETTLED
+        self._wait = CYCLES_WITHOUT_VIOLATION
         self._due: PlannedSplit | None = None
 
     def run_cycle(self, now: int) -> None:
@@ -54,15 +54,15 @@ class Planting(ClusterHistory):
         self._wait -= 1
         if self.left and self._wait < 0:
             rule = self.left[0]
-            if self._violate(rule, PLANTS[rule], now):
+            if self._violate(rule, PLANTED_VIOLATIONS[rule], now):
                 self.left.pop(0)
                 self._wait = 1
-                at = now + (SPLIT_AFTER if PLANTS[rule].split else 0)
+                at = now + (SPLIT_AFTER if PLANTED_VIOLATIONS[rule].split else 0)
                 self.records.append((PLANTED + rule, {"at": at, "cluster": self.world.name}))
                 return
         super().run_cycle(now)
 
-    def _violate(self, rule: str, plant: Plant, now: int) -> bool:
+    def _violate(self, rule: str, plant: PlantedViolation, now: int) -> bool:
         """Violate a rule and the rules that it implies, but no other; return False if that is
         impossible in this cycle.
         """
@@ -99,7 +99,7 @@ class Planting(ClusterHistory):
             self.record("settings", now - BEFORE, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
-    def _violate_split_rule(self, plant: Plant, now: int) -> bool:
+    def _violate_split_rule(self, plant: PlantedViolation, now: int) -> bool:
         """Run a cycle and plan the split, or the missing split, that violates a rule after it.
 
         Return False if no bundle is suitable, or another split is planned.
@@ -123,7 +123,7 @@ class Planting(ClusterHistory):
                 at = 1000 * self.fleet.period_start(period) + SPLIT_AFTER
                 self.split(self._due.bundle, at)
             self._due = None
-        alone = self.left[:1] == [LONELY] and self._wait <= 0
+        alone = self.left[:1] == [SINGLE_BUNDLE_RULE] and self._wait <= 0
         if alone and self.fleet.is_cycle_due(period + 1) and period + 1 < self.fleet.periods:
             self._leave_one_bundle(period)
 

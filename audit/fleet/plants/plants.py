@@ -19,7 +19,7 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 
 @dataclass(frozen=True)
-class Plant:
+class PlantedViolation:
     """A violation of a rule that can be planted: by a cycle's unloads, or by a split after the
     cycle.
     """
@@ -59,31 +59,36 @@ class Plant:
 OMITTED = "cycles are not recorded, so this one may have run after later reports"
 
 
-def _read_plants() -> Iterator[tuple[str, Plant]]:
+def _read_plants() -> Iterator[tuple[str, PlantedViolation]]:
     text = files(__package__).joinpath("plants.yaml").read_text("utf-8")
     for rule, fields in yaml.safe_load(text).items():
         edit = getattr(edits, fields.pop("edit", ""), None)
         split = getattr(splitting, fields.pop("split", ""), None)
         strategies, implies = (tuple(fields.pop(name, ())) for name in ("strategies", "implies"))
-        yield rule, Plant(edit=edit, split=split, strategies=strategies, implies=implies, **fields)
+        yield (
+            rule,
+            PlantedViolation(
+                edit=edit, split=split, strategies=strategies, implies=implies, **fields
+            ),
+        )
 
 
-PLANTS: Mapping[str, Plant] = dict(_read_plants())
+PLANTED_VIOLATIONS: Mapping[str, PlantedViolation] = dict(_read_plants())
 """Plants by the rule that each violates."""
 
 
-def plants_of(rules: Sequence[str]) -> list[Plant]:
+def violations_of_rules(rules: Sequence[str]) -> list[PlantedViolation]:
     """Return the violation of each of these rules.
 
     Errors: `BadFleet` if a rule has none that can be planted.
     """
     for rule in rules:
-        if rule not in PLANTS:
+        if rule not in PLANTED_VIOLATIONS:
             raise BadFleet(
                 f"--plant {rule}: no violation of it can be planted; choose from "
-                f"{', '.join(PLANTS)}"
+                f"{', '.join(PLANTED_VIOLATIONS)}"
             )
-    return [PLANTS[rule] for rule in rules]
+    return [PLANTED_VIOLATIONS[rule] for rule in rules]
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
@@ -93,7 +98,7 @@ def strategy_for(rules: Sequence[str], given: str | None) -> str:
     Errors: `BadFleet` if no strategy will do.
     """
     strategy = given
-    for rule, plant in zip(rules, plants_of(rules), strict=True):
+    for rule, plant in zip(rules, violations_of_rules(rules), strict=True):
         if strategy is None and plant.strategies:
             strategy = plant.strategies[0]
         if plant.strategies and strategy not in plant.strategies:
@@ -107,7 +112,10 @@ def settings_for(rules: Sequence[str], given: Mapping[str, Any]) -> dict[str, An
 
     Errors: `BadFleet` if they contradict each other.
     """
-    needed = [(rule, plant.settings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
+    needed = [
+        (rule, plant.settings)
+        for rule, plant in zip(rules, violations_of_rules(rules), strict=True)
+    ]
     return _merged(needed, given, "--setting")
 
 
@@ -116,7 +124,10 @@ def readings_for(rules: Sequence[str], given: Mapping[str, str]) -> dict[str, st
 
     Errors: `BadFleet` if they contradict each other.
     """
-    needed = [(rule, plant.readings) for rule, plant in zip(rules, plants_of(rules), strict=True)]
+    needed = [
+        (rule, plant.readings)
+        for rule, plant in zip(rules, violations_of_rules(rules), strict=True)
+    ]
     return _merged(needed, given, "--reading")
 
 

@@ -14,7 +14,7 @@ MAX_TOPICS, MAX_SESSIONS = 1000, 1000
 split.
 """
 
-SETTLED = 500
+TOPICS_NEAR_SPLIT = 500
 """Number of topics from which on a bundle may be close to a split of its own."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
@@ -29,14 +29,14 @@ class SplitInput:
     settings: Json
 
     def pick_bundle(self) -> tuple[Json, str] | None:
-        """Return a report and, of its bundles with fewer than `SETTLED` topics, the one with the
-        most.
+        """Return a report and, of its bundles with fewer than `TOPICS_NEAR_SPLIT` topics, the one
+        with the most.
 
         None if no report has such a bundle.
         """
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
-            small = [name for name, topics in known.items() if topics < SETTLED]
+            small = [name for name, topics in known.items() if topics < TOPICS_NEAR_SPLIT]
             if small:
                 return said, max(small, key=lambda name: known[name])
         return None

@@ -12,10 +12,10 @@ from pulsar_conformance.audit.verdicts.checks import (
     threshold,
     uniform,
 )
-from pulsar_conformance.audit.verdicts.checks.registry import BOUNDED, CHECKS, RuleColumns
+from pulsar_conformance.audit.verdicts.checks.registry import BOUND_CHECKS, CHECKS, RuleColumns
 
 __all__ = [
-    "BOUNDED",
+    "BOUND_CHECKS",
     "CHECKS",
     "RuleColumns",
     "average",

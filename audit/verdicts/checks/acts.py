@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.adapters.spark.shapes import or_zero
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-OUT = (
+UNLOADED_BUNDLES_TYPE = (
     "array<struct<at timestamp, less double, bundle string, traffic double, movable boolean, "
     "messages double, bytes double>>"
 )
 """Spark type of the bundles that a broker unloaded, by time and then by descending traffic."""
 
-VIEW = (
+VIEW_TYPE = (
     f"sure boolean, most_kept double, kept bigint, answered bigint, perhaps bigint, "
-    f"unweighed bigint, out {OUT}, "
+    f"unweighed bigint, out {UNLOADED_BUNDLES_TYPE}, "
     "alien array<string>, gone array<string>"
 )
 """Spark type of a view. `perhaps` is the number of unloads that the view leaves out. `unweighed` is
@@ -33,7 +33,7 @@ COLUMNS = (
     "most_messages double, most_bytes double, movable_bytes double, fewest_messages double, "
     "both bigint, narrowing bigint, held bigint, "
     "all_messages double, all_bytes double, "
-    f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW}>>"
+    f"stuck array<struct<bundle string, moved double>>, views array<struct<{VIEW_TYPE}>>"
 )
 """Columns about a broker in a cycle, with their types. `stuck` are the bundles that must stay, with
 the minutes since their unload. `least_traffic` is the lowest traffic of a movable bundle.
@@ -77,11 +77,11 @@ def _bundle_counts() -> list[Column]:
         F.count_if("owned").alias("owned"),
         F.count_if(movable).alias("able"),
         F.count_if(_must_stay()).alias("blocked"),
-        or_nothing(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
+        or_zero(F.sum(F.when(movable, traffic))).alias("movable_traffic"),
         F.min(F.when(movable, traffic)).alias("least_traffic"),
         F.max(F.when(movable, F.col("messages"))).alias("most_messages"),
         F.max(F.when(movable, F.col("bytes"))).alias("most_bytes"),
-        or_nothing(F.sum(F.when(movable, F.col("bytes")))).alias("movable_bytes"),
+        or_zero(F.sum(F.when(movable, F.col("bytes")))).alias("movable_bytes"),
         F.min(F.when(movable & (F.col("messages") > 0), F.col("messages"))).alias(
             "fewest_messages"
         ),
@@ -140,7 +140,11 @@ def _view(sure: bool) -> Column:
     answered = F.coalesce(F.col(f"{prefix}answered"), F.lit(0))
     every = F.coalesce(F.col("answered"), F.lit(0))
     shape = dict(
-        zip(("out", "alien", "gone"), (OUT, "array<string>", "array<string>"), strict=True)
+        zip(
+            ("out", "alien", "gone"),
+            (UNLOADED_BUNDLES_TYPE, "array<string>", "array<string>"),
+            strict=True,
+        )
     )
     return F.struct(
         F.lit(sure).alias("sure"),
@@ -162,7 +166,7 @@ def no_unloads() -> Column:
         "sure": F.lit(False),
         "most_kept": F.lit(None).cast("double"),
         **dict.fromkeys(("kept", "answered", "perhaps", "unweighed"), F.lit(0).cast("bigint")),
-        "out": F.array().cast(OUT),
+        "out": F.array().cast(UNLOADED_BUNDLES_TYPE),
         "alien": F.array().cast("array<string>"),
         "gone": F.array().cast("array<string>"),
     }

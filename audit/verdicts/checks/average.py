@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.average import HIGH, HITS, LOW, NAME
-from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.uniform import LEAST, SHARE
 from pulsar_conformance.audit.tables.formatting import MEASURED, plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
@@ -146,7 +146,7 @@ def nothing_goes_within_the_low_threshold(_readings: Readings) -> RuleColumns:
 @register_check("AVERAGE-05")
 def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
     """The unloaded bundles carry at most the configured share of the difference in messages."""
-    gone = F.aggregate("out", F.lit(0.0), lambda total, one: total + or_nothing(one["messages"]))
+    gone = F.aggregate("out", F.lit(0.0), lambda total, one: total + or_zero(one["messages"]))
     most, written = _share_of_difference("messages"), MEASURED["message-rate"]
     told = F.concat(
         shed_text(),

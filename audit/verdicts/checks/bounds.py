@@ -15,9 +15,9 @@ from pulsar_conformance.adapters.spark.threshold import BELOW_AVERAGE, LOWER_BOU
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
+    exceeds_minimum_unload,
     setting_in_force,
     sum_over_brokers,
-    worthwhile,
 )
 from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough
 from pulsar_conformance.audit.verdicts.checks.registry import (
@@ -32,7 +32,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-class Excess(NamedTuple):
+class ExcessBounds(NamedTuple):
     """The lowest and the highest possible number of percentage points by which a broker's usage
     exceeds some value.
     """
@@ -41,7 +41,9 @@ class Excess(NamedTuple):
     most: Column
 
 
-def excess_over_average(share: float = 1.0, least: str = "least", most: str = "most") -> Excess:
+def excess_over_average(
+    share: float = 1.0, least: str = "least", most: str = "most"
+) -> ExcessBounds:
     """Return by how many percentage points a broker exceeds `share` times the average usage.
 
     `least` and `most` are the columns with the lowest and the highest possible usage of each
@@ -50,24 +52,24 @@ def excess_over_average(share: float = 1.0, least: str = "least", most: str = "m
     return _excess_over_share(share, F.col(least), F.col(most))
 
 
-def _excess_over_share(share: float, least: Column, most: Column) -> Excess:
+def _excess_over_share(share: float, least: Column, most: Column) -> ExcessBounds:
     count = F.col("brokers")
     own = 1 - share / count
-    return Excess(
+    return ExcessBounds(
         least * own - (sum_over_brokers(most) - most) * share / count,
         most * own - (sum_over_brokers(least) - least) * share / count,
     )
 
 
-def _excess_over_target(readings: Readings) -> Excess:
+def _excess_over_target(readings: Readings) -> ExcessBounds:
     """Return by how many percentage points a broker exceeds its target."""
     if readings["threshold-target"] == "percent":
         return excess_over_average(1 - BELOW_AVERAGE / 100)
     plain = excess_over_average()
-    return Excess(plain.least + BELOW_AVERAGE, plain.most + BELOW_AVERAGE)
+    return ExcessBounds(plain.least + BELOW_AVERAGE, plain.most + BELOW_AVERAGE)
 
 
-RELEASED: Mapping[str, Callable[[Column, Column], Column]] = {
+TRAFFIC_SHARE_BY_READING: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
@@ -76,10 +78,13 @@ reading.
 """
 
 
-def _traffic_bounds(readings: Readings) -> Excess:
+def _traffic_bounds(readings: Readings) -> ExcessBounds:
     """Return the least and the most traffic that a broker above the limit may have to unload."""
-    excess, released = _excess_over_target(readings), RELEASED[readings["threshold-released"]]
-    return Excess(
+    excess, released = (
+        _excess_over_target(readings),
+        TRAFFIC_SHARE_BY_READING[readings["threshold-released"]],
+    )
+    return ExcessBounds(
         released(excess.least, F.col("least")) * F.col("weight"),
         released(excess.most, F.col("most")) * F.col("weight"),
     )
@@ -100,7 +105,7 @@ def with_history(judged: RuleColumns, *more: Column) -> RuleColumns:
 def sheds_what_it_takes_at_least(readings: Readings) -> RuleColumns:
     """A broker certainly above the limit sheds at least the lower bound of the traffic to shed."""
     need, threshold = _traffic_bounds(readings).least, F.col("thresholdshedder.threshold")
-    surely = worthwhile(excess_over_average().least / 100 * F.col("carries.bytes"))
+    surely = exceeds_minimum_unload(excess_over_average().least / 100 * F.col("carries.bytes"))
     over = certainly(excess_over_average().least > threshold) & F.col("loaded") & certainly(surely)
     return with_history(sheds_enough(readings, over & (F.col("answered") > 0), need))
 

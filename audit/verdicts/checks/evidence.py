@@ -7,7 +7,7 @@ from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-MANY = 5
+MAX_NAMED_BUNDLES = 5
 """Maximum number of bundles whose names are listed."""
 
 
@@ -15,9 +15,10 @@ def shed_text(names: str = "gone") -> Column:
     """Return a text with a broker's unloads, such as `b1:8080 shed t/ns/0x…` or `b1:8080
     kept all`.
     """
-    some = F.array_join(F.slice(names, 1, MANY), ", ")
+    some = F.array_join(F.slice(names, 1, MAX_NAMED_BUNDLES), ", ")
     more = F.when(
-        F.size(names) > MANY, F.concat(F.lit(" and "), _count_of_rest(names), F.lit(" more"))
+        F.size(names) > MAX_NAMED_BUNDLES,
+        F.concat(F.lit(" and "), _count_of_rest(names), F.lit(" more")),
     )
     what = F.concat(some, F.coalesce(more, F.lit("")))
     return sentence(
@@ -26,7 +27,7 @@ def shed_text(names: str = "gone") -> Column:
 
 
 def _count_of_rest(names: str) -> Column:
-    return (F.size(names) - MANY).cast("string")
+    return (F.size(names) - MAX_NAMED_BUNDLES).cast("string")
 
 
 def usage_text(usage: Column, what: str, limit: Column) -> Column:

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_
 
 from pulsar_conformance.adapters.spark import average, overload, shedding, threshold, uniform, usage
-from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCES, or_nothing
+from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCES, or_zero
 from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import certainly, certainly_not
@@ -121,9 +121,9 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
             "enabled": certainly(setting_in_force(shedding.ENABLED)) & (F.col("brokers") > 1),
             "total": sum_over_brokers(F.col("answered")),
             "shed": F.when(F.col("unweighed") > 0, F.lit(float("inf"))).otherwise(
-                or_nothing(total_traffic(F.col("out")))
+                or_zero(total_traffic(F.col("out")))
             ),
-            "short": or_nothing(
+            "short": or_zero(
                 total_traffic(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
             ),
             "laden": _is_laden(),
@@ -141,7 +141,7 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
     needed = threshold.RELEASED[readings["threshold-released"]](
         levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
     )
-    rows = rows.withColumn("worthwhile", worthwhile(or_nothing(needed)))
+    rows = rows.withColumn("worthwhile", exceeds_minimum_unload(or_zero(needed)))
     over = F.when(above, F.col("worthwhile")).otherwise(above)
     under = F.when(
         is_too_close(levels["usage"], levels["bound"]) & ~(sure & limit.isin(*EXACT, 10.0)), None
@@ -156,13 +156,13 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
     )
 
 
-def worthwhile(needed: Column) -> Column:
+def exceeds_minimum_unload(needed: Column) -> Column:
     """True if both the bytes to shed and the movable bytes exceed the minimum of an unload.
 
     Always true without a minimum. Null if the result depends on which bundles go, or on the size of
     a megabyte. [THRESHOLD-20]
     """
-    least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_nothing(F.col("movable_bytes"))
+    least, most = setting_in_force(threshold.MIN_THROUGHPUT), or_zero(F.col("movable_bytes"))
     much, little = least * MEGABYTE["binary"], least * MEGABYTE["decimal"]
     return (
         F.when(least.isNull(), F.lit(True))

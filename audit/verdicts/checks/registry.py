@@ -38,7 +38,7 @@ RuleCheck = Callable[[Readings], RuleColumns]
 CHECKS: dict[str, RuleCheck] = {}
 
 
-BOUNDED: dict[str, RuleCheck] = {}
+BOUND_CHECKS: dict[str, RuleCheck] = {}
 """Second checks of some rules, for cycles after a leader's first one, in which the first checks do
 not apply.
 
@@ -50,7 +50,7 @@ def register_bounded_check(rule: str) -> Callable[[RuleCheck], RuleCheck]:
     """Return a decorator that registers the second check of a rule, which uses bounds."""
 
     def register(judged: RuleCheck) -> RuleCheck:
-        BOUNDED[rule] = judged
+        BOUND_CHECKS[rule] = judged
         return judged
 
     return register

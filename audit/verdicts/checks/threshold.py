@@ -5,16 +5,16 @@ from __future__ import annotations
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.threshold import LOWER_BOUNDARY, MIN_THROUGHPUT
 from pulsar_conformance.audit.tables.formatting import plain
-from pulsar_conformance.audit.verdicts.checks.bounds import Excess, excess_over_average
+from pulsar_conformance.audit.verdicts.checks.bounds import ExcessBounds, excess_over_average
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     any_broker,
+    exceeds_minimum_unload,
     none_of,
     setting_in_force,
     sum_over_brokers,
     window_of_cycle,
-    worthwhile,
 )
 from pulsar_conformance.audit.verdicts.checks.overload import sheds_enough, sheds_too_much
 from pulsar_conformance.audit.verdicts.checks.registry import (
@@ -151,7 +151,7 @@ def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
     return _check_range(excess_over_average(least="lower", most="upper"))
 
 
-def _check_range(excess: Excess) -> RuleColumns:
+def _check_range(excess: ExcessBounds) -> RuleColumns:
     """Return a check that uses only decisions that are the same for every usage in a broker's
     range.
     """
@@ -165,7 +165,7 @@ def _check_range(excess: Excess) -> RuleColumns:
         )
 
     answered = F.col("answered") > 0
-    worth = certainly(worthwhile(lowest / 100 * F.col("carries.bytes")))
+    worth = certainly(exceeds_minimum_unload(lowest / 100 * F.col("carries.bytes")))
     due = certainly(lowest > threshold + POINTS) & worth & F.col("loaded")
     sheds = must(due, answered, evidence("at least", lowest))
     owns = F.col("owned") > 0
@@ -225,7 +225,9 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
 @register_check("THRESHOLD-20")
 def too_little_throughput_stays(_readings: Readings) -> RuleColumns:
     """A broker whose bundles carry at most the minimum throughput sheds none."""
-    little = certainly_not(worthwhile(F.col("carries.bytes"))) & ~F.col("sheds_under_85")
+    little = certainly_not(exceeds_minimum_unload(F.col("carries.bytes"))) & ~F.col(
+        "sheds_under_85"
+    )
     least = setting_in_force(MIN_THROUGHPUT)
     told = F.concat(shed_text(), F.lit("; it can shed at most "), plain(least), F.lit(" MB/s"))
     judged = may_not(little & (F.col("owned") > 0), F.col("answered") > 0, told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pulsar_conformance.adapters.spark.shapes import or_nothing
+from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.uniform import (
     LEAST,
     MAX_BUNDLES,
@@ -161,7 +161,7 @@ def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
 
 
 def _adder_of(measure: str) -> Callable[[Column, Column], Column]:
-    return lambda sum_, one: sum_ + or_nothing(one[measure])
+    return lambda sum_, one: sum_ + or_zero(one[measure])
 
 
 @register_check("UNIFORM-03")

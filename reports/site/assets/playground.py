@@ -24,7 +24,7 @@ AT_ONCE = 10
 """Number of cycles that are simulated before the page shows them."""
 
 
-def known() -> str:
+def names_for_playground() -> str:
     """Return the profiles with their strategies and readings, and the worlds."""
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
@@ -86,7 +86,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
     return {"answer": dict(derived.answer), "steps": list(derived.lines())}
 
 
-class DecidingModel:
+class AnsweringModel:
     """The model as the implementation that decides in a simulation."""
 
     adapter = "the model"
@@ -117,7 +117,7 @@ class ShownSimulation:
             self.profile.id if self.profile.released else None,
             model.operations,
         )
-        self.simulation = loop.Simulation(_world(asked), deciding, DecidingModel(model))
+        self.simulation = loop.Simulation(_world(asked), deciding, AnsweringModel(model))
         self.cycles: list[SimulatedCycle] = []
 
     def go_on(self, until: int) -> dict[str, Any]:

@@ -211,9 +211,9 @@ def test_a_run_that_is_stopped_leaves_nothing(cluster, untouched, number, tmp_pa
 
 
 def test_one_failing_undo_keeps_no_other_from_being_undone(cluster, untouched, monkeypatch):
-    from pulsar_conformance.adapters.operated.tenant import OwnTenant
+    from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
-    empty, broken = OwnTenant._delete_namespace, []
+    empty, broken = StoryTenant._delete_namespace, []
 
     def breaks(tenant, space):
         empty(tenant, space)
@@ -221,7 +221,7 @@ def test_one_failing_undo_keeps_no_other_from_being_undone(cluster, untouched, m
             broken.append(space)
             raise KeyError("boundaries")
 
-    monkeypatch.setattr(OwnTenant, "_delete_namespace", breaks)
+    monkeypatch.setattr(StoryTenant, "_delete_namespace", breaks)
     with pytest.raises(AdapterError, match=r"left behind .* \(KeyError: 'boundaries'\)"):
         play(cluster, *USED)
     assert state(cluster) == untouched

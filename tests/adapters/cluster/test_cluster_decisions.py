@@ -329,14 +329,17 @@ def test_each_broker_has_a_host_of_its_own():
 
 
 def test_what_the_leader_asks_for_is_noted():
-    from pulsar_conformance.adapters.cluster.decisions.requested import Requested, Requests
+    from pulsar_conformance.adapters.cluster.decisions.requested import (
+        RecordedRequest,
+        RequestRecorder,
+    )
 
-    requests = Requests()
+    requests = RequestRecorder()
     url = f"http://127.0.0.1:{requests.port}/admin/v2/namespaces"
     for path in (f"{LEFT}/unload?destinationBroker=b", f"{RIGHT}/split?unload=true"):
         asked = urllib.request.Request(f"{url}/{path}", method="PUT", data=json.dumps({}).encode())
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 204
     assert requests.noted == [
-        Requested("unload", LEFT, unload=False), Requested("split", RIGHT, unload=True),
+        RecordedRequest("unload", LEFT, unload=False), RecordedRequest("split", RIGHT, unload=True),
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from pulsar_conformance.adapters.admin_api.observed import Observed, SeenStep
+from pulsar_conformance.adapters.admin_api.observed import ObservedBundles, ObservedStep
 
 SPACE = "shop/eu"
 WHOLE = "0x00000000_0xffffffff"
@@ -37,7 +37,7 @@ def written():
 
 def look(observed, written, *moments):
     written.moments = list(moments)
-    step = SeenStep("admin")
+    step = ObservedStep("admin")
     observed.look([SPACE], step, lambda _: None)
     return step
 
@@ -55,14 +55,14 @@ PARTS = {LEFT: ("b1", 2), RIGHT: ("b1", 3)}
 
 
 def test_parts_are_no_bundles_before_the_namespace_is_divided(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     step = look(observed, written, ([WHOLE], {**OWNED[1], **PARTS}))
     assert (step.split, step.unloaded, step.assigned) == ([], [], [])
 
 
 def test_a_whole_that_is_still_locked_is_no_bundle(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     step = look(observed, written, ([LEFT, RIGHT], {**OWNED[1], **PARTS}))
     assert [one["into"] for one in step.split] == [[f"{SPACE}/{LEFT}", f"{SPACE}/{RIGHT}"]]
@@ -71,14 +71,14 @@ def test_a_whole_that_is_still_locked_is_no_bundle(written):
 
 
 def test_parts_that_are_released_are_released_by_the_split(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     step = look(observed, written, ([LEFT, RIGHT], OWNED[1]))
     assert released(step) == [(LEFT, "split"), (RIGHT, "split")]
 
 
 def test_a_namespace_that_is_divided_between_two_readings_is_read_again(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     step = look(observed, written, OWNED, ([LEFT, RIGHT], PARTS))
     assert len(step.split) == 1
@@ -86,7 +86,7 @@ def test_a_namespace_that_is_divided_between_two_readings_is_read_again(written)
 
 
 def test_a_bundle_that_moves_is_released_and_assigned(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     assert assigned(look(observed, written, OWNED)) == [WHOLE]
     step = look(observed, written, ([WHOLE], {WHOLE: ("b2", 2)}))
     assert released(step) == [(WHOLE, "admin")]
@@ -94,7 +94,7 @@ def test_a_bundle_that_moves_is_released_and_assigned(written):
 
 
 def test_what_a_broker_had_that_goes_down_is_lost_and_not_unloaded(written):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     del written.brokers["b1"]
     assert look(observed, written, ([WHOLE], {})).unloaded == []
@@ -103,12 +103,12 @@ def test_what_a_broker_had_that_goes_down_is_lost_and_not_unloaded(written):
 @pytest.mark.parametrize(
     ("step", "unloaded"),
     [
-        pytest.param(SeenStep("stop", stopping="b1"), [(WHOLE, "stop")], id="it_stops"),
-        pytest.param(SeenStep("shed", leaving="b1"), [], id="it_crashes"),
+        pytest.param(ObservedStep("stop", stopping="b1"), [(WHOLE, "stop")], id="it_stops"),
+        pytest.param(ObservedStep("shed", leaving="b1"), [], id="it_crashes"),
     ],
 )
 def test_a_broker_unloads_its_bundles_only_if_it_stops(written, step, unloaded):
-    observed = Observed(written)
+    observed = ObservedBundles(written)
     look(observed, written, OWNED)
     del written.brokers["b1"]
     written.moments = [([WHOLE], {WHOLE: ("b2", 4)})]

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.reference import Model
@@ -32,7 +32,7 @@ def each_change():
         units = {BUNDLE: before} if before else {}
         changes = [{"bundle": BUNDLE, **change}]
         case = {"units": units, "changes": changes, "lookups": lookups}
-        if bad_case(OPERATION, case, defaults) is None:
+        if case_flaw(OPERATION, case, defaults) is None:
             yield case
 
 

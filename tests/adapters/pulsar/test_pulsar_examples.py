@@ -15,7 +15,7 @@ RULES = {rule.id for rule in SPECS.rules_of(PROFILE)}
 EXAMPLES = [
     example
     for example in fixtures.examples()
-    if example.demanded
+    if example.required_answers
     and SPECS.documents[example.document].version.startswith("4")
     and RULES.intersection(example.rules)
     and example.holds_in(SPECS, PROFILE)
@@ -43,5 +43,5 @@ def test_an_example_is_answered_as_written_or_as_noted(release, example):
     if any("unsupported" in one for one in answers):
         pytest.skip(f"{VERSION} cannot be asked that: {answers}")
     noted = example.released.get(VERSION)
-    written = [noted.answers] if noted else example.demanded
+    written = [noted.answers] if noted else example.required_answers
     assert any(all(map(agrees, operations, each, answers)) for each in written), answers

@@ -3,7 +3,7 @@ classes.
 """
 
 import pytest
-from pulsar_conformance.adapters.arguments import usual_profile
+from pulsar_conformance.adapters.arguments import profile_of_version
 from pulsar_conformance.adapters.pulsar import nearest, versions
 from pulsar_conformance.specs import load
 
@@ -28,7 +28,7 @@ def answering(release, **otherwise):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_release_is_nearest_to_itself(release):
-    found = list(nearest.points(answering(release)))
+    found = list(nearest.distinguishing_points(answering(release)))
     assert all(one.found == one.known[release] for one in found)
     assert nearest.nearest(release, found) == release
 
@@ -36,7 +36,7 @@ def test_a_release_is_nearest_to_itself(release):
 def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
     weight = "loadBalancerDirectMemoryResourceWeight"
     first, second, *apart = nearest.remarks("3.2.3", answering("3.0.7", **{weight: 0}))
-    count = len(list(nearest.points(answering("3.0.7"))))
+    count = len(list(nearest.distinguishing_points(answering("3.0.7"))))
     assert "most like 3.0.7" in first
     assert f"{count - 1} of 3.0.7" in first
     assert second.endswith("--judge-by documented-3.0 --judge-by released-3.0")
@@ -47,7 +47,7 @@ def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
     ("version", "release"), [("4.1.0", "4.2.4"), ("4.3.0-SNAPSHOT", "4.2.4"), ("5.0.0", "5.0.0-M1")]
 )
 def test_of_releases_that_answer_alike_the_one_before_is_nearest(version, release):
-    found = list(nearest.points(answering("4.2.4")))
+    found = list(nearest.distinguishing_points(answering("4.2.4")))
     assert nearest.nearest(version, found) == release
 
 
@@ -105,7 +105,7 @@ def test_parts_come_from_the_same_line_or_the_next_later_one(version, closest):
     ],
 )
 def test_a_release_is_judged_by_the_documents_of_its_line(adapters, profile):
-    assert usual_profile(adapters) == profile
+    assert profile_of_version(adapters) == profile
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_a_release_is_judged_by_the_documents_of_its_line(adapters, profile):
 def test_a_folder_is_judged_by_the_documents_of_the_broker_in_it(tmp_path, jars, profile):
     for name in jars:
         (tmp_path / name).touch()
-    assert usual_profile([f"pulsar:{tmp_path},strategy=org.example.MyShedder"]) == profile
+    assert profile_of_version([f"pulsar:{tmp_path},strategy=org.example.MyShedder"]) == profile

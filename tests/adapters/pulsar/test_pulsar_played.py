@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 from pulsar_conformance.conformance.commands.main import main
 
 NEEDED = ("java", "javac", "mvn")
@@ -74,7 +74,7 @@ def plug_ins(tmp_path_factory):
     for name, margin in MARGINS.items():
         text = SHEDDER.replace("NAME", name).replace("MARGIN", margin)
         (folder / f"{name}.java").write_text(text)
-    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, LAST_STATS]
+    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder, LAST_STATS]
     words += folder.glob("*.java")
     subprocess.run(words, check=True, capture_output=True)
     return folder

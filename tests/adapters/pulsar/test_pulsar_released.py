@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 from pulsar_conformance.conformance.commands.check import check_adapter
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs import load
@@ -167,7 +167,7 @@ def test_a_value_that_the_release_cannot_hold_is_unsupported(newer):
 
 
 def test_a_folder_of_jars_is_a_release_too():
-    folder = Shelf("3.0.7").library
+    folder = CachedJars("3.0.7").library
     with connect(f"pulsar:{folder}", PROFILE, {}) as connection:
         assert connection.hello.version == "3.0.7"
         assert unloaded(connection, overloaded()) == [LEFT]
@@ -188,7 +188,7 @@ def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
 
 def copied(folder):
     """A cache with the jars of one release, which a test may damage."""
-    for shelf in (Shelf("3.0.7"), Shelf("shells-3.12.4")):
+    for shelf in (CachedJars("3.0.7"), CachedJars("shells-3.12.4")):
         shutil.copytree(shelf.folder, folder / "pulsar" / shelf.name)
     return folder / "pulsar" / "3.0.7" / "lib"
 
@@ -223,7 +223,7 @@ def plug_ins(tmp_path_factory, newer):
     folder = tmp_path_factory.mktemp("plug-ins")
     (folder / "Odd.java").write_text(ODD)
     sources = [*SAMPLES.glob("*.java"), folder / "Odd.java"]
-    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *sources]
+    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder, *sources]
     subprocess.run(words, check=True, capture_output=True)
     return folder
 

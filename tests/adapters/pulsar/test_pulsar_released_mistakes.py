@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 
 NEEDED = ("java", "javac", "mvn")
 HERE = all(map(shutil.which, NEEDED)) and importlib.util.find_spec("jpype") is not None
@@ -70,7 +70,7 @@ def folder(tmp_path_factory):
     files = [folder / f"{name}.java" for name in SOURCES]
     for file in files:
         file.write_text(SOURCES[file.stem])
-    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder, *files]
+    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder, *files]
     subprocess.run(words, check=True, capture_output=True)
     return folder
 
@@ -120,7 +120,7 @@ def test_a_strategy_may_have_settings_that_pulsar_does_not_know(folder):
 def test_a_folder_that_lacks_a_jar(tmp_path):
     with connect("pulsar:3.0.7", PROFILE, {}):
         pass
-    for jar in Shelf("3.0.7").library.glob("*.jar"):
+    for jar in CachedJars("3.0.7").library.glob("*.jar"):
         if "pulsar-common-" not in jar.name:
             (tmp_path / jar.name).symlink_to(jar)
     assert "check that all jars are present and complete" in refused(f"pulsar:{tmp_path}")

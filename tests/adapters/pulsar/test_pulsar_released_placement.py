@@ -7,7 +7,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.pulsar.versions import releases
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.compare.changes_text import profile_of
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.placement import draw_domains as assignments
@@ -37,7 +37,7 @@ def drawn(profile):
     kinds = [*((one,) for one in BESIDE_LOAD), BESIDE_LOAD]
     trials = [trial for kind in kinds for trial in draw(assignments.assigning(*kind), EACH, "7")]
     defaults = specs.load().defaults(profile)
-    return [one.questions[0].case for one in trials if bad_trial(one, defaults) is None]
+    return [one.questions[0].case for one in trials if trial_flaw(one, defaults) is None]
 
 
 @pytest.mark.parametrize("version", releases())

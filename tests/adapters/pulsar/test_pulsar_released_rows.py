@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.adapters.pulsar.shelf import Shelf
+from pulsar_conformance.adapters.pulsar.shelf import CachedJars
 from pulsar_conformance.conformance.cases.legality import matches
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
@@ -70,7 +70,7 @@ def plug_ins(tmp_path_factory):
     for name, cleared in (("StaleShedder", ""), ("FreshShedder", "selected.clear();")):
         source = STALE.replace("CLEARED", cleared).replace("StaleShedder", name)
         (folder / f"{name}.java").write_text(source)
-    words = ["javac", "-cp", f"{Shelf('3.0.7').library}/*", "-d", folder]
+    words = ["javac", "-cp", f"{CachedJars('3.0.7').library}/*", "-d", folder]
     subprocess.run([*words, *folder.glob("*.java")], check=True, capture_output=True)
     return folder
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("jpype", reason="needs the extra pulsar")
 
 from pulsar_conformance.adapters import python_host
-from pulsar_conformance.adapters.errors import AdapterTrouble
+from pulsar_conformance.adapters.errors import AdapterFailure
 from pulsar_conformance.adapters.pulsar import host, jvm, release, shells
 from pulsar_conformance.adapters.pulsar.operations import reports
 from pulsar_conformance.adapters.pulsar.versions import releases
@@ -41,9 +41,9 @@ def test_a_python_exception_of_the_adapter_is_an_error_of_the_whole_message():
     def breaks(_release, _case):
         return next(iter(()))
 
-    released = host.Released.__new__(host.Released)
+    released = host.ReleasedHost.__new__(host.ReleasedHost)
     released._release, released._operations = None, {"manager.choose": breaks}
-    with pytest.raises(AdapterTrouble, match=r"the adapter failed, not Pulsar, .*StopIteration"):
+    with pytest.raises(AdapterFailure, match=r"the adapter failed, not Pulsar, .*StopIteration"):
         released.answer("manager.choose", {})
     answering = python_host.Host("unused")
     answering._object, answering._operations = released, ("manager.choose",)
@@ -80,11 +80,14 @@ def test_a_plug_ins_exception_shows_its_own_frame_and_pulsars(tmp_path):
     assert plugged == {"com.acme.Throwing", "com.other.Helper"}
     manager = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
     error = raised("java.lang.X: why", "java.util.Map", "com.acme.Throwing$Inner", manager)
-    assert host.describe(error, plugged) == (
+    assert host.describe_exception(error, plugged) == (
         "java.lang.X: why at com.acme.Throwing$Inner.decide(Some.java:1) "
         f"called by {manager}.decide(Some.java:2)"
     )
-    assert host.describe(error, frozenset()) == f"java.lang.X: why at {manager}.decide(Some.java:2)"
+    assert (
+        host.describe_exception(error, frozenset())
+        == f"java.lang.X: why at {manager}.decide(Some.java:2)"
+    )
 
 
 def test_a_release_that_needs_a_newer_java_says_which():

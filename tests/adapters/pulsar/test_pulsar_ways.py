@@ -15,7 +15,7 @@ pytestmark = pytest.mark.pulsar
 
 CASES = {
     file.name: json.loads(file.read_text("utf-8"))
-    for file in fixtures.shipped("fixtures/ways").glob("*.json")
+    for file in fixtures.bundled_path("fixtures/ways").glob("*.json")
 }
 
 

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import connection as asking
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.session import COMPILED_FROM
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -84,7 +84,7 @@ def cases_of(operation, each):
         for rule in rules
         if operation in rule.operations
         for trial in draw(checks()[rule.id].draws, each, f"spark/{rule.id}")
-        if bad_trial(trial, defaults) is None
+        if trial_flaw(trial, defaults) is None
         for question in trial.questions
         if question.operation == operation
     ]

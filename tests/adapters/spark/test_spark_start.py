@@ -20,7 +20,7 @@ def taken(*given, really=session._share_running):
     return spark
 
 session._share_running = taken
-session.release(session.acquire_soon("local[1]", "spark").result())
+session.release(session.acquire_in_background("local[1]", "spark").result())
 """
 
 STATE = """
@@ -33,7 +33,7 @@ def state():
     return {name: value for name, value in os.environ.items() if name not in own}
 
 before, interval = state(), sys.getswitchinterval()
-spark = session.acquire_soon("local[1]", "spark").result()
+spark = session.acquire_in_background("local[1]", "spark").result()
 assert state() == before, set(state().items()) ^ set(before.items())
 print(spark.session.sparkContext.pythonExec == sys.executable)
 session.release(spark)

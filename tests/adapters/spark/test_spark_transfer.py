@@ -18,7 +18,7 @@ ONE_CYCLE = (
     draws.one_condition,
     draws.even_loads,
     draws.few_brokers,
-    draws.untransferred,
+    draws.without_transfers,
     draws.outdated,
     draws.without_data,
     draws.under_policies,
@@ -40,7 +40,7 @@ def single_cycles():
     for seed in range(SEEDS):
         for draw in ONE_CYCLE:
             yield cycle(draw(Random(seed)))
-        yield from (one.case for one in draws.by_the_manager(Random(seed)).questions)
+        yield from (one.case for one in draws.with_and_without_strategy(Random(seed)).questions)
 
 
 def grouped():

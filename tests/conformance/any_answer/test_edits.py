@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.any_answer.edits import EDITED, LARGE, LARGEST_SETTING, edited
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.draw import with_edits
@@ -85,7 +85,7 @@ def test_edited_trials_are_valid_and_the_same_each_time():
     assert drawn == with_edits("REPORT-13", "documented-4.2", 7, 60)
     assert [origin for origin, _ in drawn[:60]].count("edited") >= 10
     assert {origin for origin, _ in drawn[60:]} == {"edited"}
-    assert all(bad_trial(one, defaults) is None for _, one in drawn)
+    assert all(trial_flaw(one, defaults) is None for _, one in drawn)
 
 
 def test_cases_for_released_classes_are_not_edited():

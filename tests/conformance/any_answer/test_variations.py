@@ -7,7 +7,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.any_answer.transformations import (
     RENAMED_BROKERS,
-    in_plain_names,
+    edits_to_plain_names,
 )
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
@@ -133,7 +133,7 @@ def test_a_reduced_case_has_plain_names_unless_names_matter():
 
 
 def test_plain_names_stay():
-    assert not [*in_plain_names(overloaded(["broker-1", "broker-12"]))]
+    assert not [*edits_to_plain_names(overloaded(["broker-1", "broker-12"]))]
 
 
 def test_released_pulsar_is_asked_by_the_names_that_it_allows():

@@ -16,7 +16,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.campaign import search, worlds
 from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multisets
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched, load_saved
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
@@ -100,7 +100,7 @@ def test_every_world_has_legal_cases_only(world):
     defaults = specs.load().defaults("documented-3.0")
     for start in (0, world.size // 3, world.size - 3):
         for trial in world.trials(start, start + 3):
-            assert bad_trial(trial, defaults) is None
+            assert trial_flaw(trial, defaults) is None
 
 
 def test_the_worlds_have_a_million_cases_of_six_operations():

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.adapters.spark.tasks import in_tasks  # noqa: E402  after the extra
+from pulsar_conformance.adapters.spark.tasks import results_of_tasks  # noqa: E402  after the extra
 from standins.sparks import CORES, spark  # noqa: E402, F401  a fixture
 
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
@@ -43,7 +43,7 @@ def test_tasks_return_the_verdicts_of_one_process():
 @pytest.mark.usefixtures("spark")
 def test_a_task_that_fails_says_why():
     with pytest.raises(AdapterError, match=r"a task failed: ValueError: invalid literal"):
-        list(in_tasks(CORES, lambda text: str(int(text)), ["1", "x"]))
+        list(results_of_tasks(CORES, lambda text: str(int(text)), ["1", "x"]))
 
 
 def free_port():

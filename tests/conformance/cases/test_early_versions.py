@@ -89,7 +89,7 @@ def test_threshold_shedder_is_the_default_from_2_10_on(told, version, strategy):
 def test_the_model_of_an_early_version_sheds_by_its_default():
     default = default_in_version(broker_settings()[STRATEGY], "2.4.2")
     assert load().defaults("released-2.4")[STRATEGY] == default
-    assert judged_version("2.9.1").adapted({})[STRATEGY] == OVERLOAD
+    assert judged_version("2.9.1").completed_settings({})[STRATEGY] == OVERLOAD
 
 
 @pytest.mark.parametrize("version", ["2.6.1", "2.7.5", "2.8.1", "2.9.1"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.load_data import reports as draws
 from pulsar_conformance.reference import Model
@@ -32,7 +32,7 @@ def test_a_saved_report_is_read(name):
 def test_a_broker_that_was_read_is_a_broker_of_the_protocol(name):
     broker = read(REPORTS[name]).broker
     case = {"settings": {}, "weighted": False, "broker": broker}
-    assert bad_case("usage.max", case, Model("documented-3.0").defaults) is None
+    assert case_flaw("usage.max", case, Model("documented-3.0").defaults) is None
 
 
 def test_the_simple_report_names_its_bundles_by_their_statistics():

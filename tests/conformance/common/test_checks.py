@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -45,7 +45,7 @@ def drawn(rule_id):
 @cache
 def legal(rule_id):
     defaults = specs.load().defaults(profile_of(rule_id))
-    return [trial for trial in drawn(rule_id) if bad_trial(trial, defaults) is None]
+    return [trial for trial in drawn(rule_id) if trial_flaw(trial, defaults) is None]
 
 
 def test_each_testable_rule_has_a_check_and_each_check_a_rule():

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
@@ -71,7 +71,7 @@ def nearby(trial, defaults, random):
                 for operation, case in trial.questions
             )
         )
-        if bad_trial(other, defaults) is None:
+        if trial_flaw(other, defaults) is None:
             trial = other
     return trial
 
@@ -84,7 +84,7 @@ def pool(profile):
         trial
         for rule in rules_of(profile)
         for trial in draw(checks()[rule.id].draws, DRAWN, f"{SEED}/{profile}/{rule.id}")
-        if bad_trial(trial, defaults) is None
+        if trial_flaw(trial, defaults) is None
     ]
     near = [nearby(trial, defaults, random) for trial in random.sample(drawn, len(drawn) // 2)]
     mixed = [

@@ -13,7 +13,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.bundles import draw_namespaces as namespaces
 from pulsar_conformance.conformance.bundles import draw_splits as splits
 from pulsar_conformance.conformance.bundles import growth
-from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
+from pulsar_conformance.conformance.cases.legality import case_flaw, trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.drawing import IndependentDraws, draw
@@ -120,7 +120,7 @@ def test_clusters_are_of_any_size(fewest):
 @settings(max_examples=20)
 @given(shedding.cases(shedding.overload, shedding.threshold, shedding.uniform))
 def test_plain_hypothesis_draws_legal_shedding_cases(case):
-    assert bad_case("shed.select", case, DEFAULTS) is None
+    assert case_flaw("shed.select", case, DEFAULTS) is None
     owned = [bundle for one in case["brokers"].values() for bundle in one["bundles"]]
     assert len(owned) == len(set(owned))
 
@@ -137,7 +137,7 @@ def test_plain_hypothesis_draws_legal_placement_cases(case):
         averages.any_number(),
         averages.brokers(),
         domains.spreading(domains.even),
-        growth.growths(),
+        growth.automatic_splits(),
         namespaces.locate(),
         reports.any_report(),
         splits.any_split(),
@@ -145,4 +145,4 @@ def test_plain_hypothesis_draws_legal_placement_cases(case):
     )
 )
 def test_plain_hypothesis_draws_legal_trials_of_other_operations(trial):
-    assert bad_trial(trial, DEFAULTS) is None
+    assert trial_flaw(trial, DEFAULTS) is None

@@ -7,7 +7,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -54,7 +54,7 @@ def trials_of(rule_id):
     """Legal trials that aim at a rule, and its evaluator."""
     evaluator = court_of(specs.load().rules[rule_id])
     strategy = checks()[rule_id].draws.filter(
-        lambda trial: not bad_trial(trial, evaluator.defaults)
+        lambda trial: not trial_flaw(trial, evaluator.defaults)
     )
     return evaluator, draw(strategy, EXAMPLES, f"nulls/{rule_id}")
 

@@ -76,6 +76,6 @@ def test_a_bundle_with_statistics_and_no_owner_is_left_out():
     bundle = "t/ns/0x00000000_0x80000000"
     report = {"lastStats": {bundle: {"topics": 2000}}}
     asked = [Trial.of(changes.SPLITS, {"brokers": {"b1": one}}) for one in (report, {})]
-    assert [changes.owns_statistics(one) for one in asked] == [False, True]
+    assert [changes.statistics_are_owned(one) for one in asked] == [False, True]
     owned = Trial.of(changes.SPLITS, {"brokers": {"b1": {**report, "bundles": [bundle]}}})
-    assert changes.owns_statistics(owned)
+    assert changes.statistics_are_owned(owned)

@@ -17,11 +17,11 @@ from pulsar_conformance.conformance.compare import changes as compared
 from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
     case_of,
+    lines_without_case,
     profile_of,
     settings_lines,
     unshown,
-    unshown_lines,
-    why_without,
+    why_no_case,
 )
 from pulsar_conformance.conformance.compare.differences import Causes, factors
 from pulsar_conformance.reference import Model
@@ -241,13 +241,13 @@ def test_what_no_case_shows_is_reported_in_words():
     assert "gone-brokers" in names
     # 2.10.5 divides at no positions, and has no AvgShedder.
     assert not {"position-twice", "positions-for", "average-order"} & {*names}
-    told = "\n".join(unshown_lines(changed, versions))
+    told = "\n".join(lines_without_case(changed, versions))
     assert "2.10.5: Yes.\n" in told
     assert "(ThresholdShedder.onActiveBrokersChange)" in told
     way = next(one for one in changed if one.name == "gone-brokers")
     shown = SimpleNamespace(found=[SimpleNamespace(cause=SimpleNamespace(factors=[way]))])
     assert way not in unshown([shown], versions)
-    assert list(unshown_lines([], versions)) == []
+    assert list(lines_without_case([], versions)) == []
 
 
 def test_each_change_that_no_drawn_case_shows_has_a_case_or_a_reason_why_none_can():
@@ -255,7 +255,7 @@ def test_each_change_that_no_drawn_case_shows_has_a_case_or_a_reason_why_none_ca
         [pair] = json.loads(file.read_text("utf-8"))
         for name in (one["name"] for one in pair["unshown"]):
             case = case_of(name)
-            assert bool(case) != bool(why_without(name)), name
+            assert bool(case) != bool(why_no_case(name)), name
             if case:
                 saved = json.loads((TESTS.parent / case).read_text("utf-8"))
                 profiles = profile_of(pair["older"]), profile_of(pair["newer"])

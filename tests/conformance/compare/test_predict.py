@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.compare.predictions import (
     OPEN,
     Share,
     branches_of,
-    left_open,
+    describe_open_difference,
 )
 from pulsar_conformance.specs import load
 from release_cases.bundle import bundled
@@ -146,7 +146,7 @@ ELSEWHERE = {"broker": "b2", "bundle": "z"}
 def test_what_is_left_open_is_distinguished(unloaded, how):
     case = {"strategy": "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"}
     answer = {"percent": 1} if unloaded is None else {"unload": unloaded}
-    assert left_open(case, {"unload": [ONE, OTHER]}, answer) == how
+    assert describe_open_difference(case, {"unload": [ONE, OTHER]}, answer) == how
 
 
 def test_a_release_is_asked_about_the_branches_of_its_source(capfd):

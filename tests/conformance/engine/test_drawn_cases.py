@@ -1,7 +1,7 @@
 """Drawn cases follow their operation's schema and content rules; they are not checked again."""
 
 import pytest
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs import load
 
@@ -17,5 +17,5 @@ def test_every_drawn_case_is_valid(profile, seed):
         if rule.untestable is None:
             for trial in draw_trials(rule.id, profile, seed, EXAMPLES):
                 drawn += 1
-                assert bad_trial(trial, defaults) is None, rule.id
+                assert trial_flaw(trial, defaults) is None, rule.id
     assert drawn > 100 * EXAMPLES

@@ -48,7 +48,7 @@ def verdicts(root, rules, replay=None):
         run.close()
 
 
-def _worked(failure):
+def _score_text(failure):
     """True for a worked example that is answered otherwise, which has a file of its own."""
     return failure.size.startswith("worked example")
 
@@ -57,7 +57,9 @@ def _worked(failure):
 def test_a_failure_of_memory_is_a_row_that_fails_when_it_is_replayed(kind, connected, tmp_path):
     connected(kind)
     found = verdicts(tmp_path, REMEMBERING[kind])
-    failed = [one for one in found.values() if one.verdict == "fail" and not _worked(one.failure)]
+    failed = [
+        one for one in found.values() if one.verdict == "fail" and not _score_text(one.failure)
+    ]
     rows = [one for one in failed if load_saved(tmp_path / one.failure.case_file).trial.before]
     assert rows, {rule: one.verdict for rule, one in found.items()}
     for one in rows:

@@ -6,12 +6,16 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.attribute import without_answer
 from pulsar_conformance.conformance.engine.evaluate import Fault, RuleEvaluator
-from pulsar_conformance.conformance.engine.reduce import reduce, smallest_unanswered, with_budget
-from pulsar_conformance.conformance.engine.reduce_steps import plainer_than
+from pulsar_conformance.conformance.engine.reduce import (
+    reduce,
+    smallest_unanswered,
+    with_candidate_limit,
+)
+from pulsar_conformance.conformance.engine.reduce_steps import simpler_numbers
 from pulsar_conformance.reference import Model, Readings
 
 PROFILE = "documented-3.0"
@@ -59,7 +63,7 @@ class Judge:
         return [self.fails(trial) for trial in trials]
 
     def fails(self, trial):
-        if bad_trial(trial, DEFAULTS):
+        if trial_flaw(trial, DEFAULTS):
             return False
         answers = [self.standin(case) for _, case in trial.questions]
         return COURT.judge(self.rule, trial, answers).violated
@@ -167,7 +171,7 @@ def test_several_questions_shrink_together_and_stay_a_trial():
     assert judge.fails(small)
     assert len(small.questions) == 2
     assert [len(case["brokers"]) for _, case in small.questions] == [2, 2]
-    assert bad_trial(small, DEFAULTS) is None
+    assert trial_flaw(small, DEFAULTS) is None
 
 
 def test_what_is_smallest_stays_as_it_is():
@@ -201,8 +205,8 @@ def test_nothing_that_does_not_fail_is_kept():
     ],
 )
 def test_plainer_numbers(number, plainest_first):
-    assert [one for one in plainer_than(number) if one in plainest_first] == plainest_first
-    assert number not in plainer_than(number)
+    assert [one for one in simpler_numbers(number) if one in plainest_first] == plainest_first
+    assert number not in simpler_numbers(number)
 
 
 def test_traffic_stays_in_everyday_amounts():
@@ -216,7 +220,7 @@ def test_traffic_stays_in_everyday_amounts():
 
 def test_what_fails_in_each_half_is_reduced_to_one_question():
     trial = Trial(Trial.of("shed.select", report(Random(0), brokers=2)).questions * 8)
-    small = reduce(trial, with_budget(lambda trials: [True] * len(trials), 10_000))
+    small = reduce(trial, with_candidate_limit(lambda trials: [True] * len(trials), 10_000))
     assert len(small.questions) == 1
 
 

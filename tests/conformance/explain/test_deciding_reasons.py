@@ -144,6 +144,6 @@ def test_an_example_is_explained_by_a_release_with_its_own_defaults(capsys):
 def test_settings_that_a_profile_does_not_describe_are_named():
     [example] = [one for one in fixtures.examples() if one.id == "transfer-deviation"]
     with pytest.raises(saved.BadCase) as wrong:
-        saved.derived_from(example.id, Trial.asking(example.questions), Model("released-4.2"))
+        saved.derivations_for(example.id, Trial.asking(example.questions), Model("released-4.2"))
     assert "released-4.2 does not describe loadBalancerBrokerLoadTargetStd" in str(wrong.value)
     assert "add --judge-by documented-4.2" in str(wrong.value)

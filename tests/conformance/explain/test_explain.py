@@ -8,7 +8,7 @@ import sys
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common.trial import Trial
@@ -58,7 +58,7 @@ def test_each_bundle_of_a_cycle_goes_as_answered_or_stays(rule):
     for scope in ("overload-shedder", "all"):
         model = Model(profile, {"overload-scope": scope})
         for trial in draw(checks()[rule].draws, 5, f"explain/{rule}"):
-            if bad_trial(trial, model.defaults) is None:
+            if trial_flaw(trial, model.defaults) is None:
                 for question in trial.questions:
                     check_accounted(model, question, scope)
 

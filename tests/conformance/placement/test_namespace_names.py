@@ -1,7 +1,7 @@
 """Policies may select namespaces by regular expressions, but a namespace has a plain name."""
 
 import pytest
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.placement.operations import CHANGE
 from pulsar_conformance.specs import load
 
@@ -21,6 +21,6 @@ DEFAULTS = load().defaults("documented-4.2")
 )
 def test_a_namespace_has_a_name_that_pulsar_accepts(name, plain):
     case = {**CHANGE.examples[0], "namespaces": ["t/a", name]}
-    problem = bad_case(CHANGE.id, case, DEFAULTS)
+    problem = case_flaw(CHANGE.id, case, DEFAULTS)
     assert (problem is None) == plain
     assert plain or f"{name!r} is no name of a namespace" in problem

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -51,7 +51,7 @@ OFFERED = {"place.select", "place.anti_affinity"}
 @cache
 def drawn(rule):
     strategy = checks()[rule].draws.filter(
-        lambda trial: bad_trial(trial, EVALUATOR.defaults) is None
+        lambda trial: trial_flaw(trial, EVALUATOR.defaults) is None
     )
     return draw(strategy, EXAMPLES, f"mistakes/{rule}")
 
@@ -105,7 +105,7 @@ def test_a_question_asked_repeatedly_is_reduced():
     placer = placers.FirstOfTheOverloaded()
 
     def failing(trials):
-        legal = [bad_trial(one, EVALUATOR.defaults) is None for one in trials]
+        legal = [trial_flaw(one, EVALUATOR.defaults) is None for one in trials]
         asked = zip(legal, trials, strict=True)
         return [fine and breaks(placer, "PLACE-05", one) for fine, one in asked]
 

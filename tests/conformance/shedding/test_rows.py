@@ -6,7 +6,7 @@ import json
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -144,7 +144,7 @@ def test_earlier_usage_is_a_brokers_history(profile):
     ],
 )
 def test_a_problem_of_a_row_names_its_place(case, said):
-    assert said in bad_case("shed.cycles", case, specs().defaults(PROFILE))
+    assert said in case_flaw("shed.cycles", case, specs().defaults(PROFILE))
 
 
 def test_a_row_with_an_unknown_strategy_is_unsupported():

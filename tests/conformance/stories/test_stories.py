@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_case
+from pulsar_conformance.conformance.cases.legality import case_flaw
 from pulsar_conformance.conformance.cases.reduction import shorter_story
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.attribute import own_faults
@@ -186,7 +186,7 @@ def test_any_part_of_a_story_is_a_story():
             draft.any_event()
         kept = [event for event in draft.events if random.random() < 0.6]
         case = {"settings": draft.settings, "events": kept}
-        assert bad_case("cluster.replay", case, model.defaults) is None
+        assert case_flaw("cluster.replay", case, model.defaults) is None
         steps = model.answer("cluster.replay", case)["steps"]
         assert len(steps) == len(kept)
 
@@ -197,14 +197,14 @@ def test_a_story_with_an_interval_of_0_minutes_is_invalid(interval):
     draft.up(1)
     draft.tick(1)
     case = {"settings": draft.settings, "events": draft.events}
-    why = bad_case("cluster.replay", case, Model(PROFILE).defaults)
+    why = case_flaw("cluster.replay", case, Model(PROFILE).defaults)
     assert why == f"case.settings.{interval}: {interval} cannot be 0"
 
 
 def test_a_story_of_200_events_takes_less_than_a_second():
     draft = StoryDraft(Random(2), dict(SHEDDING), large=True)
     draft.up(6)
-    draft.backdrop()
+    draft.add_unrelated_namespaces()
     while len(draft.events) < 200:
         draft.any_event()
     begun = process_time()

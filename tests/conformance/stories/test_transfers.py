@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_case, bad_trial
+from pulsar_conformance.conformance.cases.legality import case_flaw, trial_flaw
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.draw import (
     draw_trials,
@@ -61,7 +61,7 @@ LOADED = (
 
 def played(*events, loaded=LOADED, **settings):
     case = {"settings": {**SETTINGS, **settings}, "events": [*loaded, *events]}
-    assert bad_case("cluster.replay", case, Model(PROFILE).defaults) is None
+    assert case_flaw("cluster.replay", case, Model(PROFILE).defaults) is None
     return Model(PROFILE).answer("cluster.replay", case)["steps"][len(loaded) :]
 
 
@@ -164,7 +164,7 @@ def test_only_the_extensible_manager_is_asked_about_transfers_and_only_where_som
 def drawn(rule_id):
     trials = map(with_transfer_shedder, draw_trials(rule_id, PROFILE, 0, EXAMPLES))
     known = [one for one in trials if one.questions[0].case["settings"][STRATEGY] == IN_EXTENSIONS]
-    return [one for one in known if bad_trial(one, specs.load().defaults(PROFILE)) is None]
+    return [one for one in known if trial_flaw(one, specs.load().defaults(PROFILE)) is None]
 
 
 @pytest.mark.parametrize("rule_id", ["OWN-12", "SHED-09", "SHED-11", "SHED-12", "SHED-13"])

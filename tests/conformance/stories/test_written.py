@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import bad_trial
+from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -22,7 +22,7 @@ EXAMPLES = 20
 def answered(rule):
     """Legal trials of a rule, each with the model's steps."""
     trials = draw(checks()[rule].draws, EXAMPLES, f"written/{rule}")
-    legal = [one for one in trials if bad_trial(one, EVALUATOR.defaults) is None]
+    legal = [one for one in trials if trial_flaw(one, EVALUATOR.defaults) is None]
     model = Model(PROFILE)
     return [(one, model.answer(*one.questions[0])["steps"]) for one in legal]
 
