@@ -76,8 +76,8 @@ JAVA_OPTIONS = (
 One such thread takes a tenth less CPU time. Compiled code gets as much memory as with two
 compilers: with one, the default is 48 MB, which is full after some 80 s, and all further code is
 interpreted. In a run of a minute, all jobs together take 60 % of the CPU time that they take with
-Java's second compiler. Methods above 8000 bytes are compiled, too: some of Spark's generated methods
-are that large, and all rows of a table pass through them.
+Java's second compiler. Methods above 8000 bytes are compiled, too: some that Spark generates are so
+large, and all rows of a table pass through them.
 
 Young objects get 400 MB, since the objects of a plan are large and most live briefly. Measured on a
 small audit: garbage collection takes 2 s of CPU time instead of 7.

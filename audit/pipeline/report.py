@@ -41,6 +41,7 @@ from pulsar_conformance.specs.errors import print_note, similar_file
 from pulsar_conformance.specs.text import counted
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 SHOWN = 3
 """Number of faults that are shown with evidence for each rule."""
@@ -346,10 +347,12 @@ def _write_cases(
     made: dict[str, DataFrame], plan: AuditPlan, output: str, how: ReportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write the case files; return the first faults of each rule, and the data for the page."""
-    faults = summary.first_faults(made["verdicts"], SHOWN)
+    some = not made["verdicts"].where(F.col("verdict").isin(*summary.WRONG)).isEmpty()
+    faults = summary.first_faults(made["verdicts"], SHOWN) if some else []
     if not how.writable:
         return faults, None
-    casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
+    if some or not casefiles.replace_without_faults(output):
+        casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
     return faults, making.page_content(made, plan, output)
 
 

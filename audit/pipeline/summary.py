@@ -222,11 +222,12 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     )
     unsettled = (words[1] == UNDECIDED) & (words[0] != UNDECIDED) & ~wrong[0]
     undecided = _first_of_each(both.where(unsettled).groupBy("rule"), written["evidence"])
-    named = _first_of_each(differ, evidence).orderBy("rule", "release")
+    named = _first_of_each(differ, evidence)
+    found = collect_together({"differences": named, "undecided": undecided})
     return {
         "profile": documents.profile,
-        "differences": [row.asDict() for row in named.collect()],
-        "undecided": [row.asDict() for row in undecided.orderBy("rule").collect()],
+        "differences": sorted(found["differences"], key=itemgetter("rule", "release", "documents")),
+        "undecided": sorted(found["undecided"], key=itemgetter("rule")),
         "defaults": missing_settings.defaults_from_release(tables["cycles"], documents),
     }
 

@@ -42,6 +42,15 @@ def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: in
         _replace_folders(local / UNFINISHED, local / FOLDER)
 
 
+def replace_without_faults(output: str) -> bool:
+    """Remove the cases of an earlier audit, if the output is local; return whether it is."""
+    local = Path(output)
+    if local.is_dir():
+        shutil.rmtree(local / FOLDER, ignore_errors=True)
+        (local / FOLDER).mkdir()
+    return local.is_dir()
+
+
 def _with_cases(faults: DataFrame, verdicts: DataFrame, findings: DataFrame) -> DataFrame:
     """Add the `case` of the moment at which the rule is violated.
 

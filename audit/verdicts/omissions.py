@@ -28,6 +28,9 @@ from pyspark.sql import functions as F
 Tables = Mapping[str, DataFrame]
 
 CYCLE = ["cluster", "cycle"]
+CHOSEN = "chosen and movable"
+"""Condition for a decision by which a bundle would have been unloaded."""
+
 MAX_COMPUTED_CYCLES = 50
 """Maximum number of cycles whose arithmetic is computed. If there are more such cycles, the report
 gives a minimum instead of their number.
@@ -43,6 +46,8 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
     """
     if not specs.load().profile(plan.profile).released:
         return None
+    if tables["decisions"].where(CHOSEN).isEmpty():
+        return None  # Planning what follows would take far longer than this.
     quiet = _brokers_that_kept_all(tables, plan).groupBy(*CYCLE)
     rows = quiet.agg(F.min("moment").alias("moment"), F.collect_set("broker").alias("brokers"))
     rows = rows.localCheckpoint()
@@ -69,9 +74,7 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
     sure = sure.select(*CYCLE, "settings", F.size("moments").alias("looked"))
     sure = sure.join(doubtful.distinct(), CYCLE, "left_anti")
     went = tables["unloads"].where("cycle is not null").select(*CYCLE, "broker").distinct()
-    chosen = (
-        tables["decisions"].where("chosen and movable").join(went, [*CYCLE, "broker"], "left_anti")
-    )
+    chosen = tables["decisions"].where(CHOSEN).join(went, [*CYCLE, "broker"], "left_anti")
     held = tables["broker_decisions"].where(F.coalesce("held", F.lit(0)) > 0)
     chosen = chosen.join(held.select(*CYCLE, "broker").distinct(), [*CYCLE, "broker"], "left_anti")
     used = tables["broker_usage"].select(
