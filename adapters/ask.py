@@ -112,8 +112,11 @@ Lacks = Callable[[str, JSON], str]
 """Function that returns the setting that a case must give and does not, with a reason, or ""."""
 
 
-def lacks_setting_of(profile: str, readings: Mapping[str, str]) -> Lacks:
-    """Return the function that finds settings without a documented default in a profile."""
+def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> Lacks:
+    """Return a function that says which setting a case must give but does not.
+
+    These are the settings for which the profile documents no default.
+    """
     model = Model(profile, readings)
 
     def lacks(operation: str, case: JSON) -> str:
@@ -230,7 +233,7 @@ def run(args: argparse.Namespace) -> int:
         profile, readings = profile_and_readings(args)
         limits = limits_of(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
-            lacks = lacks_setting_of(profile, readings)
+            lacks = missing_setting_finder(profile, readings)
             for name in args.files:
                 with Path(name).open("rb") as lines:
                     bad += ask_lines(connection, lines, sys.stdout, args.batch, name, lacks)

@@ -58,7 +58,7 @@ class ProcessConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True if the program starts quickly, because each connection is a new process."""
+        """True if the program starts quickly; each connection is a new process without memory."""
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:

@@ -197,7 +197,7 @@ def users_in_version(setting: BrokerSetting, release: str, version: str) -> tupl
 
 
 def algorithms_in(version: str) -> tuple[str, ...]:
-    """Return the split algorithms of a version; if it is empty, those of all versions."""
+    """Return the split algorithms of a version, or of all versions if `version` is empty."""
     return tuple(
         name
         for name, first in broker_data()["algorithms"].items()

@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
 from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf
-from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """The settings of a broker: defaults, the broker.conf of the case, and settings that
@@ -137,10 +137,13 @@ class LiveCluster:
         file: Mapping[str, Any],
         overrides: Mapping[str, Any],
     ) -> None:
-        """Start a broker, and wait until all brokers know it. Errors: `Unsayable`, `Unsettled`."""
+        """Start a broker, and wait until all brokers know it.
+
+        Errors: `Inexpressible`, `Unsettled`.
+        """
         if len(self.brokers) >= self._most:
             problem = f"more than {self._most} brokers at a time"
-            raise Unsayable(f"{problem}; brokers=N in the adapter's name allows more")
+            raise Inexpressible(f"{problem}; brokers=N in the adapter's name allows more")
         ports = self.ports(name)
         make = (
             self._start_separately

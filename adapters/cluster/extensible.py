@@ -12,7 +12,7 @@ from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager, sh
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
-from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, names_extensible
@@ -210,7 +210,7 @@ def check_version(version: str) -> None:
 def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
     """Check that the load manager has all strategies that a story uses for shedding.
 
-    Errors: `Unsayable`.
+    Errors: `Inexpressible`.
     """
     events = [next(iter(event.items())) for event in case["events"]]
     switched = [about["value"] for kind, about in events if about.get("name") == ENABLED]
@@ -220,9 +220,9 @@ def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
     named = set(named_strategies(case))
     if manager != "extensible":
         if TRANSFER_SHEDDER in named:
-            raise Unsayable(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
+            raise Inexpressible(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
     elif named != {TRANSFER_SHEDDER} and not (not named and names_extensible(case["settings"])):
-        raise Unsayable(
+        raise Inexpressible(
             f"the extensible load manager sheds only with {TRANSFER_SHEDDER}, but the story is "
             f"about {' and '.join(sorted(named)) or 'the default strategy'}"
         )

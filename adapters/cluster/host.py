@@ -137,12 +137,12 @@ class ClusterHost:
         from pulsar_conformance.adapters.admin_api.http import NoAnswer
         from pulsar_conformance.adapters.admin_api.waiting import Unsettled
         from pulsar_conformance.adapters.cluster.decisions.leader import FailedRequest
-        from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+        from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
         from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Unsupported
 
         try:
             return self._answer(operation, case)
-        except (Unsayable, Unsupported) as error:
+        except (Inexpressible, Unsupported) as error:
             return {"unsupported": str(error)}
         except RejectedRequest as error:
             return {"refused": str(error)}

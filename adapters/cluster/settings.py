@@ -62,7 +62,7 @@ def broker_conf(
     """Return the broker.conf of a broker in a story with these settings.
 
     `defaults` apply to settings that `file`, the broker.conf of the story, omits; `overrides`
-    override both. Errors: `Unsayable`.
+    override both. Errors: `Inexpressible`.
     """
     store = f"zk:{LOOPBACK}:{metadata}"
     place = {

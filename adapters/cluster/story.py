@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.admin_api.waiting import Unsettled
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.written import WriteObserver
-from pulsar_conformance.adapters.pulsar.configuration import Configurations, Unsayable
+from pulsar_conformance.adapters.pulsar.configuration import Configurations, Inexpressible
 from pulsar_conformance.adapters.pulsar.jvm import field, java_class
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
@@ -123,7 +123,7 @@ class LiveStory(StoryPlayer):
         self.send_or_decline(requests.create_namespace(name, bundles))
 
     def set_topic_traffic(self, topic: str, about: Mapping[str, Any]) -> None:
-        """Set a topic's rates. Errors: `Unsayable`."""
+        """Set a topic's rates. Errors: `Inexpressible`."""
         check_topic_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
@@ -290,7 +290,7 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release parses a topic's name as the suite does. Errors: `Unsayable`.
+    """Check that the release parses a topic's name as the suite does. Errors: `Inexpressible`.
 
     Some releases read a name of four parts as tenant, cluster, namespace and topic; others reject
     it.
@@ -300,9 +300,9 @@ def check_topic_name(topic: str) -> None:
             java_class("org.apache.pulsar.common.naming.TopicName").get(topic).getNamespace()
         )
     except jpype.JException as error:
-        raise Unsayable(f"{topic} is not a topic: {error.getMessage()}") from None
+        raise Inexpressible(f"{topic} is not a topic: {error.getMessage()}") from None
     if space != namespace_of_topic(topic):
-        raise Unsayable(f"{topic} is parsed as a topic of {space}")
+        raise Inexpressible(f"{topic} is parsed as a topic of {space}")
 
 
 def replay(
@@ -311,7 +311,10 @@ def replay(
     defaults: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
-    """Reset the cluster, play a story, and yield one step for each event. Errors: `Unsayable`."""
+    """Reset the cluster, play a story, and yield one step for each event.
+
+    Errors: `Inexpressible`.
+    """
     cluster.begin()
     cluster.doomed = {
         event["broker_down"]["broker"] for event in case["events"] if "broker_down" in event

@@ -1,8 +1,8 @@
 """The web applications of a broker's admin API, which later brokers reuse.
 
-A starting broker describes hundreds of requests to Jersey, which takes six times as long as the
-rest of its start. Jersey's result is the same for every broker, because an application knows its
-broker only through its servlet context.
+At its start, a broker registers hundreds of kinds of requests with Jersey, and that takes six times
+as long as the rest of its start. Jersey's result is the same for every broker, because an
+application knows its broker only through its servlet context.
 """
 
 from __future__ import annotations

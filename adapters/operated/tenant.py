@@ -94,7 +94,7 @@ class StoryTenant:
         kept = before if before is not None else self._in_force(name).pop()
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
-            raise CannotUndo(f"{name} is {kept or 'nothing'} now, which could not be restored")
+            raise CannotUndo(f"{name}: its value, {kept or 'empty'}, could not be restored later")
         # The former settings are recorded in the tenant, for a later run to find.
         self.namespace(marker, 1)
         self._register_undo(

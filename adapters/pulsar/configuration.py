@@ -23,7 +23,7 @@ LARGEST = {
 """Largest value of each Java type of whole numbers."""
 
 
-class Unsayable(Exception):
+class Inexpressible(Exception):
     """Raised for a value that broker.conf cannot express in this release."""
 
 
@@ -52,7 +52,7 @@ class Configurations:
         """Return a `ServiceConfiguration`; names of unknown settings are ignored, as the release
         does.
 
-        Errors: `Unsayable` for a value that the release's field cannot hold.
+        Errors: `Inexpressible` for a value that the release's field cannot hold.
         """
         given = {**self._defaults, **settings}.items()
         lines = [_line(name, self._format_value(name, value)) for name, value in given]
@@ -82,7 +82,7 @@ class Configurations:
         return None if found is None else found.get(empty)
 
     def _format_value(self, name: str, value: Any) -> str:
-        """Format a value as broker.conf contains it. Errors: `Unsayable`."""
+        """Format a value as broker.conf contains it. Errors: `Inexpressible`."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -90,11 +90,11 @@ class Configurations:
         if isinstance(value, int | float):
             most = LARGEST.get(self.type_of(name) or "", math.inf)
             if abs(value) > most:
-                raise Unsayable(f"{name} is at most {most} in this release, not {value}")
+                raise Inexpressible(f"{name} is at most {most} in this release, not {value}")
             if value == int(value):
                 return str(int(value))
             if self.type_of(name) in WHOLE:
-                raise Unsayable(f"{name} takes whole numbers in this release, not {value}")
+                raise Inexpressible(f"{name} takes whole numbers in this release, not {value}")
         return str(value)
 
 

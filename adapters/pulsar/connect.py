@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.pulsar.shelf import CachedJars, Damaged
 from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
 HOST = "pulsar_conformance.adapters.python_host"
-OBJECT = "pulsar_conformance.adapters.pulsar.host:Released"
+OBJECT = "pulsar_conformance.adapters.pulsar.host:ReleasedHost"
 SHELLS = "org.mockito:mockito-core:3.12.4"
 """Artifacts that build stubs.
 

@@ -12,7 +12,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.errors import AdapterFailure, CannotLoad
 from pulsar_conformance.adapters.pulsar import jvm, versions
-from pulsar_conformance.adapters.pulsar.configuration import Unsayable
+from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 from pulsar_conformance.adapters.pulsar.jvm import Java
 from pulsar_conformance.adapters.pulsar.plugged import check_settings, roles_of_strategy
 from pulsar_conformance.adapters.pulsar.release import (
@@ -105,7 +105,7 @@ class ReleasedHost:
 
         try:
             return self._operations[operation](self._release, case)
-        except (Unsupported, Unsayable) as error:
+        except (Unsupported, Inexpressible) as error:
             return {"unsupported": str(error)}
         except RejectedRequest as error:
             return {"refused": str(error)}

@@ -96,7 +96,7 @@ class StubBuilder:
         self._answer.forget()
 
     def _with_replies(self, type_name: str, settings: Java) -> Java:
-        """Return an object whose methods run normally, except methods with a reply."""
+        """Return an object of a type. Methods with a reply return it, and others run normally."""
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
         for method in _methods_with_reply(type_name, self._replied):
@@ -259,7 +259,9 @@ def _names(method: Java) -> tuple[str, str]:
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers calls by the name of the method; the replies that were found are cached."""
+    """Answers each call of a stub with the reply registered for the method's name, or else with
+    that of `other`. Each method's reply is looked up once.
+    """
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:
         self._replies = replies

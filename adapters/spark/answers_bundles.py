@@ -167,7 +167,7 @@ def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         shapes.traffic(stats).alias("latest"),
         shapes.carried(average, chosen.readings["kilobyte"]).alias("long_term"),
     )
-    decided = growth.candidate_rows(rows, chosen.readings)
+    decided = growth.with_split_columns(rows, chosen.readings)
     named = {
         name: F.array_sort(F.collect_list(F.when(F.col(name), F.col("bundle"))))
         for name in ("split", "unloaded")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
-from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed, constant
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed_rates, constant
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -217,7 +217,7 @@ def averages(
     # Columns over one timeline that are added together take one pass over the rows.
     ahead = {**of_sums, **_shared_columns(course, ways.values(), frames.values(), most)}
     rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect needs at least one column.
-    never, taken = assumed(readings["kilobyte"]), F.col(NTH)
+    never, taken = assumed_rates(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):
         rows, total = TOTAL[way](rows, course, window, most)

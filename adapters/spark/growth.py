@@ -44,7 +44,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 """Function that returns the quantity to which a limit applies. [SPLIT-01 … 04]"""
 
 
-def candidate_rows(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add columns to bundles: the limits that a bundle `exceeds`, `turn`, `split` and `unloaded`.
 
     `turn` numbers the bundles of a namespace; those that exceed a limit come first. `split` is true

@@ -72,7 +72,7 @@ def measured(average: Column) -> Column:
     return F.coalesce(average["numSamples"] > 0, F.lit(False))
 
 
-def assumed(kilobyte: str) -> Column:
+def assumed_rates(kilobyte: str) -> Column:
     """Return a struct of the rates assumed for a bundle without samples. [DATA-04, 05]"""
     amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
     pairs = zip(RATE_FIELDS, amounts, strict=True)
@@ -85,7 +85,7 @@ def known_rates(average: Column, kilobyte: str) -> Column:
     [DATA-09]
     """
     rates = F.struct(*(or_zero(average[name]).alias(name) for name in RATE_FIELDS))
-    return F.when(measured(average), rates).otherwise(assumed(kilobyte))
+    return F.when(measured(average), rates).otherwise(assumed_rates(kilobyte))
 
 
 def carried(average: Column, kilobyte: str) -> Column:

@@ -83,7 +83,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write all held entries, with the cause of unloads that are still unexplained as unknown.
+        """Write all held entries. Unloads that are still unexplained get the cause `unknown`.
 
         Errors: `CannotWrite`.
         """

@@ -263,7 +263,10 @@ def _search(args: argparse.Namespace) -> int:
             "--smallest: it searches for each variant, not each value; leave out --sweep"
         )
     if args.spark:
-        raise BadWorld("--smallest: each cluster depends on the ones before; leave out --spark")
+        raise BadWorld(
+            "--smallest: each cluster depends on the ones before, so they cannot run in parallel; "
+            "leave out --spark"
+        )
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
     found: dict[str, search.UnsettledCluster | None] = {}
     stories: dict[str, list[str]] = {}

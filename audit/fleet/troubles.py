@@ -89,7 +89,7 @@ def _omit_cause_by_hand(_period: Period, kind: str, said: Json) -> Iterator[Reco
     yield kind, said
 
 
-def _name_by_url(_period: Period, kind: str, said: Json) -> Iterator[Record]:
+def _write_broker_as_url(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "unloaded":
         said = {**said, "broker": f"http://{said['broker']}"}
     yield kind, said
@@ -122,7 +122,7 @@ TROUBLES: Mapping[str, Trouble] = {
     ),
     "overlap": Trouble("after an election, two leaders run a cycle 0.3 s apart", _repeat_cycle),
     "by-hand": Trouble("manual unloads are recorded without their cause", _omit_cause_by_hand),
-    "urls": Trouble("unloads name the broker by its URL", _name_by_url),
+    "urls": Trouble("unloads name the broker by its URL", _write_broker_as_url),
     "strategy": Trouble(
         "half-way, another strategy is set, and no leader is restarted for it", _set_other_strategy
     ),

@@ -103,10 +103,10 @@ def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
 
 
 def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
-    """Return the other brokers' percentage for each byte per second, for some resources.
+    """Return the other brokers' usage per traffic, for resources that a broker uses excessively.
 
-    These are the resources of which a broker with traffic uses many times more for each byte than
-    the others.
+    The usage is in percent for each byte per second. It is excessive if the broker's own is over
+    `TRAFFIC_RATIO` times that of the others. Empty if the broker or the others have no traffic.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])

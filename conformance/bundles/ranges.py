@@ -60,7 +60,10 @@ def a_namespace_gets_the_number_it_asks_for(
 
 
 def _expected_count(creator: str, number: str | None, case: FlatCase, expect: Expect) -> Fraction:
-    """Return the expected number of bundles when this creator requests none."""
+    """Return the number of bundles of a namespace that is created without giving a number.
+
+    It is the value of the setting `number`, or 1 without such a setting.
+    """
     expect.given(case.case.get("creator") == creator, f"{creator} creates the namespace")
     expect.given(case["bundles"] is None, "no number of bundles is requested")
     expect.reached()

@@ -281,7 +281,10 @@ def _provided_questions(place: str, data: Any, hint: str = "") -> ProvidedQuesti
 
 
 def _ways(place: str, given: Any) -> Mapping[str, str]:
-    """Return the alternatives of ways in a case file. Errors: `BadCase` for an unknown one."""
+    """Return the alternative that a case file chooses for each way.
+
+    Errors: `BadCase` for an unknown way or alternative.
+    """
     known = specs.load().ways
     if isinstance(given, dict):
         found = ((known.get(name), taken) for name, taken in given.items())

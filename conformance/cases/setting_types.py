@@ -128,8 +128,8 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
         raise BadSetting(f"{name}={text}: it takes {error}") from None
     if not any_range and not is_finite(value):
         raise BadSetting(f"{name}={text}: it takes {TYPES['number']}")
-    if not any_range and (outside := out_of_range(name, value)):
-        raise BadSetting(f"{name}={text}: it must be {outside}")
+    if not any_range and (allowed := out_of_range(name, value)):
+        raise BadSetting(f"{name}={text}: it must be {allowed}")
     return value
 
 

@@ -346,8 +346,9 @@ def _use_documented_spelling(
 ) -> tuple[dict[str, str], list[Unused]]:
     """Use the documented name of settings that have two names.
 
-    Return the newer name of each setting that is set by it, and the settings that it overrides. A
-    release that knows both names uses the newer name's value unless it is the default.
+    Return the newer name of each setting that was given by its newer name, and the values that
+    were given by older names and have no effect because of that. A release that knows
+    both names uses the newer name's value unless it is the default.
     """
     spelled: dict[str, str] = {}
     overridden: list[Unused] = []

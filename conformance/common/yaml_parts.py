@@ -163,10 +163,10 @@ class YAMLScope:
         return self.path[-1] if self.path else ""
 
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
-        """Return the setting of a key that is not read here, with the key under which to write it.
+        """Return a setting written where Pulsar does not read it, with the place where it belongs.
 
-        `beside` is the number of other keys here. It is not known whether a setting has an effect
-        if it is a variable, in an operator's resource, or in a file that may not be Helm values.
+        `beside` is the number of other keys here. The setting may have an effect all the same in
+        an environment variable, an operator's resource, or a file that may not be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
@@ -241,7 +241,8 @@ def is_of_pulsar(image: str) -> bool:
 def containers_of_brokers(containers: list[Any]) -> list[Any]:
     """Return the containers of a pod that may run a broker.
 
-    These are the containers that name a broker, else those with Pulsar's image or none, else all.
+    These are the containers whose name or command is a broker's, else those with Pulsar's image or
+    none, else all.
     """
     each = [(one, children(one)) for one in containers]
     brokers = [one for one, parts in each if is_broker(scalar(parts.get("name")), parts)]

@@ -137,7 +137,8 @@ def _why_unasked(reading: str) -> str:
 
 
 def print_characterization(plan: Plan) -> int:
-    """Print each implementation's readings; return 1 if any is none, mixed or misdeclared.
+    """Print each implementation's readings; return 1 if any is found to be `none`,
+    mixed or misdeclared.
 
     Errors: `AdapterError`.
     """

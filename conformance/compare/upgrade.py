@@ -299,6 +299,8 @@ def _changes_of_ways(old: str, new: str, parts: Collection[str]) -> Iterator[tup
 
 
 def _why_off(found: SettingsRead, name: str, value: Any) -> str:
-    """Return why a value of a setting that the file lacks has no effect; empty if it has."""
+    """Return why a setting would have no effect if the file set it to a value; empty if it would
+    have an effect.
+    """
     given = replace(found, values={**found.values, name: value}, places={**found.places, name: ""})
     return _off(given).get(name, "")

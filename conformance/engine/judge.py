@@ -314,7 +314,8 @@ def outcomes_of(
 ) -> list[Outcome]:
     """Return the outcome of each of a rule's trials.
 
-    An answer that another implementation gave, judged under the same readings, is not judged again.
+    If another implementation gave the same answer and was judged under the same readings, its
+    outcome is taken from `known`.
     """
     applied, found = AppliedRule(rule, judged), []
     kept = {} if known is None else known.outcomes(judged.way)

@@ -84,7 +84,8 @@ class ExplainOptions:
 
 
 def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:
-    """Return the trial with the settings, the trial as its version decides it, model and version.
+    """Return the trial with the given settings, the trial with the strategy that its version would
+    use, the model, and the version.
 
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """

@@ -126,8 +126,8 @@ def check_manager(
         if not _concerns_a_manager(operation, case):
             continue
         if runs and runs.culprit and runs.manager not in ("modular", EXTENSIBLE):
-            told = f"{place}: {runs.culprit}: {runs}, but {operation} asks about the modular load"
-            raise BadSetting(f"{told} manager; {anyway}")
+            told = f"{place}: {runs.culprit}: {runs}, but {operation}"
+            raise BadSetting(f"{told} asks about the modular load manager; {anyway}")
         if other := _other_manager(operation, case, runs, released=profile is not None):
             raise BadSetting(
                 f"{place}: {MANAGER} selects the {other} load manager, but {operation} "
@@ -186,8 +186,8 @@ def without_effect_notes(
 ) -> Iterator[str]:
     """Yield a note for each setting on the command line that other settings disable in a version.
 
-    `version` is empty for documents. `given` has the names by which the settings are given. For
-    `defaults`, see `without_effect`.
+    `version` is empty if documents decide, not a release. `given` has the name that the user wrote
+    for each setting. For `defaults`, see `without_effect`.
     """
     for _, case in trial.questions:
         settings = {**model.defaults, **(case.get("settings") or {})}
@@ -205,7 +205,7 @@ def without_effect_notes(
 def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
     """Yield a note if a running leader would remember something that the case lacks.
 
-    It remembers usages in earlier cycles, and how often AvgShedder found brokers apart.
+    It remembers earlier usages and, for AvgShedder, in how many cycles two brokers differed.
     """
     for operation, case in trial.questions:
         if not operation.startswith("shed."):

@@ -94,7 +94,11 @@ def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None
 
 
 def _used_less(case: Placing, margin: Fraction) -> Names:
-    """Return the candidates with usage far enough below the mean, or up to `margin` too high."""
+    """Return the candidates whose usage is at most `margin` above the limit.
+
+    The limit is the mean of all candidates minus the setting; with a negative `margin`, usage must
+    be below it.
+    """
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
     return frozenset(name for name, usage in weighted.items() if usage <= bound + margin)

@@ -44,7 +44,7 @@ def _averages(load: Mapping[str, float]) -> Json:
     }
 
 
-def _on_cpu(levels: Sequence[float], case: Json) -> Json:
+def _with_cpu(levels: Sequence[float], case: Json) -> Json:
     """Set each broker's CPU usage to its level; under some readings, memory does not count."""
     for broker, level in zip(case["brokers"].values(), levels, strict=True):
         broker["cpu"] = {"usage": level, "limit": 100}
@@ -55,7 +55,7 @@ def at_the_overload_threshold(random: Random) -> Json:
     """Return a case with a broker whose usage is exactly the overload threshold."""
     level = random.choice((50, 75))
     settings = {OVERLOAD_THRESHOLD: level}
-    return _on_cpu(
+    return _with_cpu(
         [level, 25], _sketch(random, "OverloadShedder", [level, 25], settings, exact=True)
     )
 
@@ -76,7 +76,7 @@ def at_the_threshold(random: Random) -> Json:
     levels: list[float] = [75, 25]
     random.shuffle(levels)
     settings = {SHEDDER_THRESHOLD: 25}
-    return _on_cpu(levels, _sketch(random, "ThresholdShedder", levels, settings, exact=True))
+    return _with_cpu(levels, _sketch(random, "ThresholdShedder", levels, settings, exact=True))
 
 
 def well_above_the_average(random: Random) -> Json:
@@ -337,7 +337,7 @@ def must_shed_by_threshold(random: Random) -> Json:
 
 def _must_shed(random: Random, strategy: str, settings: Mapping[str, Any]) -> Json:
     levels = [random.choice((70, 80, 90)), 10]
-    return _on_cpu(levels, _sketch(random, strategy, levels, settings, each=8))
+    return _with_cpu(levels, _sketch(random, strategy, levels, settings, each=8))
 
 
 def busy_beside_an_idle_broker(random: Random) -> Json:

@@ -186,12 +186,12 @@ def without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
 
 
 def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters without ties under ThresholdShedder, with all settings."""
+    """Draw clusters without ties for ThresholdShedder, with all settings."""
     return threshold(fewest).map(_without_ties)
 
 
 def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters without ties under a strategy other than OverloadShedder."""
+    """Draw clusters without ties for ThresholdShedder or UniformLoadShedder."""
     return st.one_of(threshold(fewest), uniform(fewest)).map(_without_ties)
 
 

@@ -1,4 +1,4 @@
-"""Questions about single moments of a story, to test rules that rules about stories presuppose.
+"""Questions about single moments of a story, for rules that come before rules about stories.
 
 A balancer that sheds nothing violates a rule about a single moment, and therefore fails in every
 story. Its answers to these questions show the violated rule, so that its faults in stories do not

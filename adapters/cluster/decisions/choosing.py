@@ -37,7 +37,9 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
             raise RejectedRequest(f"no broker starts so: {error.toString()}") from None
         raise
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which this operation has no name for")
+        raise Unsupported(
+            f"the broker runs the load manager {name}, which is not an answer of this operation"
+        )
     return {"manager": MANAGERS[name]}
 
 

@@ -56,7 +56,7 @@ class AskedLeader:
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
         """Start the first of these brokers as leader, and register the others.
 
-        Errors: `Unsayable`.
+        Errors: `Inexpressible`.
         """
         self._question = None
         running, *others = dict.fromkeys(brokers) or [ALONE]

@@ -104,8 +104,8 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with a broker's unloads (all of them, and only the certain ones) and with the
-    bundles that must stay.
+    """Return columns with a broker's unloads, once for all and once for the certain ones, and with
+    the bundles that must stay.
     """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))

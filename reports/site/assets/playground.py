@@ -24,7 +24,7 @@ AT_ONCE = 10
 """Number of cycles that are simulated before the page shows them."""
 
 
-def names_for_playground() -> str:
+def known() -> str:
     """Return the profiles with their strategies and readings, and the worlds."""
     specs = load()
     profiles = [name for name, one in specs.profiles.items() if one.kind != "unwritten"]
