@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.questions import BadLine, values
 from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, hint_at_file, why_unreadable
-from pulsar_conformance.specs.questions import FORM, why_no_question
 
 if TYPE_CHECKING:
     from pulsar_conformance.specs.judged import JudgedVersion
@@ -137,14 +135,14 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     content = _bytes_of(file, str(file))
     (number, data), *others = _values_in(str(file), content)
     if others:
-        line = others[0][0] if others[0][0] > number else ""
-        where = f", the second on line {line}" if line else ""
+        line = others[0][0]
+        where = f", the second on line {line}" if line > number else ""
         raise BadCase(
             f"{file}: it has {len(others) + 1} cases{where}; give one, or a trial with them all"
         )
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f"{file}: {why_no_question(data) or NO_CASE}{hint_at_file(content)}")
+        raise BadCase(f"{file}: {_why_no_trial(data)}{hint_at_file(content)}")
     problem = None if defaults is None else trial_flaw(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
@@ -154,20 +152,21 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
     """Return the cases in a file, each with the line on which it begins; at least one.
 
-    Errors: `BadCase` for a part that is not JSON, with a hint at what the file seems to be, or else
-    `otherwise`.
+    Errors: `BadCase`, with a hint at what the file seems to be, or else `otherwise`.
     """
-    found: list[tuple[int, Any]] = []
+    from pulsar_conformance.adapters.questions import BadLine, values
+
+    hint, found = hint_at_file(content, otherwise), list[tuple[int, Any]]()
     for one in values(io.BytesIO(content)):
+        if isinstance(one, BadLine) and found:
+            raise BadCase(f"{name}, line {one.number}: {one.problem}")
         if isinstance(one, BadLine):
-            place = f"{name}, line {one.number}" if found else name
-            hint = hint_at_file(content, otherwise) if not found else ""
-            raise BadCase(f"{place}: {one.problem}{hint}")
+            raise BadCase(f"{name}: {one.problem}{hint}")
         number, value = one
         each = value if isinstance(value, list) and value else [value]
         found += ((number, part) for part in each)
     if not found:
-        raise BadCase(f"{name}: it isn't JSON{hint_at_file(content, otherwise)}")
+        raise BadCase(f"{name}: it isn't JSON{hint}")
     return found
 
 
@@ -181,6 +180,12 @@ def trial_of(data: Any) -> Trial | None:
         if not isinstance(line, dict) or not isinstance(line.get("ask"), str) or "case" not in line:
             return None
     return Trial.from_json(lines).after(Trial.from_json(before).questions)
+
+
+def _why_no_trial(data: Any) -> str:
+    from pulsar_conformance.specs.questions import FORM, why_no_question
+
+    return why_no_question(data) or f"it is not of the form {FORM}"
 
 
 def saved_before(root: Path) -> list[Saved]:
@@ -225,7 +230,6 @@ ZNODES_HINT = (
     "and give the folder"
 )
 FORMS_HINT = "give a case, a log of the load balancer or a folder of load reports"
-NO_CASE = f"it is not of the form {FORM}"
 
 
 def provided_questions(file: str) -> list[ProvidedQuestions]:
@@ -238,24 +242,23 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     """
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
-    hint = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
-    found = _values_in(name, text, hint)
+    otherwise = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
+    found, hint = _values_in(name, text, otherwise), hint_at_file(text, FORMS_HINT)
     if len(found) == 1:
-        return [_provided_questions(name, found[0][1], hint_at_file(text, FORMS_HINT))]
+        return [_provided_questions(name, found[0][1], hint)]
     in_line = Counter(number for number, _ in found)
     passed: Counter[int] = Counter()
-    provided = []
+    asked: list[ProvidedQuestions] = []
     for number, value in found:
         passed[number] += 1
         which = f", question {passed[number]}" if in_line[number] > 1 else ""
-        provided.append(_provided_questions(f"{name}, line {number}{which}", value))
-    return provided
+        place = f"{name}, line {number}{which}"
+        asked.append(_provided_questions(place, value, "" if asked else hint))
+    return asked
 
 
 def _text(file: str, name: str) -> bytes:
-    if file == STANDARD_INPUT:
-        return sys.stdin.buffer.read()
-    return _bytes_of(Path(file), name)
+    return sys.stdin.buffer.read() if file == STANDARD_INPUT else _bytes_of(Path(file), name)
 
 
 def _bytes_of(file: Path, name: str) -> bytes:
@@ -269,7 +272,7 @@ def _provided_questions(place: str, data: Any, hint: str = "") -> ProvidedQuesti
     """Return the questions of a JSON value. Errors: `BadCase`, with the hint if it has none."""
     trial = trial_of(data)
     if trial is None:
-        raise BadCase(f"{place}: {why_no_question(data) or NO_CASE}{hint}")
+        raise BadCase(f"{place}: {_why_no_trial(data)}{hint}")
     profile, readings = data.get("profile"), data.get("readings")
     return ProvidedQuestions(
         place,
@@ -281,10 +284,7 @@ def _provided_questions(place: str, data: Any, hint: str = "") -> ProvidedQuesti
 
 
 def _ways(place: str, given: Any) -> Mapping[str, str]:
-    """Return the alternative that a case file chooses for each way.
-
-    Errors: `BadCase` for an unknown way or alternative.
-    """
+    """Return the alternative that a case file chooses for each way. Errors: `BadCase`."""
     known = specs.load().ways
     if isinstance(given, dict):
         found = ((known.get(name), taken) for name, taken in given.items())

@@ -157,7 +157,7 @@ def test_each_number_of_rules_and_sentences_says_what_it_counts(pages):
         for section in document.sections
         for one in section.sentences
     }
-    assert f"{stated} of them are stated by" in front
+    assert f"{stated} of the rules are stated by" in front
     assert f"of its {len(counted)} sentences and annotations" in front
     assert f"no document states the other {every - stated}" in front
 

@@ -105,7 +105,7 @@ def test_topics_assigned_by_another_class_are_refused(explained, tmp_path):
     (tmp_path / "own.conf").write_text("topicBundleAssignmentStrategy=com.example.Own\n")
     words = ("--topics", str(tmp_path / "topics.txt"), "--conf", str(tmp_path / "own.conf"))
     _, err = explained({"b1": report("4.2.4", BUNDLE)}, *words, status=2)
-    assert "topicBundleAssignmentStrategy is com.example.Own, and what that decides" in err
+    assert "topicBundleAssignmentStrategy is com.example.Own, whose decisions" in err
 
 
 MISSPELT = {

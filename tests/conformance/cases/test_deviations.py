@@ -181,7 +181,7 @@ def test_a_case_that_is_not_there_is_one_error(tmp_path):
 
 def test_a_case_that_is_none_is_one_error(tmp_path):
     (tmp_path / "one.json").write_text("{}", "utf-8")
-    with pytest.raises(specs.SpecError, match=r"known.json:1: .*one.json: not of the form"):
+    with pytest.raises(specs.SpecError, match=r"known.json:1: .*one.json: it is not of the form"):
         load_deviations(listed_in(tmp_path, "one.json"))
 
 
