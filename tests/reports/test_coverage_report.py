@@ -125,7 +125,7 @@ def test_every_sentence_is_listed(farm: Path, capsys: pytest.CaptureFixture[str]
     assert "hens  Hens  (any_name.md)" in out
     assert "ducks  Ducks  (0001.txt)" in out
     assert "    2  They are kept in tens.\n       CONFIG-01 (has the documented default); no" in out
-    assert "check sees: Why, which hens" in out
+    assert "check tests this part: Why, which hens" in " ".join(out.split())
     assert "    1  Corn is good.\n       none: Only an opinion.\n" in out
     assert "    2  They quack.\n       unclaimed: awaits OWN\n" in out
     assert "    1  Hens lay an egg each day, if they are well fed and" in out
