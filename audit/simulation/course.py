@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
-from pulsar_conformance.audit.simulation.worlds import SimulatedWorld
+from pulsar_conformance.audit.simulation.worlds import Json, SimulatedWorld
 
 SHEDDING, FAILOVER = "shed", "failover"
 """Reasons why a bundle loses its owner."""
@@ -92,3 +92,23 @@ class SimulatedCourse:
     def last_event(self) -> int:
         """Number of the cycle with the last event; 0 if there are no events."""
         return max((one.cycle for one in self.world.events), default=0)
+
+
+def encode_course(course: SimulatedCourse) -> Json:
+    """Return a simulation as JSON, without its world."""
+    named = ("variant", "strategy", "settings", "minutes", "question")
+    about = {name: getattr(course, name) for name in named}
+    return {**about, "cycles": [asdict(one) for one in course.cycles]}
+
+
+def decode_course(encoded: Json, world: SimulatedWorld) -> SimulatedCourse:
+    """Return the simulation of a world that `encode_course` encoded."""
+    cycles = tuple(map(_decode_cycle, encoded["cycles"]))
+    return SimulatedCourse(world, **{**encoded, "cycles": cycles})
+
+
+def _decode_cycle(encoded: Json) -> SimulatedCycle:
+    moves = tuple(BundleMove(**move) for move in encoded["moves"])
+    splits = {name: tuple(parts) for name, parts in encoded["splits"].items()}
+    sequences = {"moves": moves, "splits": splits, "refused": tuple(encoded["refused"])}
+    return SimulatedCycle(**{**encoded, **sequences})

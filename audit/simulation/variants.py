@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 import re
 import shlex
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,11 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.adapters.names import check_name, connect
 from pulsar_conformance.adapters.protocol import Hello
-from pulsar_conformance.audit.simulation.course import SimulatedCourse
+from pulsar_conformance.audit.simulation.course import (
+    SimulatedCourse,
+    decode_course,
+    encode_course,
+)
 from pulsar_conformance.audit.simulation.deciding import ITSELF, Decider, deciding_by
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.worlds import (
@@ -317,10 +320,11 @@ def simulate_in_tasks(
     found: dict[str, SimulatedCourse] = {}
     report(0)
     for pair, result in results_of_tasks(target, work, pairs):
-        course, problem = pickle.loads(b64decode(result))
-        if problem:
-            raise BadWorld(problem)
-        found[pair] = course
+        made = json.loads(result)
+        if "mistake" in made:
+            raise BadWorld(made["mistake"])
+        variant, world = map(int, pair.split())
+        found[pair] = decode_course(made, read_by_variant(variants[variant], worlds[world]))
         report(len(found))
     return [found[pair] for pair in pairs]
 
@@ -332,14 +336,13 @@ def _simulate_pair(
     readings: Mapping[str, str],
     pair: str,
 ) -> str:
-    """Return the simulation of a variant in a world, or a user's mistake, as text."""
+    """Return the JSON of the simulation of a variant in a world, or of a user's mistake."""
     variant, world = map(int, pair.split())
-    course, problem = None, ""
     try:
         [course] = simulate_worlds(variants[variant], [worlds[world]], cycles, readings)
     except UserError as mistake:
-        problem = str(mistake)
-    return b64encode(pickle.dumps((course, problem))).decode()
+        return json.dumps({"mistake": str(mistake)})
+    return json.dumps(encode_course(course))
 
 
 def make_simulator(

@@ -2,6 +2,7 @@
 mistakes.
 """
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.audit.simulation.course import BundleMove
+from pulsar_conformance.audit.simulation.course import BundleMove, decode_course, encode_course
 from pulsar_conformance.audit.simulation.deciding import LEAST_USED, OTHERS, Deciding, deciding_by
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
@@ -133,6 +134,13 @@ def test_bundles_with_too_many_topics_are_split_and_their_halves_stay():
     whole, parts = next(iter(cycle.splits.items()))
     assert {cycle.owners[part] for part in parts} == {course.cycles[0].owners[whole]}
     assert cycle.reported == cycle.traffic
+
+
+def test_a_course_can_be_sent_as_text():
+    losing = simulate("ninety-ten", cycles=3, connection=Confused("reference", NEWEST, {}))
+    assert any(one.refused for one in losing.cycles)
+    for course in (simulate("growing", cycles=40), losing):
+        assert decode_course(json.loads(json.dumps(encode_course(course))), course.world) == course
 
 
 @pytest.mark.parametrize("shape", ["hot", "daily"])
