@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.deciding import REMEMBERING
@@ -12,7 +12,7 @@ from pulsar_conformance.audit.simulation.variants import REFERENCE, Variant
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.running import with_release_defaults
-from pulsar_conformance.reference import Derivation, MissingSetting, Model
+from pulsar_conformance.reference import Derivation, MissingSetting, Model, Step
 from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import counted, paragraph
@@ -40,8 +40,9 @@ def overload_lines(
         return
     derived = _last_derivation(course, variant, readings)
     for broker, usage in list(over.items())[:OVERLOADED]:
-        why = _no_derivation(variant) if derived is None else _reason(derived, broker)
-        weighted = _weighted(derived, broker, usage) if derived else ""
+        steps = None if derived is None else _steps_of(derived, broker)
+        why = _no_derivation(variant) if derived is None else _reason(steps)
+        weighted = _weighted(steps or (), usage)
         ends = f"{usage:.4g} %{', without weights,' if weighted else ','} over {threshold:g} %"
         told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
         yield from paragraph(told, 2, "")
@@ -74,14 +75,18 @@ def _no_derivation(variant: Variant) -> str:
     )
 
 
-def _weighted(derived: Derivation, broker: str, usage: float) -> str:
+def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
+    """Return the steps about a broker; None if its usage is beyond all numbers."""
+    try:
+        return list(Focus(broker).of(derived.steps))
+    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
+        return None
+
+
+def _weighted(steps: Iterable[Step], usage: float) -> str:
     """Return the usage of a broker that the strategy compares, if weights make it another than
     `usage`, in percent; empty if not.
     """
-    try:
-        steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
-        return ""
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
         if percent and abs(float(percent[1]) - usage) > ROUNDED:
@@ -89,11 +94,9 @@ def _weighted(derived: Derivation, broker: str, usage: float) -> str:
     return ""
 
 
-def _reason(derived: Derivation, broker: str) -> str:
-    """Return the strategy's reason for keeping what a broker has."""
-    try:
-        steps = list(Focus(broker).of(derived.steps))
-    except (OverflowError, ValueError):  # No fraction is infinite or undefined.
+def _reason(steps: list[Step] | None) -> str:
+    """Return the strategy's reason for keeping what a broker has, given the steps about it."""
+    if steps is None:
         return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
     for label in ("decision", "stays"):
         found = [step.text for step in steps if step.label.strip() == label]

@@ -135,8 +135,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     content = _bytes_of(file, str(file))
     (number, data), *others = _values_in(str(file), content)
     if others:
-        line = others[0][0]
-        where = f", the second on line {line}" if line > number else ""
+        where = f", the second on line {others[0][0]}" if others[0][0] > number else ""
         raise BadCase(
             f"{file}: it has {len(others) + 1} cases{where}; give one, or a trial with them all"
         )
@@ -156,17 +155,17 @@ def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int
     """
     from pulsar_conformance.adapters.questions import BadLine, values
 
-    hint, found = hint_at_file(content, otherwise), list[tuple[int, Any]]()
+    found: list[tuple[int, Any]] = []
     for one in values(io.BytesIO(content)):
         if isinstance(one, BadLine) and found:
             raise BadCase(f"{name}, line {one.number}: {one.problem}")
         if isinstance(one, BadLine):
-            raise BadCase(f"{name}: {one.problem}{hint}")
+            raise BadCase(f"{name}: {one.problem}{hint_at_file(content, otherwise)}")
         number, value = one
         each = value if isinstance(value, list) and value else [value]
         found += ((number, part) for part in each)
     if not found:
-        raise BadCase(f"{name}: it isn't JSON{hint}")
+        raise BadCase(f"{name}: it isn't JSON{hint_at_file(content, otherwise)}")
     return found
 
 
@@ -243,9 +242,9 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
     name = "standard input" if file == STANDARD_INPUT else file
     text = _text(file, name)
     otherwise = ZNODES_HINT if b"/loadbalance/brokers/" in text else FORMS_HINT
-    found, hint = _values_in(name, text, otherwise), hint_at_file(text, FORMS_HINT)
+    found = _values_in(name, text, otherwise)
     if len(found) == 1:
-        return [_provided_questions(name, found[0][1], hint)]
+        return [_provided_questions(name, found[0][1], text)]
     in_line = Counter(number for number, _ in found)
     passed: Counter[int] = Counter()
     asked: list[ProvidedQuestions] = []
@@ -253,7 +252,7 @@ def provided_questions(file: str) -> list[ProvidedQuestions]:
         passed[number] += 1
         which = f", question {passed[number]}" if in_line[number] > 1 else ""
         place = f"{name}, line {number}{which}"
-        asked.append(_provided_questions(place, value, "" if asked else hint))
+        asked.append(_provided_questions(place, value, b"" if asked else text))
     return asked
 
 
@@ -268,10 +267,11 @@ def _bytes_of(file: Path, name: str) -> bytes:
         raise BadCase(f"{name}: {why_unreadable(error, file)}") from None
 
 
-def _provided_questions(place: str, data: Any, hint: str = "") -> ProvidedQuestions:
-    """Return the questions of a JSON value. Errors: `BadCase`, with the hint if it has none."""
+def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestions:
+    """Return the questions of a JSON value. Errors: `BadCase`, with a hint at the whole file."""
     trial = trial_of(data)
     if trial is None:
+        hint = hint_at_file(whole, FORMS_HINT) if whole else ""
         raise BadCase(f"{place}: {_why_no_trial(data)}{hint}")
     profile, readings = data.get("profile"), data.get("readings")
     return ProvidedQuestions(

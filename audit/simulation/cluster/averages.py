@@ -49,21 +49,12 @@ def _with_sample(data: Json, rates: Rates) -> Json:
     the four averages are usually equal.
     """
     messages_in, messages_out, bytes_in, bytes_out, count, most = data.values()
+    if count == most and (messages_in, messages_out, bytes_in, bytes_out) == rates:
+        return data
     messages_in_now, messages_out_now, bytes_in_now, bytes_out_now = rates
     weight = count + 1 if count < most else most
-    before = weight - 1
-    messages, carried = messages_in, bytes_in
-    if messages_in != messages_in_now:
-        messages = round((messages_in * before + messages_in_now) / weight * FINE) / FINE
-    if bytes_in != bytes_in_now:
-        carried = round((bytes_in * before + bytes_in_now) / weight * FINE) / FINE
-    elif (
-        count == most
-        and messages_in == messages_in_now
-        and messages_out == messages_out_now
-        and bytes_out == bytes_out_now
-    ):
-        return data
+    messages = _mixed(messages_in, messages_in_now, weight)
+    carried = _mixed(bytes_in, bytes_in_now, weight)
     same_messages = messages_in == messages_out and messages_in_now == messages_out_now
     same_bytes = bytes_in == bytes_out and bytes_in_now == bytes_out_now
     return {
