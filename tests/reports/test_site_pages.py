@@ -104,4 +104,4 @@ def test_a_smallest_case_comes_after_the_case_of_the_known_deviation(pages):
 
 def test_the_playground_says_how_to_serve_it(pages):
     for name in ("playground.md", "guides/what-if.md", "guides/sessions.md"):
-        assert "python -m http.server" in pages[name]
+        assert "python3 -m http.server" in pages[name]

@@ -13,7 +13,7 @@
 
   if (location.protocol === "file:") {
     state.textContent =
-      "The playground needs a web server: run “python -m http.server” in the folder of this site."
+      "The playground needs a web server: run “python3 -m http.server” in the folder of this site."
     root.dataset.idle = ""
     return
   }
