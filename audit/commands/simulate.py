@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.arguments import (
     add_reading,
     name_without_secret,
 )
-from pulsar_conformance.adapters.names import check_name, connect
+from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.audit.simulation.course import SimulatedCourse
 from pulsar_conformance.audit.simulation.deciding import ITSELF, PLACING
 from pulsar_conformance.audit.simulation.measures import measures_of
@@ -30,11 +30,10 @@ from pulsar_conformance.audit.simulation.reporting import (
     variant_table_lines,
     variant_table_page,
 )
-from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.rules import ENDLESS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, read_start
 from pulsar_conformance.audit.simulation.variants import (
     Variant,
-    make_simulator,
     profile_of_adapter,
     settings_without_effect,
     simulate_in_tasks,
@@ -154,8 +153,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--smallest",
-        action="store_true",
-        help="search for the smallest cluster that never comes to rest, and show its cycles",
+        nargs="?",
+        const=ENDLESS,
+        metavar="RULE",
+        help="search for the smallest cluster that violates a rule about the long run, and show "
+        "its cycles (%(const)s: it never comes to rest)",
+    )
+    parser.add_argument(
+        "--examples",
+        type=int,
+        default=200,
+        metavar="N",
+        help="number of clusters to draw for --smallest (%(default)s)",
     )
     parser.add_argument(
         "--spark",
@@ -253,9 +262,13 @@ def as_text(records: list[dict[str, Any]]) -> str:
 
 
 def _search(args: argparse.Namespace) -> int:
-    """Show the smallest cluster that never settles; return 0 even if the search finds none."""
-    from pulsar_conformance.audit.simulation import search
+    """Show the smallest cluster that violates a rule; return 0 even if the search finds none."""
+    from pulsar_conformance.audit.simulation.smallest import page, search
 
+    rule = args.smallest
+    if rule not in loop_rules():
+        known = ", ".join(loop_rules())
+        raise BadWorld(f"--smallest {rule}: choose one of {known}; write an adapter before it")
     if args.world or args.history or args.reports or args.metrics or args.url:
         raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
     if args.sweep:
@@ -267,25 +280,29 @@ def _search(args: argparse.Namespace) -> int:
             "--smallest: each cluster depends on the ones before, so they cannot run in parallel; "
             "leave out --spark"
         )
+    if args.examples < 1:
+        raise BadWorld(f"--examples {args.examples}: at least one cluster must be drawn")
     variants = variants_of(args, Start([], USUAL_STRATEGY, None))
-    found: dict[str, search.UnsettledCluster | None] = {}
+    readings = chosen_readings(args.reading)
+    searched = page.none_found(rule, args.examples, args.cycles)
+    found: dict[str, search.SmallestCluster | None] = {}
     stories: dict[str, list[str]] = {}
     for variant in variants:
-        with connect(variant.adapter, variant.profile, chosen_readings(args.reading)) as connection:
-            asked = search.ShedQuestions(connection)
-            simulate = make_simulator(variant, asked, args.cycles)
-            one = search.smallest_unsettled_cluster(simulate, asked, args.seed)
+        one = search.search_with_variant(
+            rule, variant, readings, args.cycles, args.seed, args.examples
+        )
         found[variant.name] = one
         if one is None:
-            print(f"{variant.name}: {search.none_found(args.cycles)}")
+            print(f"{variant.name}: {searched}")
             continue
-        stories[variant.name] = list(search.story_lines(one, variant.released or variant.profile))
+        profiles = dict.fromkeys((variant.released or variant.profile, variant.profile))
+        stories[variant.name] = list(page.story_lines(one, list(profiles)))
         for line in (*simulation_lines([one.course]), "", *stories[variant.name]):
             print(line)
     if args.publish:
         records = [one.as_json() for one in found.values() if one]
-        page = search.unsettled_page(found, stories, _command(), args.cycles)
-        _write(args.publish, {"loops.json": as_text(records), "README.md": page})
+        text = page.smallest_page(rule, found, stories, _command(), searched)
+        _write(args.publish, {"loops.json": as_text(records), "README.md": text})
     return 0
 
 

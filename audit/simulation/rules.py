@@ -147,12 +147,19 @@ CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
 }
 
 
+ENDLESS = "LOOP-07"
+"""The rule that clusters which never come to rest violate."""
+
+CONSTANT_LOAD = frozenset({"LOOP-04", ENDLESS})
+"""Rules that only clusters under constant load can violate."""
+
+
 def loop_faults(course: SimulatedCourse) -> list[LoopFault]:
     """Return the rules that a simulation violates, each with its first violation."""
-    found = []
-    for name, rule in loop_rules().items():
-        faults = list(CHECKS[name](course))
-        if faults:
-            cycle, text = faults[0]
-            found.append(LoopFault(rule, cycle, text, len(faults)))
-    return found
+    return [fault for rule in loop_rules() if (fault := fault_against(rule, course))]
+
+
+def fault_against(rule: str, course: SimulatedCourse) -> LoopFault | None:
+    """Return a simulation's first violation of a rule; None if it keeps the rule."""
+    faults = list(CHECKS[rule](course))
+    return LoopFault(loop_rules()[rule], *faults[0], len(faults)) if faults else None

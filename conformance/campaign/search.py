@@ -11,18 +11,17 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
+from pulsar_conformance.adapters.workers import results_here, results_of_processes
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
 from pulsar_conformance.conformance.cases.saved import Campaign, Searched
 from pulsar_conformance.conformance.catalogue import checks
@@ -52,6 +51,9 @@ LAST_SECTION = 1_250
 
 REST_SHARE = 4
 """A part has at most the remaining cases divided by this number."""
+
+MANY_PARTS = 8
+"""Number of parts of bounded worlds from which on they are asked in several processes."""
 
 MAX_KEPT = 8
 """Maximum number of faults of a rule that a campaign passes to the run."""
@@ -158,15 +160,13 @@ class Connected:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._open: dict[tuple[str, str], Implementation] = {}
-        self._connecting = Lock()
 
     def implementation(self, adapter: str, profile: str) -> Implementation:
         """Return an implementation. Errors: `AdapterError` if it cannot be reached."""
         key = adapter, profile
-        with self._connecting:
-            if key not in self._open:
-                self._open[key] = reach(self._plan, adapter, profile)
-            return self._open[key]
+        if key not in self._open:
+            self._open[key] = reach(self._plan, adapter, profile)
+        return self._open[key]
 
     def close(self) -> None:
         """Disconnect from all implementations."""
@@ -353,17 +353,17 @@ Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 """Function that applies another one to texts, and yields each text and result, in any order."""
 
 
-def _ask_here(work: Callable[[str], str], parts: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
-    """Ask parts in this process, in order.
+@contextmanager
+def connected_search(plan: Plan, readings: Choices) -> Iterator[Callable[[str], str]]:
+    """Give a function that asks a part, with implementations that stay connected until the end."""
+    with closing(Connected(plan)) as connected, collecting_rarely():
+        yield partial(search_part, plan, readings, connected=connected)
 
-    Two parts of bounded worlds are asked at a time: one is judged while an implementation answers
-    the other. Drawn parts follow one another, because Hypothesis draws in one thread only.
-    """
-    if not all(part.world for part in parts.values()):
-        yield from ((text, work(text)) for text in parts)
-        return
-    with ThreadPoolExecutor(2) as threads:
-        yield from zip(parts, threads.map(work, parts), strict=True)
+
+def _uses_processes(plan: Plan, parts: Mapping[str, Part]) -> bool:
+    """True if parts are asked in several processes. Only one process can start a cluster."""
+    few = len(parts) < MANY_PARTS or not all(one.world for one in parts.values())
+    return not few and not any(one.startswith("cluster:") for one in plan.adapters)
 
 
 def search(
@@ -376,20 +376,22 @@ def search(
 ) -> Found:
     """Ask the parts that have no stored result yet; return the results of all.
 
-    `ask` asks them in other processes; by default, they are asked in this process, and the
-    implementations stay connected. `report` is called with the number of completed parts. Errors:
-    `AdapterError`.
+    `ask` asks them elsewhere; by default, they are asked in this process, or in two if there are
+    many. `report` is called with the number of completed parts. Errors: `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)
     report(done)
     asked = replace(plan, saved=(), known=KnownAnswers())  # Every task gets a copy of the plan.
-    with closing(Connected(asked)) as connected:
-        work = partial(search_part, asked, readings)
-        here = partial(work, connected=connected)
-        results = ask(work, list(open_parts)) if ask else _ask_here(here, open_parts)
-        for text, result in results:
-            stored.store(open_parts[text], result)
-            done += 1
-            report(done)
+    begin = partial(connected_search, asked, readings)
+    if ask:
+        results = ask(partial(search_part, asked, readings), list(open_parts))
+    elif _uses_processes(plan, open_parts):
+        results = results_of_processes(begin, list(open_parts))
+    else:
+        results = results_here(begin, list(open_parts))
+    for text, result in results:
+        stored.store(open_parts[text], result)
+        done += 1
+        report(done)
     return merge_parts(stored.found(parts))

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.simulation import search
+from pulsar_conformance.audit.simulation.smallest import page as pages
 from pulsar_conformance.audit.simulation.deciding import REMEMBERING
 from pulsar_conformance.audit.simulation.measures import measures_of, period_of
 from pulsar_conformance.audit.simulation.rules import loop_faults
-from pulsar_conformance.audit.simulation.search import cluster_of
+from pulsar_conformance.audit.simulation.smallest.clusters import cluster_of
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import named_world
 
@@ -47,11 +47,11 @@ def test_every_release_has_the_loops_of_two_strategies_and_no_other():
         for strategy, cluster in (("ThresholdShedder", SWINGING), ("OverloadShedder", CIRCLING))
     }
     page = (FOLDER / "README.md").read_text("utf-8")
-    none = [line for line in page.splitlines() if f"| {search.none_found(CYCLES)} |" in line]
+    none = [line for line in page.splitlines() if f"| {pages.none_found(ENDLESS, 6000, CYCLES)} |" in line]
     strategies = [line.partition("strategy=")[2].partition(" ")[0] for line in none]
     assert strategies == ["UniformLoadShedder"] * len(RELEASES) + ["AvgShedder", "TransferShedder"]
     assert all(f"## {one['variant']}\n" in page for one in LOOPS)
-    assert "\n".join(search.LEGEND) in page
+    assert "\n".join(pages.legend_lines(ENDLESS)) in page
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=named)

@@ -27,20 +27,6 @@ def run(capsys, *words):
     return status, said.out, said.err
 
 
-# 25 % and 0 % are 12.5 % on average, and the limit is 22.5 %: the bundle goes to the other broker,
-# and back once its grace period is over.
-def test_the_smallest_cluster_without_rest_has_one_bundle_by_the_documents(capsys, tmp_path):
-    status, out, _ = run(capsys, "--smallest", "--publish", str(tmp_path))
-    assert status == 0
-    assert "restless: 0 %; 25 %" in out
-    assert "never, 62" in out
-    assert "cycle 31: broker-1 25 %, broker-2 0 %; average 12.5 %, limit 22.5 %" in out
-    assert "to shed  25 - 7.5 = 17.5 points: 17.5 % of 250 MB/s = 43.75 MB/s" in out
-    [loop] = json.loads((tmp_path / "loops.json").read_text("utf-8"))
-    assert (loop["loads"], loop["period"]) == ([[], [25]], 62)
-    assert "to shed  25 - 7.5" in (tmp_path / "README.md").read_text("utf-8")
-
-
 def test_a_comparison_has_a_row_for_each_variant_and_a_column_for_each_world(capsys):
     status, out, _ = run(
         capsys,
@@ -296,6 +282,8 @@ MISTAKES = [
     (("--reports", "nowhere"), "nowhere: it is not a folder"),
     (("--smallest", "--world", "crash"), "--smallest: it draws its clusters"),
     (("--smallest", "--sweep", "x=1..2"), "--smallest: it searches for each variant"),
+    (("--smallest", "pulsar:3.0.7"), "LOOP-07; write an adapter before it"),
+    (("--smallest", "SHED-04"), "--smallest SHED-04: choose one of LOOP-01, LOOP-02"),
     (("--history", "README.md"), "README.md: it contains no load reports"),
     (("--history", "nowhere"), "it cannot be read"),
     (("--world", "ninety-ten", "--cycles", "1", "--page", "/nowhere/x"), "it cannot be written"),

@@ -234,6 +234,24 @@ def test_a_task_gets_no_answers_of_the_run_that_found_the_readings(tmp_path):
     assert sizes[0] < 10_000
 
 
+def test_many_parts_are_asked_in_two_processes_with_the_same_results(tmp_path, monkeypatch):
+    plan = Plan.make(["reference", "python:standins.rarely:Seldom"], ["documented-3.0"])
+    readings = search.readings_of(plan)
+    starts = range(0, 80, 10)
+    parts = [
+        search.Part("documented-3.0", "shed.select OverloadShedder", one, one + 10)
+        for one in starts
+    ]
+    assert len(parts) == search.MANY_PARTS
+    found = {}
+    for name, many in (("one", len(parts) + 1), ("two", len(parts))):
+        monkeypatch.setattr(search, "MANY_PARTS", many)
+        stored = search.StoredParts(tmp_path / name, plan, readings, resume=False)
+        found[name] = search.search(plan, parts, readings, stored)
+    assert found["one"] == found["two"]
+    assert found["two"]["reference", "documented-3.0", RULE].drawn == 80
+
+
 def trial(number):
     return Trial.of("shed.select", {"number": number})
 

@@ -1,0 +1,59 @@
+"""Processes that each apply one function to many inputs."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack
+from multiprocessing import get_context
+from multiprocessing.util import Finalize
+
+from pulsar_conformance.adapters.errors import AdapterError
+
+PROCESSES = 2
+"""Number of processes. Each connects to all implementations, and may start a Java process."""
+
+Work = Callable[[str], str]
+
+Begin = Callable[[], AbstractContextManager[Work]]
+"""Function that is called once in each process; it gives the function to apply to inputs, and what
+to do after the last of them.
+"""
+
+
+def results_here(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each input with its result, in order, from this process."""
+    with begin() as work:
+        yield from ((text, work(text)) for text in inputs)
+
+
+def results_of_processes(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each input with its result, in order.
+
+    `begin` must be picklable. Raises AdapterError if a process fails.
+    """
+    pool = ProcessPoolExecutor(PROCESSES, get_context("spawn"), _begin, (begin,))
+    try:
+        yield from zip(inputs, pool.map(_apply, inputs), strict=True)
+    except BrokenProcessPool:
+        problem = "one of its processes ended before it had answered"
+        raise AdapterError("answer", problem, "add --resume to continue", "", "run") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_work: list[Work] = []
+"""In a process of the pool, the function to apply."""
+
+
+def _begin(begin: Begin) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # The parent tells users about an interruption.
+    until_end = ExitStack()
+    _work.append(until_end.enter_context(begin()))
+    Finalize(None, until_end.close, exitpriority=1)
+
+
+def _apply(text: str) -> str:
+    return _work[0](text)

@@ -1,0 +1,1 @@
+"""The smallest cluster in which a rule about the long run is violated."""

@@ -1,0 +1,152 @@
+"""The smallest clusters that violate a rule, as text and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pulsar_conformance.audit.simulation.course import SimulatedCycle
+from pulsar_conformance.audit.simulation.measures import average_usage, limit_of
+from pulsar_conformance.audit.simulation.reporting import markdown_table
+from pulsar_conformance.audit.simulation.rules import (
+    CONSTANT_LOAD,
+    ENDLESS,
+    loop_faults,
+    loop_rules,
+)
+from pulsar_conformance.audit.simulation.smallest.clusters import CHANGE, loads_text
+from pulsar_conformance.audit.simulation.smallest.search import SmallestCluster
+from pulsar_conformance.conformance.explain.focus import Focus
+from pulsar_conformance.conformance.explain.paper import format_derivation
+from pulsar_conformance.reference import Derivation, Model
+from pulsar_conformance.reference.answers.shedding import SHED
+
+USAGES = "the usage that each bundle causes, in percent; `;` separates brokers."
+CHANGING = f"`40 → 5` is 40 % at first, and 5 % from cycle {CHANGE} on."
+REST = """\
+* `broken`: the rules about the long run that this breaks, such as LOOP-03 (a bundle that was shed
+  does not return with its next unload) and LOOP-07 (under constant load, unloads come to an end);
+  `pulsar-conformance rule ID` prints one.
+* OverloadShedder of a release sheds its margin from a broker exactly at the threshold, too.
+""".splitlines()
+REPEATED = """\
+* `period`: the number of cycles after which the owners of all bundles repeat themselves, once they
+  do. Before that, a history of usage that still changes can delay unloads, so that the first round
+  takes longer.
+* `unloads in the first period`: unloads in as many cycles from the start. The texts below show
+  these cycles, eight at most; in those that are left out, nothing is unloaded.
+""".splitlines()
+VIOLATED = """\
+* `cycles`: the number of cycles up to the first violation.
+* `unloads`: the unloads in these cycles. The texts below show the last eight cycles with unloads.
+""".splitlines()
+
+
+def legend_lines(rule: str) -> list[str]:
+    """Return an explanation of the table's columns, and of the texts below it, for a rule."""
+    loads = [f"* `bundles of each broker`: {USAGES}"]
+    loads += [] if rule in CONSTANT_LOAD else [f"  {CHANGING}"]
+    return [*loads, *(REPEATED if rule == ENDLESS else VIOLATED), *REST]
+
+
+STORY = 8
+"""Maximum number of cycles with unloads that a text describes."""
+
+
+def story_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
+    """Yield the cycles that show the violation and in which bundles are unloaded: usage before it,
+    arithmetic, and moves.
+
+    The first model of these profiles that unloads the same bundles gives the arithmetic.
+    """
+    endless = found.fault.rule.id == ENDLESS
+    models = [Model(profile) for profile in profiles]
+    for cycle in found.shedding[:STORY] if endless else found.shedding[-STORY:]:
+        used = ", ".join(f"{name} {percent:g} %" for name, percent in cycle.usage.items())
+        limit = limit_of(found.course, cycle)
+        about = f"; average {average_usage(cycle):g} %" + (f", limit {limit:g} %" if limit else "")
+        yield f"cycle {cycle.number}: {used}{about}"
+        if cycle.number < len(found.questions):
+            derived = (model.derive(SHED, found.questions[cycle.number]) for model in models)
+            yield from next(filter(None, (list(_arithmetic(one, cycle)) for one in derived)), ())
+        for move in cycle.sheds:
+            yield f"  {move.bundle}: {move.source} → {move.target}"
+    if not endless:
+        yield f"{found.fault.rule.id}: {found.fault.text}"
+
+
+def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
+    """Yield the model's arithmetic for the brokers that shed.
+
+    Yield nothing if the model would unload other bundles.
+    """
+    derived = {one["bundle"] for one in derivation.answer.get("unload", ())}
+    if derived != {move.bundle for move in cycle.sheds}:
+        return
+    for broker in dict.fromkeys(str(move.source) for move in cycle.sheds):
+        steps = Focus(broker).of(derivation.steps)
+        own = [one for one in steps if one.label == broker or one.label.startswith(" ")]
+        yield from (f"    {line}" for line in format_derivation(own))
+
+
+def none_found(rule: str, examples: int, cycles: int) -> str:
+    """Return what was searched without finding a cluster that violates a rule."""
+    problem = "repeats itself" if rule == ENDLESS else f"violates {rule}"
+    return f"none of {examples} clusters {problem} within {cycles} cycles"
+
+
+def smallest_page(
+    rule: str,
+    found: Mapping[str, SmallestCluster | None],
+    stories: Mapping[str, Sequence[str]],
+    command: str,
+    searched: str,
+) -> str:
+    """Return a Markdown page about the smallest clusters, by the name of the variant.
+
+    `searched` describes a search that found none.
+    """
+    rows = []
+    for variant, one in found.items():
+        if one is None:
+            rows.append((variant, searched, "", "", ""))
+            continue
+        rules = ", ".join(fault.rule.id for fault in loop_faults(one.course))
+        unloads = sum(move.cycle < one.length for move in one.course.sheds)
+        rows.append((variant, loads_text(one.loads), str(one.length), str(unloads), rules))
+    chapters = [
+        line
+        for variant, lines in stories.items()
+        for line in (f"## {variant}", "", "```text", *lines, "```", "")
+    ]
+    return "\n".join(
+        [
+            *_heading(rule),
+            "Generated by:",
+            "",
+            f"    {command}",
+            "",
+            *markdown_table(("variant", "bundles of each broker", *_columns(rule), "broken"), rows),
+            "",
+            *legend_lines(rule),
+            "",
+            *chapters,
+        ]
+    )
+
+
+def _columns(rule: str) -> tuple[str, str]:
+    return ("period", "unloads in the first period") if rule == ENDLESS else ("cycles", "unloads")
+
+
+def _heading(rule: str) -> list[str]:
+    if rule == ENDLESS:
+        return [
+            "# The smallest clusters that never come to rest",
+            "",
+            "The owners of their bundles repeat themselves for ever, though the load is constant.",
+        ]
+    return [
+        f"# The smallest clusters that violate {rule}",
+        "",
+        f"{rule}: {loop_rules()[rule].title}.",
+    ]

@@ -1,0 +1,174 @@
+"""Search for the smallest cluster in which a rule about the long run is violated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+from pulsar_conformance.adapters.names import connect
+from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
+from pulsar_conformance.audit.simulation.measures import period_of
+from pulsar_conformance.audit.simulation.rules import (
+    ENDLESS,
+    LoopFault,
+    fault_against,
+    loop_faults,
+)
+from pulsar_conformance.audit.simulation.smallest.clusters import Loads, cluster_of, drawn_loads
+from pulsar_conformance.audit.simulation.variants import (
+    REFERENCE,
+    Offering,
+    Variant,
+    make_simulator,
+)
+from pulsar_conformance.audit.simulation.worlds import Json, SimulatedWorld
+from pulsar_conformance.reference.answers.shedding import SHED
+from pulsar_conformance.reference.shedding import GRACE
+
+SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
+"""Maximum numbers of brokers, and of bundles of each broker. Small clusters are drawn first."""
+
+
+@dataclass(frozen=True)
+class SmallestCluster:
+    """The smallest cluster found in which a rule is violated, and its course.
+
+    Attributes:
+        fault: the violation of the rule.
+        loads: usages that the bundles of each broker cause, in percent.
+        course: the simulation of the cluster.
+        questions: the `shed.select` case of each cycle.
+    """
+
+    fault: LoopFault
+    loads: Loads
+    course: SimulatedCourse
+    questions: Sequence[Json]
+
+    @property
+    def length(self) -> int:
+        """Number of cycles until the violation is complete: until the owners of all bundles repeat,
+        or up to the first cycle that violates the rule.
+        """
+        period = period_of(self.course)
+        if self.fault.rule.id == ENDLESS and period is not None:
+            return period
+        return self.fault.cycle + 1
+
+    @property
+    def shedding(self) -> Sequence[SimulatedCycle]:
+        """The cycles with unloads that show the violation."""
+        again = int(self.fault.rule.id == ENDLESS)
+        return [one for one in self.course.cycles[: self.length + again] if one.sheds]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the data that a test needs to repeat the simulation, and the results of it."""
+        return {
+            "variant": self.course.variant,
+            "rule": self.fault.rule.id,
+            "strategy": self.course.strategy,
+            "settings": {GRACE: self.course.settings[GRACE]},
+            "loads": self.loads,
+            "cycle": self.fault.cycle,
+            "period": period_of(self.course),
+            "unloads": len(self.course.sheds),
+            "rules": [fault.rule.id for fault in loop_faults(self.course)],
+        }
+
+
+class ShedQuestions:
+    """A connection that passes on all questions, and keeps the cases of `shed.select`."""
+
+    def __init__(self, connection: Offering) -> None:
+        self._connection = connection
+        self.hello, self.adapter = connection.hello, connection.adapter
+        self.kept: list[Json] = []
+
+    def ask(self, operation: str, cases: Sequence[Json]) -> Sequence[Mapping[str, Any]]:
+        """Return an answer for each case."""
+        if operation == SHED:
+            self.kept += cases
+        return self._connection.ask(operation, cases)
+
+    def in_turn(self) -> Callable[[Json, float], Json] | None:
+        """Return the connection's leader. The cases that it is asked are not kept."""
+        return self._connection.in_turn()
+
+
+Simulate = Callable[[SimulatedWorld], tuple[SimulatedCourse, Sequence[Json]]]
+"""Function that returns the simulation of a world, and the `shed.select` case of each cycle."""
+
+
+def search_with_variant(
+    rule: str,
+    variant: Variant,
+    readings: Mapping[str, str],
+    cycles: int,
+    seed: int,
+    examples: int,
+) -> SmallestCluster | None:
+    """Return the smallest cluster found in which a variant violates a rule; None if none is found.
+
+    The model chooses another of several equal brokers when it is asked the same question again, so
+    it is connected anew for each cluster. Errors: those of `make_simulator`.
+    """
+    with ExitStack() as until_found:
+
+        def connected() -> Offering:
+            return until_found.enter_context(connect(variant.adapter, variant.profile, readings))
+
+        shared = None if variant.adapter == REFERENCE else connected()
+
+        def simulate(world: SimulatedWorld) -> tuple[SimulatedCourse, Sequence[Json]]:
+            asked = ShedQuestions(shared or connected())
+            return make_simulator(variant, asked, cycles)(world), asked.kept
+
+        return smallest_cluster(rule, simulate, seed, examples)
+
+
+def smallest_cluster(
+    rule: str, simulate: Simulate, seed: int, examples: int
+) -> SmallestCluster | None:
+    """Return the smallest cluster found in which a rule is violated; None if none is found.
+
+    Each cluster is simulated once, since an implementation may choose at random.
+    """
+    found: dict[Loads, SmallestCluster | None] = {}
+
+    def violates(loads: Loads) -> bool:
+        if loads not in found:
+            course, questions = simulate(cluster_of(loads))
+            fault = fault_against(rule, course)
+            found[loads] = SmallestCluster(fault, loads, course, questions) if fault else None
+        return found[loads] is not None
+
+    each = [examples * (number + 1) // len(SIZES) for number in range(len(SIZES))]
+    counts = [after - before for before, after in pairwise([0, *each])]
+    for size, count in zip(SIZES, counts, strict=True):
+        if count and (loads := _reduced(drawn_loads(rule, *size), violates, seed, count)):
+            return found[loads]
+    return None
+
+
+def _reduced(
+    drawn: st.SearchStrategy[Loads], violates: Callable[[Loads], bool], seed: int, examples: int
+) -> Loads | None:
+    """Return the loads to which Hypothesis reduces the first cluster drawn that violates a rule."""
+    chosen = settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        return find(drawn, violates, settings=chosen, random=Random(seed))
+    except NoSuchExample:
+        return None
