@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.conformance.cases.settings_files import NOTHING_READ, read_settings
-from pulsar_conformance.conformance.common.image_tags import reading_release
+from pulsar_conformance.conformance.common.image_tags import version_for_settings
 from pulsar_conformance.conformance.engine.plan import BadPlan, chosen_readings
 from pulsar_conformance.specs.errors import print_note
 
@@ -200,7 +200,7 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
     """
     if file is None:
         return NOTHING_READ
-    read = read_settings(Path(file), reading_release(Path(file), profile=profile) or None)
+    read = read_settings(Path(file), version_for_settings(Path(file), profile=profile) or None)
     if not _documented(read):
         raise BadSetting(
             f"--settings {file}: it has no documented setting of load balancing; give a broker.conf"
@@ -212,7 +212,7 @@ def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> di
     """Return the documented settings of a file as the release that judges reads them."""
     if file is None:
         return {}
-    if version := reading_release(Path(file), profile=profile):
+    if version := version_for_settings(Path(file), profile=profile):
         read = read.read_by(version)
     given = _documented(read)
     others = [name for name in read.values if name not in given]

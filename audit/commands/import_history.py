@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from pulsar_conformance.conformance.common.image_tags import (
         image_tags,
         other_image_notes,
-        reading_release,
+        version_for_settings,
     )
 
     folder = Path(args.output)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--release: it says which version reads --conf or --dynamic; give them")
     found = with_single_names(read_sources(args.source, args.date))
     versions = reported_versions(found)
-    release = reading_release(args.conf, release=args.release, reported=versions)
+    release = version_for_settings(args.conf, release=args.release, reported=versions)
     read = read_in_force(args.conf, args.dynamic, release or None)
     named = imported_cluster(found)
     cluster = args.cluster or named or "imported"

@@ -42,7 +42,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     why_odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
-from pulsar_conformance.conformance.common.image_tags import reading_release
+from pulsar_conformance.conformance.common.image_tags import version_for_settings
 from pulsar_conformance.reference.answers.bundles import SPLIT_CANDIDATES
 from pulsar_conformance.reference.answers.shedding import SHED, strategies_of
 from pulsar_conformance.reference.shedding import STRATEGY as STRATEGY_SETTING
@@ -89,7 +89,7 @@ class Variant:
     def lacking(self) -> Mapping[str, str]:
         """The settings of the variant that its release does not have, each with the reason."""
         own = _version_of_adapter(self.adapter)
-        version = reading_release(None, profile=None if own else self.released, release=own)
+        version = version_for_settings(None, profile=None if own else self.released, release=own)
         known = {name: why_unknown(name, version) for name in self.settings if version}
         return {name: why for name, why in known.items() if why}
 
@@ -166,7 +166,7 @@ def read_by_variant(variant: Variant, world: SimulatedWorld) -> SimulatedWorld:
     own = bool(world.version) and nearest_profile(world.version) == variant.profile
     named = _version_of_adapter(variant.adapter)
     followed = None if own or named else variant.released
-    version = reading_release(None, profile=followed, release=named, reported=[world.version])
+    version = version_for_settings(None, profile=followed, release=named, reported=[world.version])
     return world.as_read_by(version)
 
 

@@ -43,7 +43,7 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations whose cases vary most; each entry gives its operation one more share of the trials."""
+"""Operations whose cases vary most, once for each additional share that they get of the trials."""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields of a case in which the order of entries matters, or might matter."""
@@ -101,7 +101,7 @@ def _sort_key(rule: specs.Rule) -> tuple[bool, str]:
 def of_each_operation(
     arrangement: Arrangement,
 ) -> Callable[[str], list[st.SearchStrategy[Trial]]]:
-    """Return a function that maps a rule to its strategies, at least one for each operation."""
+    """Return a function from a rule's ID to its strategies, one or more for each operation."""
 
     def strategies(rule: str) -> list[st.SearchStrategy[Trial]]:
         operations = specs.load().rules[rule].operations
@@ -111,7 +111,7 @@ def of_each_operation(
     return strategies
 
 
-def once(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_once(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a single question."""
     return asked.map(lambda question: Trial((question,)))
 
@@ -121,7 +121,7 @@ def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
     return asked.map(lambda question: Trial((question, _copy(question))))
 
 
-def before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question before and after other questions.
 
     There are two or three other questions, of the same operation.
@@ -154,7 +154,7 @@ def _reported_bundles(case: Json) -> list[str]:
     return [bundle for report in reports for bundle in report.get("bundles", ())]
 
 
-def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_in_two_orders(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question twice, with names in different orders."""
 
     def both(question: Question, random: Random) -> Trial:
@@ -163,15 +163,15 @@ def reordered(asked: Questions) -> st.SearchStrategy[Trial]:
     return st.builds(both, asked, randoms)
 
 
-def reordered_for_rule(rule: str) -> list[st.SearchStrategy[Trial]]:
+def strategies_in_two_orders(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return strategies for trials that ask a question with its names in two orders.
 
-    The last strategy reverses the order of brokers of which several shed; the others rarely do.
+    In the trials of the last strategy, several brokers shed; in those of the others, few do.
     """
     several = randoms.map(
         lambda random: _in_two_orders(_cycle_with_several_overloaded(random), _reverse)
     )
-    return [*of_each_operation(reordered)(rule), several]
+    return [*of_each_operation(asked_in_two_orders)(rule), several]
 
 
 def _cycle_with_several_overloaded(random: Random) -> Question:
@@ -184,7 +184,7 @@ def _cycle_with_several_overloaded(random: Random) -> Question:
     return Question(SHED.id, cluster.case())
 
 
-def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
+def asked_with_copies(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question and transformed copies of it."""
 
     def arranged(question: Question, random: Random) -> Trial:
@@ -196,7 +196,7 @@ def transformed(asked: Questions) -> st.SearchStrategy[Trial]:
 def with_transformed_copies(rule: str) -> list[st.SearchStrategy[Trial]]:
     """Return a rule's strategies for trials that ask a question and transformed copies of it."""
     return [
-        transformed(draw_questions(operation))
+        asked_with_copies(draw_questions(operation))
         for operation in specs.load().rules[rule].operations
         for _ in range(TRANSFORMED_SHARES.get(operation, 1))
     ]
@@ -236,7 +236,7 @@ def rearranged(value: Any, order: Order, field: str = "") -> Any:
 
 
 def regardless_of_order(value: Any, field: str = "") -> Any:
-    """Return a value with its names sorted: equal for cases that differ only in their order."""
+    """Return a value with its names sorted, so that values that differ only in order are equal."""
     if field in IN_ORDER:
         return value
     if isinstance(value, dict):
@@ -246,7 +246,7 @@ def regardless_of_order(value: Any, field: str = "") -> Any:
     return value
 
 
-@check_exchanges("ANSWER-01", draws=of_each_operation(once))
+@check_exchanges("ANSWER-01", draws=of_each_operation(asked_once))
 def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Every broker and bundle in an answer occurs in the case."""
     for exchange in exchanges:
@@ -256,10 +256,10 @@ def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: E
             for answered, known in names(exchange.case, exchange.answer):
                 in_case = set(known)
                 unknown = dict.fromkeys(name for name in answered if name not in in_case)
-                expect.nothing(unknown, "the case does not contain it")
+                expect.nothing(unknown, "the case does not contain them")
 
 
-@check_exchanges("ANSWER-02", draws=of_each_operation(before_and_after_others))
+@check_exchanges("ANSWER-02", draws=of_each_operation(asked_before_and_after_others))
 def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The case is not modified, and asking it again after other questions gives the same answer."""
     for exchange in exchanges:
@@ -286,7 +286,7 @@ def _same_question_same_answer(first: Exchange, second: Exchange, expect: Expect
     _demand_answer(first, second, expect)
 
 
-@check_exchanges("ANSWER-04", draws=reordered_for_rule)
+@check_exchanges("ANSWER-04", draws=strategies_in_two_orders)
 def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The same case with its names in another order gets the same answer."""
     expect.given(len(exchanges) == 2, "one question is asked in two orders")
@@ -297,7 +297,7 @@ def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Ex
     _demand_answer(first, second, expect)
 
 
-@check_exchanges("ANSWER-05", draws=of_each_operation(once))
+@check_exchanges("ANSWER-05", draws=of_each_operation(asked_once))
 def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """No case causes a failure, or a refusal that no rule allows."""
     for exchange in exchanges:

@@ -40,7 +40,7 @@ LARGE = 20_000
 LARGEST_SETTING = 65_536
 """Largest number that an edit gives a setting, which may be the number of bundles to create."""
 
-GROWN = (17, 33, 65, 100, 129)
+GROWN_SIZES = (17, 33, 65, 100, 129)
 """Numbers of entries to which a map grows: just more than the sizes of common batches."""
 
 MAPS = frozenset(
@@ -49,9 +49,9 @@ MAPS = frozenset(
 """Fields that hold a map from names to values."""
 
 SETTING = "settings entry"
-"""`field` of every setting. Its text is kept, since another setting's value has another type."""
+"""`_Place.field` of every setting. A setting with text is kept, since its type is not known."""
 
-GROWING = frozenset({"stats", "preallocated"})
+GROWING_MAPS = frozenset({"stats", "preallocated"})
 """Maps to which edits add copies of entries; transformations add entries to other maps."""
 
 EVENTS: tuple[Json, ...] = (
@@ -61,8 +61,8 @@ EVENTS: tuple[Json, ...] = (
 )
 """Events that are possible at any moment of a story."""
 
-LASTING = frozenset({"minutes", "bundles", "value"})
-"""Numbers that are not multiplied by 10 or 1000, since the story would take long to play."""
+SLOW_FIELDS = frozenset({"minutes", "bundles", "value"})
+"""Fields whose numbers are not multiplied by 10 or 1000, since their cases would take long."""
 
 SEPARATORS = ("|", ",")
 """Separators by which lists are commonly joined."""
@@ -121,7 +121,7 @@ def _edit(case: Json, random: Random) -> None:
 
 
 def _places(value: Any, field: str = "") -> Iterator[_Place]:
-    """Yield the place of each value inside this one, outer values first."""
+    """Yield the place of each value inside `value`, each outer value before its inner values."""
     if isinstance(value, dict):
         for name in value:
             known = f"{field} entry" if field in MAPS else name
@@ -155,7 +155,7 @@ def _edit_number(place: _Place, same: list[Any], random: Random) -> None:
     less = value // 2 if isinstance(value, int) else value * 0.9
     related = [value + 1, value * 2, less or value]
     related += [0] if place.field != "value" else []  # No document says which settings may be 0.
-    if place.field not in LASTING:
+    if place.field not in SLOW_FIELDS:
         related += [value * 10, value * 1000]
     if place.field == SETTING:
         related = [one for one in related if one <= LARGEST_SETTING] or [value]
@@ -210,7 +210,7 @@ def _edit_events(events: list[Json], random: Random) -> None:
 def _edit_object(place: _Place, same: list[Any], random: Random) -> None:
     """Remove an object, replace it with another of the same field, or add entries to a map."""
     entries: dict[str, Any] = place.value
-    if place.field in GROWING and entries:
+    if place.field in GROWING_MAPS and entries:
         _grow(entries, random)
     else:
         _exchange(place, same, random, share=0.5)
@@ -219,6 +219,6 @@ def _edit_object(place: _Place, same: list[Any], random: Random) -> None:
 def _grow(entries: dict[str, Any], random: Random) -> None:
     """Add copies of entries under new names, which sort before and after the others."""
     known = list(entries)
-    for number in range(random.choice(GROWN) - len(known)):
+    for number in range(random.choice(GROWN_SIZES) - len(known)):
         name = random.choice(known)
         entries[f"{'az'[number % 2]}{number}-{name}"] = copied(entries[name])

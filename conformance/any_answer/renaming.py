@@ -55,7 +55,7 @@ DOMAINS: Mapping[str, Renaming] = {
     "domains and groups named by numbers": "{}".format,
     "domains and groups with names beyond ASCII": "Räck {} / 東京".format,
 }
-"""Renamings of domains and groups; the names differ not only in capital letters."""
+"""Renamings of domains and groups to names that differ in more than capital letters."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
     "domains whose names differ in capitals alone": _renaming_by_capitals(
@@ -68,7 +68,7 @@ BROKER_FIELDS = ("brokers", "owned", "preallocated", "versions")
 
 
 def with_names(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a value with names replaced."""
+    """Return a JSON value in which every string and key that is a name in `names` is replaced."""
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, dict):
@@ -81,7 +81,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
-    """Return a case with names replaced, except in settings and strategy."""
+    """Return a case with names replaced as by `with_names`, except in settings and strategy."""
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
     return {**with_names(case, names), **kept}
 

@@ -87,7 +87,7 @@ class Transformation:
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """The first replacement name; each renamed case has a name that begins with it. Or empty."""
+    """The first replacement name, with which some name in each renamed case begins; else empty."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
@@ -311,7 +311,7 @@ TRANSFORMATIONS: Mapping[str, tuple[Transformation, ...]] = {
 are hashed.
 """
 
-PLAIN = (
+SIMPLE_NAMES = (
     (RENAMED_BROKERS, re.compile(r"broker-\d+"), partial(new_broker_names, "broker-{}".format)),
     (
         RENAMED_NAMESPACES,
@@ -329,7 +329,7 @@ def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
     """Yield, for each kind of name, a function that replaces a case's names with simple ones."""
     cases = [question.case for question in (*trial.before, *trial.questions)]
     known = TRANSFORMATIONS.get(trial.operation, ()) if len(trial.operations) == 1 else ()
-    for transformations, plain, names_of in PLAIN:
+    for transformations, plain, names_of in SIMPLE_NAMES:
         names = names_of(*cases) if transformations[0] in known else {}
         if not all(map(plain.fullmatch, names)):
             yield partial(with_new_names, names)
@@ -386,14 +386,14 @@ def _between(operation: str, first: SameObject, second: SameObject) -> Transform
 
 
 def _equal(case: Json, other: Json) -> bool:
-    """True if two cases are equal and write their numbers alike."""
+    """True if two cases are equal and write their numbers alike, such as 85 and not 85.0."""
     return case == other and json_text(case) == json_text(other)
 
 
 def transformations_of(trial: Trial) -> list[Transformation]:
-    """Return, for each question but the first, the transformation that makes it from the first.
+    """Return the transformations that make the trial's other questions from its first question.
 
-    The result is empty if one of these questions is not a transformed copy.
+    The result is empty if one of the other questions is not a transformed copy.
     """
     first, *others = trial.questions
     made = [transformation_between(first, other) for other in others]

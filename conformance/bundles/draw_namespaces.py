@@ -26,11 +26,14 @@ counts = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 10, 16, 31, 64, 100, 128, 255, 10
 def create(
     bundles: st.SearchStrategy[int | None], settings: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that create a namespace with these bundles and settings."""
+    """Return a strategy for trials that create a namespace with a drawn number of bundles.
+
+    If the number is None, the settings determine it.
+    """
     return _creation(bundles.map(lambda count: {"bundles": count}), settings)
 
 
-def created_by(creator: str) -> st.SearchStrategy[Trial]:
+def creation_by(creator: str) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials in which `creator` creates a namespace."""
     settings: st.SearchStrategy[Json] = st.one_of(
         st.just({}),
@@ -107,7 +110,7 @@ def located_twice(draw: st.DrawFn) -> Trial:
 
 
 @st.composite
-def located_finer(draw: st.DrawFn) -> Trial:
+def located_in_finer_bundles(draw: st.DrawFn) -> Trial:
     """Draw topics to locate in wide bundles, then in narrower bundles that divide these."""
     random, count = draw(randoms), draw(counts)
     coarse, topics = draw_boundaries(random, count), names.topics(random, 20)
@@ -117,7 +120,7 @@ def located_finer(draw: st.DrawFn) -> Trial:
 
 
 @st.composite
-def one_bundle_split(draw: st.DrawFn) -> Trial:
+def located_around_a_split(draw: st.DrawFn) -> Trial:
     """Draw topics to locate before and after one of several bundles is split."""
     random, count = draw(randoms), draw(counts.filter(lambda count: count > 1))
     ends, topics = draw_boundaries(random, count), names.topics(random, 20)
@@ -129,15 +132,15 @@ def one_bundle_split(draw: st.DrawFn) -> Trial:
 
 
 @st.composite
-def partitioned(draw: st.DrawFn) -> Trial:
-    """Draw all partitions of a topic to locate; there are at least as many bundles."""
+def partitions_of_a_topic(draw: st.DrawFn) -> Trial:
+    """Draw all partitions of a topic, to be located in at least as many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([2, 4, 16, 64, 128]))
     partitions = names.partitions(random, random.randint(2, count))
     return Trial.of("bundles.locate", location_case(names.equal_boundaries(count), partitions))
 
 
 @st.composite
-def partitioned_widely(draw: st.DrawFn) -> Trial:
+def partitions_in_many_bundles(draw: st.DrawFn) -> Trial:
     """Draw many partitions of a topic to locate in many bundles."""
     random, count = draw(randoms), draw(st.sampled_from([64, 128, 256]))
     partitions = names.partitions(random, draw(st.sampled_from([64, 100, 128, count])))
@@ -145,7 +148,8 @@ def partitioned_widely(draw: st.DrawFn) -> Trial:
 
 
 SEVERAL_TOPICS, FEW_PARTITIONS = 12, 16
-"""Number of topics, and of partitions of each. No two partitions may share a bundle in every topic.
+"""Number of topics, and number of partitions of each topic. The same two partitions, such as 3 and
+5, may not share a bundle in every topic.
 """
 
 
@@ -166,7 +170,7 @@ def thousand_topics(draw: st.DrawFn) -> Trial:
 
 
 @st.composite
-def on_a_boundary(draw: st.DrawFn) -> Trial:
+def topics_on_boundaries(draw: st.DrawFn) -> Trial:
     """Draw topics to locate; the CRC-32 of some is a boundary between bundles."""
     random = draw(randoms)
     topics = names.topics(random, draw(st.integers(1, 8)))
@@ -176,7 +180,7 @@ def on_a_boundary(draw: st.DrawFn) -> Trial:
 
 
 @st.composite
-def at_the_end(draw: st.DrawFn) -> Trial:
+def topics_at_highest_hash(draw: st.DrawFn) -> Trial:
     """Draw topics whose CRC-32 is the highest hash."""
     random, count = draw(randoms), draw(counts)
     last = draw(st.lists(st.sampled_from(TOPICS_AT_THE_END), min_size=1, unique=True))

@@ -24,7 +24,7 @@ from pulsar_conformance.reference.splitting import (
 DEFAULT = "defaultNamespaceBundleSplitAlgorithm"
 SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 NARROW_RANGES = 4096
-"""Number of ranges in which topics are located: so many that topics rarely share one."""
+"""Number of ranges in which topics are located, large enough that topics rarely share a range."""
 
 
 counts_of_topics = st.sampled_from((2, 3, 4, 5, 10, 11, 60, 61, 250, 999, 2001))
@@ -83,7 +83,7 @@ def split_with_located_topics(split: Json) -> Trial:
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """Draw a whole namespace to split by topics; it contains all topics under any hash function."""
+    """Draw a split by topics of a whole namespace, which has all topics under any hash function."""
     count, by = draw(counts_of_topics), draw(callers)
     random = draw(randoms)
     topics = names.topics(random, count)
@@ -180,7 +180,7 @@ MARGINS = (None, 0, 10, 50)
 
 
 @st.composite
-def by_loads(draw: st.DrawFn) -> Trial:
+def splits_by_traffic(draw: st.DrawFn) -> Trial:
     """Draw a whole namespace to split by its topics' traffic, and a question to locate them."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
@@ -212,7 +212,7 @@ NAMED, LOADED = 0.8, 0.97
 
 
 def topic_load(random: Random) -> Json:
-    """Return a topic's messages and bytes, in one direction or both."""
+    """Return a topic's messages and bytes per second, in one direction or both."""
     messages, megabytes = random.choice(ROUND_RATES[1:]), random.choice(ROUND_RATES)
     if random.choice((True, False)):
         return {"msgRateIn": messages, "msgThroughputIn": megabytes * MEGABYTES}
@@ -268,7 +268,7 @@ def whole_range_by_range(_random: Random) -> Json:
 
 
 def several_positions(random: Random) -> Json:
-    """Return a split at several positions inside a bundle; some may allow only one position."""
+    """Return a split at several positions inside a bundle; some releases may allow only one."""
     part = HashRange.parse(WHOLE)
     inside = random.sample(range(part.lower + 1, part.upper), random.choice((2, 3, 5)))
     return split_case(part.name, POSITIONS, positions=list(map(hex_of, inside)))

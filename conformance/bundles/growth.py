@@ -131,7 +131,7 @@ class _LoadDrawer:
 def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:
-    """Draw a run of automatic splits; bundles are near the threshold `grows`, or any if None."""
+    """Draw a run of automatic splits, with bundles near the threshold `grows` (if None, any)."""
     size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
     room = "too little" if full else draw(rooms)
     random = draw(randoms)
@@ -194,12 +194,12 @@ def switched_off() -> st.SearchStrategy[Trial]:
     return automatic_splits(settings={AUTO_SPLIT: False})
 
 
-def parts_not_unloaded() -> st.SearchStrategy[Trial]:
+def unloading_switched_off() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs in which the unloading of split bundles is disabled."""
     return automatic_splits(settings={AUTO_UNLOAD: False})
 
 
-def unloaded_at_once() -> st.SearchStrategy[Trial]:
+def unloading_switched_on() -> st.SearchStrategy[Trial]:
     """Return a strategy for runs in which the unloading of split bundles is enabled or not set."""
     return st.one_of(automatic_splits(), automatic_splits(settings={AUTO_UNLOAD: True}))
 
@@ -261,7 +261,7 @@ AIMED = (
 
 
 def _may_split(growth: Growth) -> list[str]:
-    """Return the bundles that certainly or possibly exceed a threshold."""
+    """Return the bundles that exceed a threshold, certainly or depending on rounding."""
     names = growth.limits
     return [b for b in growth.stats if any(exceeds(growth, b, n) is not False for n in names)]
 
@@ -272,7 +272,9 @@ def _crowded_namespaces(growth: Growth) -> set[str]:
     return {namespace for namespace, count in counted.items() if count > growth.room(namespace)}
 
 
-def is_a_candidate(name: str, case: Growth, answer: Candidates, expect: Expect) -> None:
+def is_split_above_the_threshold(
+    name: str, case: Growth, answer: Candidates, expect: Expect
+) -> None:
     """A bundle that exceeds the threshold is split if its namespace may have more bundles."""
     expect.given(case.enabled, "automatic splits are switched on")
     full = _crowded_namespaces(case)
@@ -290,11 +292,13 @@ for rule, limited in {
     "SPLIT-03": MAX_MESSAGES,
     "SPLIT-04": MAX_MEGABYTES,
 }.items():
-    SPLIT_CANDIDATES.check(rule, draws=automatic_splits(limited))(partial(is_a_candidate, limited))
+    SPLIT_CANDIDATES.check(rule, draws=automatic_splits(limited))(
+        partial(is_split_above_the_threshold, limited)
+    )
 
 
 @SPLIT_CANDIDATES.check("SPLIT-05", draws=automatic_splits())
-def others_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
+def bundles_within_limits_stay_whole(case: Growth, answer: Candidates, expect: Expect) -> None:
     """A bundle that exceeds no threshold is not split."""
     expect.given(case.enabled, "automatic splits are switched on")
     growing = set(_may_split(case))
@@ -337,7 +341,7 @@ def nothing_is_split_when_switched_off(case: Growth, answer: Candidates, expect:
         expect.nothing(answer.split, "the automatic split is switched off")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-08", draws=unloaded_at_once())
+@SPLIT_CANDIDATES.check("SPLIT-08", draws=unloading_switched_on())
 def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect) -> None:
     """By default, exactly the split bundles are unloaded."""
     expect.given(case.enabled, "automatic splits are switched on")
@@ -346,7 +350,7 @@ def parts_are_unloaded_at_once(case: Growth, answer: Candidates, expect: Expect)
         expect.equal(sorted(set(answer.unload)), sorted(set(answer.split)), "unloaded")
 
 
-@SPLIT_CANDIDATES.check("SPLIT-09", draws=parts_not_unloaded())
+@SPLIT_CANDIDATES.check("SPLIT-09", draws=unloading_switched_off())
 def parts_stay_when_unloading_is_off(case: Growth, answer: Candidates, expect: Expect) -> None:
     """With unloading disabled, split bundles are not unloaded."""
     expect.given(case.enabled, "automatic splits are switched on")

@@ -53,9 +53,9 @@ def _creation_problems(case: Json, settings: Settings) -> Problems:
         name = SYSTEM_NUMBER if creator == "system" else NUMBER
         count, place = settings.number(name), f"case.settings.{name}"
     elif creator != "admin":
-        yield f"case.bundles: only an administrator requests a number, and not {creator}"
+        yield f"case.bundles: only an administrator may request a number, not {creator}"
     if count != int(count) or not 1 <= count < HASHES:
-        yield f"{place}: {float(count):g} bundles cannot be made of {HASHES} hashes"
+        yield f"{place}: {float(count):g} is not a whole number of bundles from 1 to {HASHES - 1}"
 
 
 def _read_boundaries(_case: FlatCase, answer: Json) -> list[str]:

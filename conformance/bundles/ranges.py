@@ -74,19 +74,19 @@ def _expect_count(answer: Boundaries, count: Fraction, expect: Expect) -> None:
     expect.equal(len(answer) - 1, int(count), "bundles")
 
 
-@CREATE.check("BUNDLE-14", draws=namespaces.created_by("system"))
+@CREATE.check("BUNDLE-14", draws=namespaces.creation_by("system"))
 def the_system_namespace_has_its_number(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """pulsar/system, created by a broker, gets the configured number for system namespaces."""
     _expect_count(answer, _expected_count("system", namespaces.SYSTEM, case, expect), expect)
 
 
-@CREATE.check("BUNDLE-15", draws=namespaces.created_by("standalone"))
+@CREATE.check("BUNDLE-15", draws=namespaces.creation_by("standalone"))
 def standalone_uses_the_default(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """In standalone mode, public/default gets the default number of bundles."""
     _expect_count(answer, _expected_count("standalone", namespaces.DEFAULT, case, expect), expect)
 
 
-@CREATE.check("BUNDLE-16", draws=namespaces.created_by("heartbeat"))
+@CREATE.check("BUNDLE-16", draws=namespaces.creation_by("heartbeat"))
 def heartbeats_are_not_divided(case: FlatCase, answer: Boundaries, expect: Expect) -> None:
     """A heartbeat namespace has a single bundle."""
     _expect_count(answer, _expected_count("heartbeat", None, case, expect), expect)
@@ -104,7 +104,7 @@ def coordinators_spread_as_printed(case: Locating, answer: Located, expect: Expe
         expect.equal(len(set(answer.bundles)), wanted, f"bundles of {len(case.ranges)}")
 
 
-@LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.at_the_end()))
+@LOCATE.check("BUNDLE-04", draws=(namespaces.locate(), namespaces.topics_at_highest_hash()))
 def every_topic_has_exactly_one_bundle(case: Locating, answer: Located, expect: Expect) -> None:
     """Each topic is in exactly one of the namespace's bundles."""
     expect.reached(bool(case["topics"]))
@@ -124,7 +124,7 @@ def _both(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> tuple[Lo
 
 
 def _no_partitions(topics: list[str], expect: Expect) -> None:
-    """Assume that no topic is a partition, if partitions are spread over bundles."""
+    """Assume that no topic is a partition, if the reading `partitions` is `spread`."""
     spread = expect.readings["partitions"] == "spread" and any(map(PARTITION.search, topics))
     expect.given(not spread, "the topics are not partitions")
 
@@ -142,7 +142,7 @@ def the_same_topic_stays_in_its_bundle(
         expect.equal(second.by_topic[topic], first.by_topic[topic], f"bundle of {topic}")
 
 
-@LOCATE.check_together("BUNDLE-06", draws=namespaces.located_finer())
+@LOCATE.check_together("BUNDLE-06", draws=namespaces.located_in_finer_bundles())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
     """When boundaries are added, a topic's new bundle lies within its old one."""
     coarse, fine = _both(asked, expect)
@@ -158,7 +158,7 @@ def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect
 
 @LOCATE.check(
     "BUNDLE-07",
-    draws=(namespaces.partitioned_widely(), namespaces.partitions_of_several_topics()),
+    draws=(namespaces.partitions_in_many_bundles(), namespaces.partitions_of_several_topics()),
 )
 def partitions_are_hashed_by_their_own_names(
     case: Locating, answer: Located, expect: Expect
@@ -202,9 +202,9 @@ def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> 
         expect.that(by_number[first] != by_number[second], allowed, together)
 
 
-@LOCATE.check("BUNDLE-08", draws=namespaces.partitioned())
+@LOCATE.check("BUNDLE-08", draws=namespaces.partitions_of_a_topic())
 def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect: Expect) -> None:
-    """Partitions of a topic are in different bundles if there are enough."""
+    """Partitions of a topic are in different bundles if there are enough bundles."""
     topics = case["topics"]
     stems = {PARTITION.sub("", topic) for topic in topics}
     expect.given(len(stems) == 1 and stems.isdisjoint(topics), "partitions of one topic")
@@ -214,9 +214,9 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
         expect.equal(found, len(topics), "different bundles")
 
 
-@LOCATE.check_together("BUNDLE-09", draws=namespaces.one_bundle_split())
+@LOCATE.check_together("BUNDLE-09", draws=namespaces.located_around_a_split())
 def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """When one bundle gets new boundaries, topics in other bundles stay there."""
+    """When one bundle gets new boundaries, topics in other bundles stay in these."""
     before, after = _both(asked, expect)
     _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}
@@ -230,9 +230,8 @@ def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: E
 def many_topics_spread_well(case: Locating, answer: Located, expect: Expect) -> None:
     """1000 topics are spread evenly over 64 bundles, and over 16 brokers with four bundles each.
 
-    A chi-square test decides.
-
-    The test assumes that topic names were chosen independently of their hashes.
+    A chi-square test decides. It assumes that topic names were chosen independently of their
+    hashes.
     """
     topics, bundles, brokers = RECOMMENDED_SIZES
     expect.given(len(case["topics"]) == topics, "1000 topics")
@@ -268,7 +267,7 @@ def the_hash_is_crc_32(case: Locating, answer: Located, expect: Expect) -> None:
             _expect_range_of_hash(expect, case, topic, bundle)
 
 
-@LOCATE.check("BUNDLE-12", draws=namespaces.on_a_boundary())
+@LOCATE.check("BUNDLE-12", draws=namespaces.topics_on_boundaries())
 def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect) -> None:
     """A hash on a boundary belongs to the range that starts there."""
     _no_partitions(case["topics"], expect)
@@ -278,7 +277,7 @@ def a_range_holds_its_lower_end(case: Locating, answer: Located, expect: Expect)
             _expect_range_of_hash(expect, case, topic, bundle)
 
 
-@LOCATE.check("BUNDLE-13", draws=namespaces.at_the_end())
+@LOCATE.check("BUNDLE-13", draws=namespaces.topics_at_highest_hash())
 def the_last_range_holds_the_last_hash(case: Locating, answer: Located, expect: Expect) -> None:
     """The hash 0xffffffff belongs to the last range."""
     _no_partitions(case["topics"], expect)

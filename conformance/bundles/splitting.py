@@ -306,7 +306,7 @@ def _parts_and_cuts(
     return answer, cuts
 
 
-@check_exchanges("SPLIT-28", draws=splits.by_loads())
+@check_exchanges("SPLIT-28", draws=splits.splits_by_traffic())
 def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The bundle is cut before each topic that would exceed a part's limit, and nowhere else."""
     answer, cuts = _parts_and_cuts(exchanges, expect)
@@ -319,7 +319,7 @@ def parts_keep_within_the_limits(exchanges: Sequence[Exchange], expect: Expect) 
     expect.that(fits, allowed, answer)
 
 
-@check_exchanges("SPLIT-29", draws=splits.by_loads())
+@check_exchanges("SPLIT-29", draws=splits.splits_by_traffic())
 def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """Each cut is half-way between the topics on both sides of it."""
     answer, cuts = _parts_and_cuts(exchanges, expect)
@@ -330,7 +330,9 @@ def cuts_are_half_way(exchanges: Sequence[Exchange], expect: Expect) -> None:
             expect.that(low <= cut <= high + 1, allowed, answer)
 
 
-@SPLIT.check("SPLIT-30", draws=splits.by_loads().map(lambda trial: Trial(trial.questions[:1])))
+@SPLIT.check(
+    "SPLIT-30", draws=splits.splits_by_traffic().map(lambda trial: Trial(trial.questions[:1]))
+)
 def little_excess_splits_nothing(case: FlatCase, answer: Parts, expect: Expect) -> None:
     """A bundle whose traffic is below its limits plus the margin is not split."""
     limits, loads = _loads(case, answer, expect)

@@ -48,7 +48,7 @@ from pulsar_conformance.conformance.cases.topics import topics_question
 from pulsar_conformance.conformance.common.image_tags import (
     image_tags,
     other_image_notes,
-    reading_release,
+    version_for_settings,
 )
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.load_data.operations import READ
@@ -226,7 +226,7 @@ def made(
         )
     data = read_bundle_data(args.bundle_data) if args.bundle_data else {}
     named = Snapshot(source.reports, data, {}).versions or [source.version]
-    release = reading_release(args.conf, release=args.release, reported=named)
+    release = version_for_settings(args.conf, release=args.release, reported=named)
     versions = list(dict.fromkeys(filter(None, [release, *(() if args.release else named)])))
     released = bool(version_of_released(args.profile) if args.profile else versions)
     read = settings_of_cluster(args, source.place, source.runtime, release, released=released)

@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     why_odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import DYNAMIC, SettingsRead, read_entries
-from pulsar_conformance.conformance.common.image_tags import reading_release
+from pulsar_conformance.conformance.common.image_tags import version_for_settings
 from pulsar_conformance.conformance.common.settings_properties import (
     COMMENT,
     PREFIX,
@@ -343,7 +343,7 @@ def files_in_force(
     `reported` is the version that the brokers' own data name, if any. Errors: as `read_in_force`.
     """
     given = {"profile": args.profile, "release": args.release, "reported": [reported]}
-    version = reading_release(args.conf, **given) or None
+    version = version_for_settings(args.conf, **given) or None
     return _readable(read_in_force(args.conf, args.dynamic, version, as_broker=released))
 
 

@@ -55,7 +55,7 @@ from pulsar_conformance.conformance.cases.settings_files import (
     read_in_force,
     value_notes,
 )
-from pulsar_conformance.conformance.common.image_tags import reading_release
+from pulsar_conformance.conformance.common.image_tags import version_for_settings
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.explain.balance import (
@@ -336,7 +336,7 @@ def _extensible_settings(
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
     """Return the given release or, without one, that of the only image in the settings file."""
-    return reading_release(args.conf, release=args.release) or None
+    return version_for_settings(args.conf, release=args.release) or None
 
 
 def _check_extensible(

@@ -11,15 +11,15 @@ WORKSPACE = Path(".conformance")
 GC_THRESHOLDS = (8_000_000, 50, 1000)
 """Thresholds of Python's garbage collector during a session.
 
-Cases and answers are kept until the end, so that the collector finds little. With default
-thresholds, it takes a quarter of the time. With these, it does not run in a usual session, which
-then needs about 150 MB more.
+Cases and answers are kept until the end of a session, so that there is little to collect. With
+Python's default thresholds, collecting takes a quarter of a session's time. With these thresholds,
+the collector does not run in a usual session, which then needs about 150 MB more memory.
 """
 
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Use these thresholds of the garbage collector for the duration of a block."""
+    """Set the garbage collector's thresholds to `GC_THRESHOLDS` within a `with` block."""
     before = gc.get_threshold()
     gc.set_threshold(*GC_THRESHOLDS)
     try:

@@ -57,7 +57,7 @@ class Expect:
         return self._reached
 
     def given(self, holds: bool, why: str) -> None:
-        """Assume a condition; if it does not hold, the rule does not apply.
+        """Assume a condition, described by `why`: if it is false, the rule does not apply.
 
         Errors: `NotReached`.
         """
@@ -70,7 +70,7 @@ class Expect:
         return holds
 
     def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demand that a condition holds; `allowed` and `answered` describe a violation."""
+        """Demand a condition; if it is false, report that `answered` is not as `allowed` says."""
         if not holds:
             raise Violated(allowed, readable(answered))
 
@@ -79,7 +79,7 @@ class Expect:
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str) -> None:
-        """Demand that `answered` is empty; `why` is why the answer may not have its items."""
+        """Demand that `answered` is empty; `why` says why no item may be in the answer."""
         found = list(answered)
         self.that(not found, f"none of these: {why}", ", ".join(map(str, found)))
 
@@ -102,12 +102,12 @@ def readable(value: object) -> str:
 
 
 def near(amount: Fraction, bound: Fraction) -> bool:
-    """True if two percentages are equal within tolerance."""
+    """True if two percentages differ by at most `POINTS`."""
     return abs(amount - bound) <= POINTS
 
 
 def same(amount: Fraction, other: Fraction) -> bool:
-    """True if two rates are equal within tolerance."""
+    """True if two rates differ by at most the fraction `SHARE` of the larger rate."""
     return abs(amount - other) <= SHARE * max(abs(amount), abs(other))
 
 
@@ -120,14 +120,14 @@ Strategies = SearchStrategy[Trial] | Sequence[SearchStrategy[Trial]]
 Draws = Strategies | Callable[[str], Strategies]
 """The strategies of a check, or a function that returns them for the ID of a rule."""
 
-OnOne = Callable[[Case, Answer, Expect], None]
-"""A predicate of one question."""
+JudgeQuestion = Callable[[Case, Answer, Expect], None]
+"""Function that judges the answer to one question."""
 
-OnSeveral = Callable[[Sequence[Asked[Case, Answer]], Expect], None]
-"""A predicate of several questions of one operation together."""
+JudgeQuestions = Callable[[Sequence[Asked[Case, Answer]], Expect], None]
+"""Function that judges the answers to several questions of one operation together."""
 
-OnExchanges = Callable[[Sequence[Exchange], Expect], None]
-"""A predicate of exchanges of any operations, including refused ones."""
+JudgeExchanges = Callable[[Sequence[Exchange], Expect], None]
+"""Function that judges exchanges of any operations, including refused questions."""
 
 
 class Predicate(Protocol):
@@ -150,10 +150,10 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True)
 class OneQuestion(Generic[Case, Answer]):
-    """A predicate over a single question."""
+    """A predicate for trials of a single question of one operation."""
 
     operation: str
-    function: OnOne[Case, Answer]
+    function: JudgeQuestion[Case, Answer]
     sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
@@ -169,10 +169,10 @@ class OneQuestion(Generic[Case, Answer]):
 
 @dataclass(frozen=True)
 class SeveralQuestions(Generic[Case, Answer]):
-    """A predicate over any number of questions of one operation."""
+    """A predicate for trials of any number of questions of one operation."""
 
     operation: str
-    function: OnSeveral[Case, Answer]
+    function: JudgeQuestions[Case, Answer]
     sees_declined = False
 
     def judges(self, trial: Trial) -> bool:
@@ -187,14 +187,14 @@ class SeveralQuestions(Generic[Case, Answer]):
 
 @dataclass(frozen=True)
 class AnyExchange:
-    """A predicate over questions of any of the rule's operations."""
+    """A predicate for trials of questions of any operations in `operations`."""
 
     operations: frozenset[str]
-    function: OnExchanges
+    function: JudgeExchanges
     sees_declined = True
 
     def judges(self, trial: Trial) -> bool:
-        """True if all questions of a trial are of the rule's operations."""
+        """True if the operations of all questions of a trial are in `operations`."""
         return trial.operations <= self.operations
 
     def demand(self, exchanges: Sequence[Exchange], expect: Expect) -> None:
@@ -209,7 +209,7 @@ class Check:
     rule: str
     predicate: Predicate
     parts: tuple[SearchStrategy[Trial], ...]
-    """Strategies, most often one, each of which draws an equal share of the rule's trials."""
+    """Strategies, usually only one, that each draw an equal share of the rule's trials."""
 
     def judges(self, trial: Trial) -> bool:
         """True if the predicate applies to a trial's questions."""
@@ -245,10 +245,10 @@ def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
         CHECKS[rule] = Check(rule, predicate, parts)
 
 
-def check_exchanges(*rules: str, draws: Draws) -> Callable[[OnExchanges], OnExchanges]:
-    """Return a decorator that registers a check of exchanges of any of the rules' operations."""
+def check_exchanges(*rules: str, draws: Draws) -> Callable[[JudgeExchanges], JudgeExchanges]:
+    """Return a decorator that registers a check of exchanges of all operations of its rules."""
 
-    def registered(function: OnExchanges) -> OnExchanges:
+    def registered(function: JudgeExchanges) -> JudgeExchanges:
         for rule in rules:
             operations = frozenset(specs.load().rules[rule].operations)
             register([rule], AnyExchange(operations, function), draws)
@@ -274,10 +274,10 @@ class DerivedQuestions:
     operation: str | None = None
     """The operation of the failing questions; None if `rule` is given."""
     rule: str | None = None
-    """ID of the tested presupposed rule; None for any rule that does not judge `operation`."""
+    """ID of the presupposed rule to test; None for any rule that does not judge `operation`."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
-        """True if questions derived from a failing one test the presupposed rule."""
+        """True if questions that are derived from `failing` test the rule `presupposed`."""
         if self.rule is not None:
             return presupposed.id == self.rule
         return failing.operation == self.operation not in presupposed.operations

@@ -15,7 +15,10 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
 def cluster_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each bundle with two owners or an invalid name, and each overlap."""
+    """Yield a problem for each bundle with two owners or a bad name, and each overlap of bundles.
+
+    The reports of brokers are checked, too.
+    """
     owners: dict[str, str] = {}
     for broker, report in case["brokers"].items():
         for bundle in report.get("bundles", ()):
@@ -29,11 +32,11 @@ def cluster_problems(case: Json, _settings: Settings) -> Problems:
 
 
 def report_problems(broker: str, report: Json) -> Problems:
-    """Yield a problem for each resource whose usage has no limit, and therefore no percentage."""
+    """Yield a problem for each resource of a broker that is in use but has a limit of 0."""
     for resource in WEIGHT_SETTINGS:
         used = report.get(resource, {"usage": 0, "limit": 100})
         if not used["limit"] and used["usage"]:
-            yield f"case.brokers.{broker}.{resource}: a usage without a limit has no percentage"
+            yield f"case.brokers.{broker}.{resource}: a usage above 0 needs a limit above 0"
 
 
 def bundle_name_problems(bundle: str) -> Problems:
@@ -78,7 +81,7 @@ def bundles_named_in(case: Json) -> set[str]:
 
 
 def is_part(bundle: str, whole: str) -> bool:
-    """True if a bundle's range lies within that of another bundle of the same namespace."""
+    """True if `bundle` lies within the hash range of `whole`, a bundle of the same namespace."""
     alike = namespace_of(bundle) == namespace_of(whole)
     return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 from pulsar_conformance.specs.text import counted
 
 AN_ANSWER = "an answer"
-"""The allowed answer that is shown for a case without an answer."""
+"""Text of `Failure.allowed` for a case that the implementation did not answer."""
 
 ANSWERING = "ANSWER-05"
 """ID of the rule that requires an answer to every legal case."""
 
 OF_EXAMPLE = "worked example "
-"""Beginning of `size` for a worked example; the example's ID follows."""
+"""Beginning of `Failure.size` for a worked example; the example's ID follows."""
 
 VerdictWord = Literal[
     "error",
@@ -31,7 +31,7 @@ VerdictWord = Literal[
 
 @dataclass(frozen=True)
 class Failure:
-    """The description of a violated rule's failure, with the smallest case found for it."""
+    """A violation of a rule, with the smallest case found that shows it."""
 
     case_file: str
     """The file of the saved case, or file and line of the worked example."""
@@ -52,7 +52,8 @@ class Failure:
     Alternatives that other answers of the run exclude are left out.
     """
     answers: tuple[str, ...] = ()
-    """The answers: several have a label each, and a single one is left out if it is long."""
+    """The answers as text, each with a label if there are several; empty for a single long answer.
+    """
     settings: tuple[str, ...] = ()
     """The settings on which the model's answer depends, each as `name=value (source)`."""
 
@@ -92,25 +93,19 @@ class Verdict:
 
     @property
     def by_example(self) -> bool:
-        """True if only a worked example's answer differs, and no check rejects that answer."""
+        """True if an answer differs from that of a worked example, but no check rejects it."""
         return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
 
     @property
     def explain_words(self) -> tuple[str, ...]:
-        """The command and options that explain the failing worked example; empty without one."""
+        """The command and options that explain the worked example; empty if none failed."""
         if self.failure is None or not self.by_example:
             return ()
         example = self.failure.size.removeprefix(OF_EXAMPLE)
         return ("explain", example, "--judge-by", self.profile)
 
     def headline(self, name: str) -> str:
-        """Return a sentence on who broke the rule, and how.
-
-        A failure on a case, a refusal, or a different answer to a worked example counts against the
-        rule.
-
-        `name` is the implementation's own name.
-        """
+        """Return a sentence that says how the implementation called `name` broke the rule."""
         if self.failure is not None and self.by_example:
             return f"{name} answers {self.failure.size} differently; counted against {self.rule}"
         if self.failure is None or not self.unanswered:
@@ -151,7 +146,7 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Event:
-    """The start or the end of a step in judging the implementation with this name."""
+    """The start or the end of a step in judging the implementation named `implementation`."""
 
     implementation: str
 
@@ -179,7 +174,7 @@ class OperationAsked(Event):
 
 @dataclass(frozen=True)
 class ReadingFound(Event):
-    """The end of finding out which alternative of a reading is followed."""
+    """The result of finding out which alternative of a reading the implementation follows."""
 
     reading: str
     value: str

@@ -1,4 +1,4 @@
-"""Finds the version of Pulsar that reads a settings file, such as that of its image tags."""
+"""Finds the version of Pulsar that a settings file is for, for example by its image tags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from pulsar_conformance.conformance.common.settings_properties import (
     is_yaml,
     substituted,
-    without_default,
+    variable_without_default,
 )
 from pulsar_conformance.conformance.common.yaml_parts import (
     LEFT_OUT,
@@ -19,12 +19,12 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     containers_of_brokers,
     entries_of,
     helm_values,
-    is_broker,
     is_of_pulsar,
-    is_other,
     items_of,
-    names_other,
-    plain,
+    names_other_component,
+    plain_key,
+    runs_broker,
+    runs_other_component,
     scalar,
 )
 from pulsar_conformance.specs.broker import release_line
@@ -45,7 +45,7 @@ TAG_OF_ALL = "defaultPulsarImageTag"
 GIVE_RELEASE = "give it with --release VERSION"
 
 BROKER, ANY, OTHER = 0, 1, 2
-"""Ranks of images, by the component that uses them; only images of the best rank count."""
+"""Ranks of images, by the component that uses them; a file's images of the lowest rank count."""
 
 
 class ImageTag(NamedTuple):
@@ -61,12 +61,11 @@ class ImageTag(NamedTuple):
 
 
 def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
-    """Return the versions of Pulsar's images in a YAML file, each once.
+    """Return the versions of Pulsar's images in a YAML file, each version once.
 
-    Images of brokers without a known version are included.
-
-    If the file says which images are the broker's, only these count. The result is empty for a file
-    that is not YAML or cannot be read.
+    Images of brokers are included even if their version is not known. If the file says which images
+    are the broker's, all others are left out. The result is empty for a file that is not YAML or
+    cannot be read.
     """
     found: list[tuple[int, ImageTag]] = []
     if file is None:
@@ -97,12 +96,16 @@ def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[
         yield from _tags(item, rank, file, own)
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
-    if kind and "metadata" in known and (names_other(kind) or names_other(name)):
+    if (
+        kind
+        and "metadata" in known
+        and (names_other_component(kind) or names_other_component(name))
+    ):
         rank = OTHER
     own = own or ("metadata" in known and kind.startswith("Pulsar"))
     yield from ((rank, one) for one in _own_tags(known, rank == BROKER or own, file))
     for key, child in entries_of(node):
-        name = plain(key.value)
+        name = plain_key(key.value)
         if name == "services":
             for service, one in entries_of(child):
                 yield from _tags(one, _rank_of_service(service.value, children(one)), file)
@@ -120,14 +123,14 @@ def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[
 
 def _is_named_broker(container: Any) -> bool:
     known = children(container)
-    return is_broker(scalar(known.get("name")), known)
+    return runs_broker(scalar(known.get("name")), known)
 
 
 def _rank_of_service(name: str, known: dict[str, Any]) -> int:
     """Return the rank of a compose service's image."""
-    if is_other(name, known.get("entrypoint"), known.get("command")):
+    if runs_other_component(name, known.get("entrypoint"), known.get("command")):
         return OTHER
-    return BROKER if is_broker(name, known) else ANY
+    return BROKER if runs_broker(name, known) else ANY
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
@@ -159,20 +162,21 @@ def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
         return ImageTag(own[1], place, variable)
     if other := OWN_TAG.fullmatch(tag):
         return ImageTag(other[1], place, variable, image)
-    return ImageTag("", place, without_default(image), image)
+    return ImageTag("", place, variable_without_default(image), image)
 
 
-def reading_release(
+def version_for_settings(
     file: Path | None,
     *,
     profile: str | None = None,
     release: str | None = None,
     reported: Iterable[str] = (),
 ) -> str:
-    """Return the version that reads a settings file; empty if nothing names it.
+    """Return the version of Pulsar that a settings file is for; empty if it is not known.
 
-    In this order: that of a released profile to follow, the one that is given, the first that the
-    brokers' own data name, and the only one among the images in the file.
+    It is the first that is known of: the version of the released profile `profile`, `release`, the
+    first version in `reported` by the brokers, and the version of the file's images if they have
+    only one.
     """
     of_profile = version_of_released(profile) if profile else ""
     if named := of_profile or release or next(filter(None, reported), ""):
@@ -182,7 +186,7 @@ def reading_release(
 
 
 def release_by_image(file: Path) -> tuple[str | None, list[str]]:
-    """Return the version of Pulsar's image that a file names, and notes; None if none is known.
+    """Return the version of the Pulsar image that a file names (None if not known), and notes.
 
     Errors: `UserError` if there are several versions, or if the version is in a variable.
     """
@@ -213,5 +217,5 @@ def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iter
         if not version and not versions:
             yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
         if version and versions and release_line(version) != release_line(versions[0]):
-            told = f"{place} names the image of Pulsar {version}, and the brokers run {versions[0]}"
-            yield f"{told}, which decides; to change that, add --release {version}"
+            told = f"{place} names the image of Pulsar {version}, but the brokers run {versions[0]}"
+            yield f"{told}, which is used here; to use the image's, add --release {version}"

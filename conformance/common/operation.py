@@ -8,10 +8,10 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from pulsar_conformance.conformance.common.check import (
     Draws,
+    JudgeQuestion,
+    JudgeQuestions,
     LeftUnanswered,
     OneQuestion,
-    OnOne,
-    OnSeveral,
     SeveralQuestions,
     register,
 )
@@ -23,7 +23,7 @@ Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
 Problems = Iterator[str]
-"""Iterator of a case's problems that its schema cannot express, each with its place."""
+"""Problems of a case that its schema cannot express, each a text with the place in the case."""
 
 Legality = Callable[[Json, Settings], Problems]
 """Function that yields the problems of a case. Errors: `MissingSetting`."""
@@ -40,7 +40,7 @@ class NamesUsed(NamedTuple):
     answered: Iterable[str]
     """The names in the answer."""
     known: Iterable[str]
-    """The names in the case, of which the answer may use any."""
+    """The names in the case, which are all that the answer may use."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Operation(Generic[Case, Answer]):
     """Function that returns the names in a case and in its answer, by kind, such as brokers."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
     """Function that returns the part of an answer that may not depend on the order of names in the
-    case; None if the whole answer may not.
+    case; None if no part of the answer may depend on it.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Predicate that is true if the documents allow only one answer: there are no ties, and no
@@ -111,14 +111,14 @@ class Operation(Generic[Case, Answer]):
     of_modular_strategies: frozenset[str] = frozenset()
     """The rules that only the modular manager's shedding strategies have to keep."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """For each setting that a field of the case overrides, unless it is null: this field."""
+    """The fields of the case that override settings, unless they are null, by setting."""
 
     def check(
         self, *rules: str, draws: Draws
-    ) -> Callable[[OnOne[Case, Answer]], OnOne[Case, Answer]]:
+    ) -> Callable[[JudgeQuestion[Case, Answer]], JudgeQuestion[Case, Answer]]:
         """Return a decorator that registers a check of single questions for one or more rules."""
 
-        def registered(function: OnOne[Case, Answer]) -> OnOne[Case, Answer]:
+        def registered(function: JudgeQuestion[Case, Answer]) -> JudgeQuestion[Case, Answer]:
             register(rules, OneQuestion(self.id, function), draws)
             return function
 
@@ -126,10 +126,10 @@ class Operation(Generic[Case, Answer]):
 
     def check_together(
         self, *rules: str, draws: Draws
-    ) -> Callable[[OnSeveral[Case, Answer]], OnSeveral[Case, Answer]]:
+    ) -> Callable[[JudgeQuestions[Case, Answer]], JudgeQuestions[Case, Answer]]:
         """Return a decorator that registers a check of several questions together."""
 
-        def registered(function: OnSeveral[Case, Answer]) -> OnSeveral[Case, Answer]:
+        def registered(function: JudgeQuestions[Case, Answer]) -> JudgeQuestions[Case, Answer]:
             register(rules, SeveralQuestions(self.id, function), draws)
             return function
 

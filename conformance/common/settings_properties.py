@@ -26,13 +26,13 @@ TERRAFORM_FILES = (".tf", ".hcl", ".tfvars")
 SCRIPTS = (".sh", ".bash", ".ksh", ".zsh")
 
 HERE_DOCUMENT = re.compile(r"<<(?P<indented>[-~]?)\s*\\?(?P<quote>[\"']?)(?P<end>\w+)(?P=quote)")
-"""Matches the beginning of a here-document, such as `<<EOF`; the group is the word that ends it."""
+"""Matches the beginning of a here-document, such as `<<EOF`; its group `end` is the word `EOF`."""
 
 NAMED = re.compile(r"[A-Za-z]\w+")
 
 ASSIGNED = re.compile(r"^\s*(export\s+)?[\w.]+\s*=", re.MULTILINE)
 KEYED = re.compile(r"""^\s*(- +)?["']?[\w.]+["']?:(\s|$)""", re.MULTILINE)
-"""Match a line `name=value`, and a line `key: value` of YAML."""
+"""`ASSIGNED` matches a line `name=value`, and `KEYED` a line `key: value` of YAML."""
 
 VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
 """Matches a variable of a compose file, such as `${NAME:-default}`."""
@@ -52,17 +52,17 @@ def is_yaml(file: Path, text: str) -> bool:
 
 @dataclass(frozen=True)
 class HereDocument:
-    """A here-document with load balancing settings: the line and name of the first of them."""
+    """The line and the name of the first load balancing setting in a here-document."""
 
     line: int
     name: str
 
 
 def find_here_document(file: Path, text: str) -> HereDocument | None:
-    """Return the first here-document of a script that has settings; None without one.
+    """Return the first here-document with settings in a file; None if there is none.
 
-    Unless the suffix is a script's, only a here-document whose end is at the beginning of a line
-    counts, since commands in a YAML file are indented.
+    In a file that is not a script, the line that ends a here-document must not be indented, since
+    commands in a YAML file are indented.
     """
     script = file.suffix in SCRIPTS or text.startswith("#!")
     if file.suffix in (*YAML_FILES, *OTHER_FILES) and not script:
@@ -115,9 +115,10 @@ def _unescaped(text: str) -> str:
 
 
 def substituted(text: str) -> tuple[str, str]:
-    """Return a text with variables replaced by their defaults, and the name of such a variable.
+    """Return a text with variables replaced by their defaults, and the last replaced variable.
 
-    A variable without a default stays in the text.
+    A variable without a default stays in the text. The variable's name is empty if none was
+    replaced.
     """
     name, text = "", text.replace("$$", ESCAPED)
     while found := next((one for one in VARIABLE.finditer(text) if _has_default(one)), None):
@@ -126,8 +127,8 @@ def substituted(text: str) -> tuple[str, str]:
     return text.replace(ESCAPED, "$"), name
 
 
-def without_default(text: str) -> str:
-    """Return the name of a variable without a default in a text; empty if there is none."""
+def variable_without_default(text: str) -> str:
+    """Return the name of the first variable without a default in a text; empty if there is none."""
     text, _ = substituted(text.replace("$$", ""))
     found = VARIABLE.search(text)
     return found[1] or found[4] if found else ""

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.common.settings_properties import (
     PREFIX,
     properties,
     substituted,
-    without_default,
+    variable_without_default,
 )
 from pulsar_conformance.conformance.common.yaml_parts import (
     ANSIBLE,
@@ -39,12 +39,12 @@ from pulsar_conformance.conformance.common.yaml_parts import (
     helm_values,
     is_null,
     is_of_helm,
-    is_other,
     items_of,
-    names_other,
+    names_other_component,
     origin_of,
-    plain,
+    plain_key,
     rendered,
+    runs_other_component,
     scalar,
     unknown_operator,
     why_not_applied,
@@ -58,8 +58,8 @@ KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
 )
 """The kind of source of settings that each kind of Kubernetes resource is."""
 
-NO_TEXT = "it has several values in YAML, and a broker takes one text"
-NO_VALUE = "it is no setting of a broker, whose values are single ones, and is not read"
+NO_TEXT = "it has several values in YAML, but a setting of a broker has a single value"
+NO_VALUE = "it is not read: a setting of a broker has a single value, not a mapping or a list"
 
 LATER = {MAP: -1, SET: 1}
 """Rank of a source's settings: a workload overrides a ConfigMap, and a broker set the broker."""
@@ -72,8 +72,8 @@ class BadYAML(UserError):
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     """Return a YAML file's settings in the order in which they apply, and the parts not read.
 
-    A setting whose last value is not known is not known. Errors: `BadYAML`, also if brokers in the
-    file have different settings.
+    If the value of a setting that applies last is not known, its earlier values are left out.
+    Errors: `BadYAML`, also if brokers in the file have different settings.
     """
     try:
         scope, found = YAMLScope(str(file)), list[FoundInYAML]()
@@ -111,13 +111,13 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
 
 
 def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return what was found, with settings that `envFrom` gives to an image marked as its own."""
+    """Return the settings, with `of_image` set for those that an image gets through `envFrom`."""
     maps = {one.name for one in found if one.part and one.of_image}
     return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return what was found, without misplaced settings that are read through a YAML anchor."""
+    """Return the settings, without misplaced ones that a YAML alias repeats in a right place."""
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
 
@@ -125,7 +125,7 @@ def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
 def _in_order(found: Iterable[FoundInYAML]) -> list[FoundInYAML]:
     """Return settings in the order in which they apply.
 
-    Variables with the prefix come after others, and misplaced settings at the end.
+    Variables with the prefix `PREFIX` come after other settings, and misplaced settings come last.
     """
 
     def order(one: FoundInYAML) -> tuple[bool, bool, int]:
@@ -156,7 +156,7 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
 
 
 def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
-    """Return the values of the settings about load balancing, and the parts not read, by name."""
+    """Return, by name, the values of load balancing settings, and why other parts are not read."""
     counting = (one for one in _in_order(found) if one.part or one.matters)
     return {one.key: one.unread or one.text for one in counting}
 
@@ -168,7 +168,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     known = children(node)
     kind, name = scalar(known.get("kind")), scalar(children(known.get("metadata")).get("name"))
     if kind and "metadata" in known:
-        if names_other(kind) or (kind in KINDS and names_other(name)):
+        if names_other_component(kind) or (kind in KINDS and names_other_component(name)):
             return
         named = f"{kind} {name}" if KINDS.get(kind) == MAP else name
         source = (KINDS[kind], named) if kind in KINDS else scope.source
@@ -208,7 +208,7 @@ def _walk(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             yield FoundInYAML(scope.place(key), name, "", scope.source, NO_TEXT)
         elif scope.resource and name == "values" and scope.ends == "spec":
             yield from _walk(value, replace(scope.under(name), resource=False, of_helm=True))
-        elif plain(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
+        elif plain_key(name) not in LEFT_OUT and not (composed and name.startswith("x-")):
             yield from _walk(value, scope.under(name))
 
 
@@ -226,7 +226,7 @@ def _beside_settings(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         if name in scalars:
             if not _is_setting(name, scope):
                 yield FoundInYAML(scope.place(key), name, rendered(value), scope.source)
-        elif plain(name) not in LEFT_OUT and not any(_walk(value, scope.under(name))):
+        elif plain_key(name) not in LEFT_OUT and not any(_walk(value, scope.under(name))):
             below = (why_unknown(f"{name}.{one}") for one in children(value))
             why = next(filter(None, (*below, why_unknown(name))), NO_VALUE)
             yield FoundInYAML(scope.place(key), name, "", scope.source, why, True)
@@ -253,7 +253,7 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
             named, whole = [(key.value, text.strip())], key.value.endswith(".conf")
             if whole:
                 named = [(name, one) for _, name, one in properties(text)]
-            for name, one in () if names_other(key.value) else named:
+            for name, one in () if names_other_component(key.value) else named:
                 yield FoundInYAML(scope.place(key), name, one, scope.source, of_file=whole)
 
 
@@ -277,7 +277,7 @@ def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a file within a ConfigMap, unless it is another component's."""
-    if not names_other(key.value):
+    if not names_other_component(key.value):
         for _, name, text in properties(value.value):
             yield FoundInYAML(scope.place(key), name, text, scope.source, of_file=True)
 
@@ -294,12 +294,12 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
 def _misplaced(key: Any, scope: YAMLScope, beside: int) -> Iterator[FoundInYAML]:
     """Yield a known setting as misplaced, unless its keys name another component."""
     known = why_unknown(key.value.removeprefix(PREFIX)) is None
-    if known and not any(map(names_other, scope.path)):
+    if known and not any(map(names_other_component, scope.path)):
         yield scope.misplaced(key, beside)
 
 
 def _is_setting(name: str, scope: YAMLScope) -> bool:
-    """True if a scalar is a setting, as its section says or, at the top level, its name."""
+    """True if a scalar is a setting, by its section or, at the top level of a file, by its name."""
     if scope.path:
         return scope.ends in SECTIONS
     return why_unknown(name.removeprefix(PREFIX)) != ""
@@ -308,7 +308,7 @@ def _is_setting(name: str, scope: YAMLScope) -> bool:
 def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a compose service; none if it runs another component."""
     known = children(node)
-    if is_other(key.value, known.get("entrypoint"), known.get("command")):
+    if runs_other_component(key.value, known.get("entrypoint"), known.get("command")):
         return
     scope = replace(scope.under("services").under(key.value), source=(SERVICE, key.value))
     if "extends" in known:
@@ -333,14 +333,14 @@ def _service(key: Any, node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 def _container(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield the settings of a pod's container; none if it is another component's."""
     known = children(node)
-    if not is_other(scalar(known.get("name")), known.get("command"), known.get("args")):
+    if not runs_other_component(scalar(known.get("name")), known.get("command"), known.get("args")):
         yield from _started(node, _walk(node, scope), scope)
 
 
 def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Iterator[FoundInYAML]:
     """Yield a container's settings, with the reason if its command does not apply them.
 
-    If it reads another file than broker.conf, this is yielded as a part not read.
+    If the command reads a file other than broker.conf, that file is yielded as a part not read.
     """
     known = children(node)
     commands = [known.get(key) for key in ("entrypoint", "command", "args")]
@@ -366,7 +366,7 @@ def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAM
 
 def _composed(place: str, name: str, text: str, scope: YAMLScope) -> FoundInYAML:
     """Return a setting of a compose file, with variables replaced by their defaults."""
-    variable = without_default(text)
+    variable = variable_without_default(text)
     if variable:
         return _unknown(place, name, f"the variable {variable}", scope)
     return FoundInYAML(place, name, substituted(text)[0], scope.source)
@@ -378,7 +378,7 @@ def _unknown(place: str, name: str, origin: str, scope: YAMLScope) -> FoundInYAM
 
 
 def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both.
+    """Yield the environment variable in a list item, `NAME=VALUE` or an object with name and value.
 
     Any other object is searched for settings.
     """

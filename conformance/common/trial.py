@@ -16,7 +16,7 @@ COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
 """Fields of a case whose length is always in the text that describes the case's size."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length is in that text if it is at least `WORTH_MENTIONING`."""
+"""Fields of a case whose length is in that text only if it is `WORTH_MENTIONING` or more."""
 
 WORTH_MENTIONING = 4
 """Minimum number of entries of a field in `LONG_FIELDS` for its length to be mentioned."""
@@ -132,7 +132,7 @@ _Key = tuple[str, str, int]
 
 
 class KnownAnswers(Generic[Found]):
-    """Answers of several implementations of a run; equal answers are kept once, with outcomes."""
+    """Answers of a run's implementations, of which equal ones are kept once, and their outcomes."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Trial, list[Json]]] = {}
@@ -140,14 +140,14 @@ class KnownAnswers(Generic[Found]):
         self._outcomes: dict[Hashable, dict[_Key, tuple[Sequence[Json], Found]]] = {}
 
     def once(self, trial: Trial, answers: list[Json]) -> list[Json]:
-        """Return the first answers given to the trial if `answers` are equal, else `answers`."""
+        """Return the first answers to the trial if `answers` equals them; otherwise `answers`."""
         _, first = self._first.setdefault(id(trial), (trial, answers))
         # In Python, true equals 1.
         equal = first is answers or (first == answers and repr(first) == repr(answers))
         return first if equal else answers
 
     def outcomes(self, way: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return the answers and outcomes known for one way to judge; callers add others."""
+        """Return the answers and outcomes known for a way to judge them; callers add to these."""
         return self._outcomes.setdefault(way, {})
 
 
@@ -163,7 +163,7 @@ def singular(name: str) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Format a JSON value as text, equal for equal values whose keys are in the same order."""
+    """Format a JSON value as compact text, with keys in their order in the value."""
     return _ENCODER.encode(value)
 
 

@@ -18,10 +18,10 @@ OTHER_COMPONENTS = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
     | {"functions", "functionsworker", "pulsarmanager", "oxia", "prometheus", "grafana"}
 )
-"""Keys, as `plain` returns them, of components other than the broker; they are ignored."""
+"""Keys, as `plain_key` returns them, of components other than the broker; not read."""
 
 BROKERS = frozenset({"broker", "brokers", "standalone"})
-"""Words that make a name a broker's; also the subcommands of bin/pulsar that run a broker."""
+"""Words in the name of a broker's container, and subcommands of bin/pulsar that run a broker."""
 
 OTHER_COMMANDS = (
     "proxy|zookeeper|global-zookeeper|configuration-store|bookie|autorecovery|functions-worker"
@@ -33,13 +33,13 @@ RUN = re.compile(rf"\bpulsar(?:-daemon\s+start)?\s+({OTHER_COMMANDS}|broker|stan
 ALONE = re.compile(
     r"(?:\S*sh\s+-\w+\s+)?[\"']?\s*(?:exec\s+)?\S*pulsar\s+(broker|standalone)\b[^;&|]*"
 )
-"""Matches a command that runs a broker, without another before it that could apply variables."""
+"""Matches a command that runs a broker, with no command before it that could apply variables."""
 
 APPLIED = re.compile(r"bin/apply-config-from-env\.py[^;&|]*\bconf/broker\.conf")
 """Matches the command that applies variables to broker.conf."""
 
 DERIVED = re.compile(r"^[^#\n]*\b(lunastreaming|private-cloud|sn-platform)\b", re.MULTILINE)
-"""Matches a line that names an image derived from Pulsar's, whose broker.conf may have more."""
+"""Matches a line that names an image derived from Pulsar's, whose broker.conf may say more."""
 
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
@@ -63,9 +63,10 @@ SERVICE, SET, MAP, WORKLOAD = "services", "broker sets", "resources", "workloads
 EXTRA_CONTAINERS = frozenset(
     {"initcontainers", "extrainitcontainers", "sidecars", "extracontainers", "sidecarcontainers"}
 )
-"""Keys, as `plain` returns them, of containers besides a component's own."""
+"""Keys, as `plain_key` returns them, of containers besides a component's own."""
 
 LEFT_OUT = OTHER_COMPONENTS | EXTRA_CONTAINERS
+"""Keys, as `plain_key` returns them, whose values are not read."""
 
 MOUNTED = re.compile(r"(.*:)?/\S*pulsar/conf(/(broker|standalone)\.conf)?(:\w+)?")
 """Matches a mount in place of the broker's settings, such as `./conf:/pulsar/conf`."""
@@ -91,10 +92,9 @@ KNOWN_GROUPS = re.compile(
 """API groups of operators that render settings in the way in which this module reads them."""
 
 OF_SETTINGS = re.compile("conf|propert|setting", re.IGNORECASE)
-"""Matches a part of a key's name if all its children are meant to be settings."""
+"""Matches a part of the name of a key whose children are all settings, such as `config`."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
 
 Source = tuple[str, str]
 """The kind and the name of a source of settings; both empty for settings without a source."""
@@ -185,7 +185,7 @@ class YAMLScope:
     def of_chart(self) -> bool:
         """True for a broker's values that Helm charts pass to its image as variables."""
         outside = self.resource or self.composed or self.ends != "configData"
-        return not outside and any(plain(key).startswith("broker") for key in self.path)
+        return not outside and any(plain_key(key).startswith("broker") for key in self.path)
 
     @property
     def composed(self) -> bool:
@@ -197,11 +197,11 @@ def is_of_helm(document: Any, text: str) -> bool:
     """True if a file has the keys of components, like Helm values, and no Ansible expressions."""
     own = children(document)
     each = [own, *map(children, own.values())]
-    keys = (plain(key) for one in each for key in one if isinstance(one[key], yaml.MappingNode))
+    keys = (plain_key(key) for one in each for key in one if isinstance(one[key], yaml.MappingNode))
     return not JINJA.search(text) and not (OTHER_COMPONENTS | BROKERS).isdisjoint(keys)
 
 
-def plain(key: str) -> str:
+def plain_key(key: str) -> str:
     """Return a key in lower case, without `_` and `-`."""
     return re.sub("[_-]", "", key.lower())
 
@@ -217,8 +217,8 @@ def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
         yield FoundInYAML(scope.place(version), named, "", ("", ""), why, True)
 
 
-def names_other(name: str) -> bool:
-    """True if a name, such as `pulsar-bookie-0`, has the name of another component in it."""
+def names_other_component(name: str) -> bool:
+    """True if a name contains a component other than the broker, such as `pulsar-bookie-0`."""
     words = [word.lower() for word in WORD.findall(name)]
     if BROKERS.intersection(words):
         return False
@@ -226,10 +226,10 @@ def names_other(name: str) -> bool:
     return not OTHER_COMPONENTS.isdisjoint((*words, *joined))
 
 
-def is_other(name: str, *commands: Any) -> bool:
-    """True if a container runs another component, by its commands or, without any, its name."""
+def runs_other_component(name: str, *commands: Any) -> bool:
+    """True if a container runs no broker: by its commands or, if it has none, by its name."""
     runs = components_run(*commands)
-    return BROKERS.isdisjoint(runs) if runs else names_other(name)
+    return BROKERS.isdisjoint(runs) if runs else names_other_component(name)
 
 
 def is_of_pulsar(image: str) -> bool:
@@ -241,11 +241,11 @@ def is_of_pulsar(image: str) -> bool:
 def containers_of_brokers(containers: list[Any]) -> list[Any]:
     """Return the containers of a pod that may run a broker.
 
-    These are the containers whose name or command is a broker's, else those with Pulsar's image or
-    none, else all.
+    These are the containers whose name or command is a broker's. If there are none, they are the
+    containers with an image of Pulsar or without an image, and if no image is Pulsar's, all.
     """
     each = [(one, children(one)) for one in containers]
-    brokers = [one for one, parts in each if is_broker(scalar(parts.get("name")), parts)]
+    brokers = [one for one, parts in each if runs_broker(scalar(parts.get("name")), parts)]
     if brokers:
         return brokers
     if not any(is_of_pulsar(scalar(parts.get("image"))) for _, parts in each):
@@ -255,8 +255,8 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
     ]
 
 
-def is_broker(name: str, parts: dict[str, Any]) -> bool:
-    """True if a container runs a broker, by its commands or, without any, its name."""
+def runs_broker(name: str, parts: dict[str, Any]) -> bool:
+    """True if a container runs a broker: by its commands or, if it has none, by its name."""
     runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
     words = {word.lower() for word in WORD.findall(name)}
     return not BROKERS.isdisjoint(runs or words)
@@ -268,9 +268,9 @@ def components_run(*commands: Any) -> set[str]:
 
 
 def why_not_applied(image: str, *commands: Any) -> str:
-    """Return why a container's variables do not reach the settings of its broker; usually empty.
+    """Return why a container's variables do not reach its broker's settings; empty if they do.
 
-    Empty also for other images than Pulsar's own, which may have commands of their own.
+    It is also empty for an image that is not Pulsar's own, since the image may apply them itself.
     """
     alone = ALONE.fullmatch(" ".join(filter(None, map(_words, commands))).strip())
     if not alone or not _is_own_image(image):
@@ -284,7 +284,7 @@ def why_not_applied(image: str, *commands: Any) -> str:
 def applies_variables(image: str, *commands: Any) -> bool:
     """True if a container certainly applies its variables to broker.conf.
 
-    It is not known whether a user's script or another image applies them.
+    A user's script or an image other than Pulsar's may apply them or not.
     """
     said = " ".join(filter(None, map(_words, commands)))
     if "standalone" in components_run(*commands):
@@ -326,12 +326,12 @@ def helm_values(node: Any) -> list[Any]:
 
 
 def items_of(node: Any) -> list[Any]:
-    """Return the items of a list; none of other nodes."""
+    """Return the items of a list; empty for other nodes."""
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
 def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys and values of a mapping with merges (`<<`) resolved; none of other nodes.
+    """Yield the keys and values of a mapping with merges (`<<`) resolved; nothing of other nodes.
 
     A mapping's own keys override merged keys, and earlier merged mappings override later ones.
     """
@@ -351,7 +351,7 @@ def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def children(node: Any) -> dict[str, Any]:
-    """Return the values of a mapping by key; none for other nodes."""
+    """Return the values of a mapping by key; empty for other nodes."""
     return {key.value: one for key, one in entries_of(node)}
 
 

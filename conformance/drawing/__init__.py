@@ -1,4 +1,4 @@
-"""Hypothesis strategies for cases that aim at a rule, near its thresholds and far from them.
+"""Hypothesis strategies for cases that test a rule, near its thresholds and far from them.
 
 This folder has the parts that all subjects share: names, loads, trials for readings, and `draw`
 itself. The strategies of each subject are next to its checks. You can use them in your own tests:
@@ -70,11 +70,11 @@ def trials_from_makers(operation: str, *makers: Maker) -> st.SearchStrategy[Tria
 
 
 def aim(reading: str, operation: str, *makers: Maker) -> Aim:
-    """Return an aim at a reading; its trials have one question, built by one of the makers."""
+    """Return an aim for a reading; its trials have one question, built by one of the makers."""
     return Aim(reading, operation, trials_from_makers(operation, *makers))
 
 
 def control_aims(operation: str, readings: Sequence[str], *makers: Maker) -> Iterator[Aim]:
-    """Yield a control aim at each reading; all have the same trials, which decide no reading."""
+    """Yield a control aim for each reading; all have the same trials, which decide no reading."""
     strategy = trials_from_makers(operation, *makers)
     return (Aim(reading, operation, strategy, control=True) for reading in readings)

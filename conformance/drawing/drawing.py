@@ -3,9 +3,9 @@
 `draw`, the only function that the suite uses, has its own Hypothesis backend. Hypothesis' default
 engine searches for failures, mixes in constants from imported modules, and mutates earlier
 examples. This backend draws each example independently and uniformly from a single random source,
-so that the seed alone determines the examples, and it repeats none while unused ones remain. See
+so that the seed alone determines the examples. It repeats no example while unused ones remain. See
 "Alternative backends" in the Hypothesis documentation. No questions are asked while values are
-drawn, so answers cannot influence them.
+drawn, so answers cannot influence the values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NAME = "pulsar-conformance"
 """The name of the backend in `settings(backend=...)`."""
 
 MAX_REMEMBERED_CHOICES = 256
-"""Maximum number of alternatives of a choice for which the used ones are remembered."""
+"""Maximum number of alternatives of a choice that remembers which of them were used."""
 
 UNBOUNDED_BITS = 128
 """Maximum size in bits of an integer without bounds."""
@@ -213,7 +213,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 MAX_COMPARED = 256
-"""Number of values up to which a new one is compared with all, not only those of equal hash."""
+"""Maximum number of values with which a new value is compared without hashes."""
 
 
 class Distinct(Generic[T]):
@@ -233,7 +233,7 @@ class Distinct(Generic[T]):
             alike.append(value)
 
     def _alike(self, value: T) -> list[T]:
-        """Return the values that may equal this one: all if few, else those of equal hash."""
+        """Return the values that may equal `value`: all if they are few, else those of its hash."""
         if len(self.values) < MAX_COMPARED:
             return self.values
         if not self._by_hash:
@@ -265,11 +265,11 @@ VALUES_PER_EXAMPLE = 10
 """Maximum number of values of an endless strategy per example; each example costs 160 µs."""
 
 FIRST_EXAMPLES = 2
-"""Number of examples that show if a strategy is endless: the smallest one and a random one."""
+"""Number of examples that show if a strategy is endless: the smallest and a random example."""
 
 MORE_VALUES = 20
-"""Number of values to draw in addition to twice the missing ones; if none of them is new, hardly
-any others exist.
+"""Number of values to draw in addition to twice the number of missing values. If none of the drawn
+values is new, hardly any others exist.
 """
 
 

@@ -127,7 +127,7 @@ def _limit(random: Random, resource: str) -> int:
 
 
 def draw_near(random: Random, level: float) -> float:
-    """Return a percentage close to a level, a few points away, far away, or 0."""
+    """Return a percentage near `level`, up to 25 points away from it, or extreme, such as 0."""
     if random.random() < 0.15:
         return random.choice((0, 100, 120, 99.5))
     offset = random.choice((0.01, 0.25, 0.4, 1, 3, 10, 25)) * random.choice((1, -1))
@@ -137,7 +137,8 @@ def draw_near(random: Random, level: float) -> float:
 def draw_traffic(random: Random, count: int, kind: str | None = None) -> list[int]:
     """Return the bytes per second of each of `count` bundles.
 
-    By `kind`, they are distinct, tied, partly zero, dominated by one bundle, small or huge.
+    `kind` says whether they are distinct, tied, partly zero, dominated by one bundle, small or
+    huge; without a kind, it is chosen at random.
     """
     kind = kind or random.choice(("different", "different", "tied", "zeros", "giant", "small"))
     if kind == "tied":
@@ -196,7 +197,7 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return bundle data in which `load` is the average of `samples` samples, of at most `most`."""
+    """Return bundle data: `load` is the average of `samples` samples, of at most `most`."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
@@ -232,12 +233,12 @@ def changed_load(
     measure: str,
     percent: float,
     resource: str,
-    ways: tuple[str, ...] = DIRECTIONS,
+    directions: tuple[str, ...] = DIRECTIONS,
 ) -> dict[str, Any]:
     """Return a load with one measure changed by a percentage (usage: by points).
 
-    Only the rates in `ways` change; their total changes by the percentage of both directions'
-    rates.
+    Only the rates in `directions` change: by as much as `percent` of the rates in both directions
+    together.
     """
     if measure == "usage":
         limit = load[resource]["limit"]
@@ -245,11 +246,11 @@ def changed_load(
         return {**load, resource: {"usage": used, "limit": limit}}
     part = {"messages": "msgRate", "bytes": "msgThroughput", "bundles": "numBundles"}[measure]
     every = {name: one for name, one in load.items() if name.startswith(part)}
-    some = {name: one for name, one in every.items() if name.endswith(ways)} or every
+    some = {name: one for name, one in every.items() if name.endswith(directions)} or every
     factor = max(0, 1 + percent / 100 * sum(every.values()) / sum(some.values()))
     return {**load, **{name: round(one * factor) for name, one in some.items()}}
 
 
 def multiplied(load: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return a load with its rates multiplied."""
+    """Return a load with its messages and bytes per second multiplied by `factor`."""
     return {**load, **{name: load[name] * factor for name in RATE_FIELDS}}

@@ -11,7 +11,12 @@ from pulsar_conformance.conformance.common.check import Expect, same
 from pulsar_conformance.conformance.common.trial import Asked, Json, Trial
 from pulsar_conformance.conformance.drawing import aim, loads, names
 from pulsar_conformance.conformance.drawing.loads import randoms
-from pulsar_conformance.conformance.load_data.operations import AVERAGE, SUM, Owning, Sampled
+from pulsar_conformance.conformance.load_data.operations import (
+    AVERAGE,
+    SUM,
+    OwnedBundles,
+    SampledBundle,
+)
 from pulsar_conformance.reference.averages import FRAMES, Average, samples_counted, together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Rates
 from pulsar_conformance.reference.numbers import Fraction, Rate, plain
@@ -26,7 +31,7 @@ SHARE_WITH_MANY_SAMPLES = 0.04
 """Share of cases that have a thousand samples."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
-"""Function that chooses a number of samples, given the two windows."""
+"""Function that chooses a number of samples, given the sizes of the two windows."""
 
 
 def average_case(samples: list[Json], windows: tuple[int, int]) -> Json:
@@ -248,7 +253,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand equal rates, up to rounding; they were computed from the rates in `among`."""
+    """Demand that rates are equal, up to the rounding of sums of the rates in `among`."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:
@@ -257,7 +262,9 @@ def _equal(
 
 
 @AVERAGE.check("DATA-01", draws=up_to_one_window())
-def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expect) -> None:
+def averages_all_samples_until_the_window_is_full(
+    case: SampledBundle, answer: Averages, expect: Expect
+) -> None:
     """Until the window is full, the average is the mean of all samples."""
     expect.given(bool(case.samples), "there is a sample")
     for frame, known in answer.items():
@@ -266,7 +273,9 @@ def is_over_the_samples_there_are(case: Sampled, answer: Averages, expect: Expec
 
 
 @AVERAGE.check("DATA-02", draws=more_than_one_window())
-def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) -> None:
+def averages_a_limited_number_of_samples(
+    case: SampledBundle, answer: Averages, expect: Expect
+) -> None:
     """Once the window is full, the average follows the reading `window`."""
     for frame, known in answer.items():
         if expect.reached(len(case.samples) > case.window(frame)):
@@ -274,7 +283,9 @@ def is_over_a_limited_number(case: Sampled, answer: Averages, expect: Expect) ->
 
 
 @AVERAGE.check_together("DATA-03", draws=with_one_window_changed())
-def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect: Expect) -> None:
+def each_frame_has_its_window(
+    asked: Sequence[Asked[SampledBundle, Averages]], expect: Expect
+) -> None:
     """Changing the window of one time frame does not change the other frame's average."""
     expect.given(len(asked) == 2, "samples in two pairs of windows")
     (before, first), (after, second) = asked
@@ -289,7 +300,7 @@ def each_frame_has_its_window(asked: Sequence[Asked[Sampled, Averages]], expect:
 
 
 def _expect_unmeasured(
-    case: Sampled, answer: Averages, expect: Expect, names: Iterable[str]
+    case: SampledBundle, answer: Averages, expect: Expect, names: Iterable[str]
 ) -> None:
     expect.given(not case.samples, "there is no sample")
     for frame, known in answer.items():
@@ -298,19 +309,23 @@ def _expect_unmeasured(
 
 
 @AVERAGE.check("DATA-04", draws=never_measured())
-def counts_for_50_messages(case: Sampled, answer: Averages, expect: Expect) -> None:
+def unmeasured_bundles_have_50_messages(
+    case: SampledBundle, answer: Averages, expect: Expect
+) -> None:
     """A bundle without samples counts as 50 messages per second in each direction."""
     _expect_unmeasured(case, answer, expect, MESSAGES)
 
 
 @AVERAGE.check("DATA-05", draws=never_measured())
-def counts_for_50_kilobytes(case: Sampled, answer: Averages, expect: Expect) -> None:
+def unmeasured_bundles_have_50_kilobytes(
+    case: SampledBundle, answer: Averages, expect: Expect
+) -> None:
     """A bundle without samples counts as 50 KB per second in each direction."""
     _expect_unmeasured(case, answer, expect, BYTES)
 
 
 @AVERAGE.check("DATA-06", draws=first_samples())
-def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect) -> None:
+def the_first_sample_overwrites(case: SampledBundle, answer: Averages, expect: Expect) -> None:
     """An average lies between the lowest and the highest sample: no assumed value remains."""
     expect.given(bool(case.samples), "there is a sample")
     columns = dict(
@@ -327,8 +342,8 @@ def the_first_sample_overwrites(case: Sampled, answer: Averages, expect: Expect)
 
 
 @AVERAGE.check("DATA-07", draws=any_number())
-def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> None:
-    """The answered number of samples is that of all samples, or the window if that is less."""
+def the_samples_are_counted(case: SampledBundle, answer: Averages, expect: Expect) -> None:
+    """The answered number of samples is that of all samples, but at most the window's size."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))
@@ -336,7 +351,7 @@ def the_samples_are_counted(case: Sampled, answer: Averages, expect: Expect) -> 
 
 
 @SUM.check("DATA-08", draws=brokers())
-def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expect) -> None:
+def a_broker_is_the_sum_of_its_bundles(case: OwnedBundles, answer: Sums, expect: Expect) -> None:
     """A broker's data are, in each time frame, the sums over its bundles."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
@@ -345,7 +360,7 @@ def a_broker_is_the_sum_of_its_bundles(case: Owning, answer: Sums, expect: Expec
 
 
 @SUM.check("DATA-09", draws=brokers(unmeasured=0.3))
-def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> None:
+def unmeasured_bundles_add_assumed_rates(case: OwnedBundles, answer: Sums, expect: Expect) -> None:
     """In a broker's sums, a bundle without samples adds the assumed rates."""
     for frame, rates in answer.items():
         measured = all(case.measured(bundle, frame) for bundle in case.owned)
@@ -354,8 +369,10 @@ def bundles_never_measured_count(case: Owning, answer: Sums, expect: Expect) -> 
 
 
 @SUM.check_together("DATA-10", draws=gaining_or_losing())
-def a_bundle_gained_adds_its_load(asked: Sequence[Asked[Owning, Sums]], expect: Expect) -> None:
-    """A broker that gains a bundle has its previous load plus the bundle's."""
+def a_bundle_gained_adds_its_load(
+    asked: Sequence[Asked[OwnedBundles, Sums]], expect: Expect
+) -> None:
+    """A broker that gains a bundle has its previous load plus the load of the bundle."""
     expect.given(len(asked) == 2, "a broker before and after a change")
     (fewer, less), (many, more) = sorted(asked, key=lambda asked: len(asked.case.owned))
     expect.given(fewer.case["bundles"] == many.case["bundles"], "the other bundles carry the same")

@@ -97,7 +97,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each documented measure, true if its change certainly exceeds the threshold.
 
-        Usage must exceed it in points and as a fraction, each with and without weights.
+        Usage must exceed it in points and as a fraction of itself, with and without weights.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -137,7 +137,7 @@ def _due_problems(case: Json, settings: Settings) -> Problems:
         if settings.number(setting) < 0:
             yield f"case.settings.{setting}: no document says what a number below 0 means"
     if settings.number(MIN_MILLIS) > settings.number(MAX_MINUTES) * 60_000:
-        yield f"case.settings.{MIN_MILLIS}: longer than the longest interval"
+        yield f"case.settings.{MIN_MILLIS}: the interval is longer than that of {MAX_MINUTES}"
 
 
 def due_case(
@@ -170,7 +170,7 @@ WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
-    """Draw a load that changed by a multiple of the threshold, at one of these moments."""
+    """Draw a load that changed by a multiple of the threshold, at a moment as in `_seconds`."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     known = [one for one in SETTINGS if one[1] or moments != "soon"]
     percent, millis, minutes = draw(st.sampled_from(known))
@@ -279,7 +279,7 @@ class MeasuredBundles:
 
     @property
     def most(self) -> int | None:
-        """The maximum number of bundles in a report; None for all."""
+        """The maximum number of bundles in a report; None if there is no maximum."""
         each = int(self.settings.number(MAX_BUNDLES))
         leads = self.case["manager"] == "modular"
         return None if each < 0 else each * (self.case["brokerCount"] if leads else 1)
@@ -326,7 +326,7 @@ def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Tr
     count = random.choice((each, each + 1, each * brokers + 2, 4)) if each > 0 else 12
     names_ = [f"shop/eu/0x{index:07x}0_0x{index:07x}8" for index in range(count)]
     if draw(st.booleans()):
-        names_ = names.bundles_alike(random, count, OF_ALL[manager])
+        names_ = names.bundles_alike(random, count, REPORTED_NAMESPACES[manager])
     unit, sizes = random.choice(MAGNITUDES_OF_BUNDLES), random.choice((SIZES, SIZES_CLOSE))
     ways = draw(st.sampled_from((DIRECTIONS, DIRECTIONS, *EACH_WAY)))
     carried = draw(st.sampled_from((RATE_FIELDS, RATE_FIELDS, BYTES_ALONE)))
@@ -345,7 +345,7 @@ MAGNITUDES_OF_BUNDLES = (1, 1, 2**10, 2**20)
 """Loads of bundles, in 100 messages and in 100 kB per second: the steps of released Pulsar."""
 
 BYTES_ALONE = RATE_FIELDS[2:]
-OF_ALL: Mapping[str, Sequence[str]] = {
+REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {
     "modular": ("pulsar/system",),
     "extensible": (),
 }
@@ -362,7 +362,7 @@ def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
 
 
 @TOP.check("REPORT-18", draws=measured_bundles())
-def no_more_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
+def no_more_than_allowed(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
     """A report has no more bundles than allowed."""
     most = case.most
     if most is not None and expect.reached(most < len(case.rates)):

@@ -67,8 +67,8 @@ def _same_sums(allowed: Json, answer: Json) -> bool:
 
 
 @dataclass(frozen=True)
-class Owning:
-    """A broker's bundles, and the known averages of bundles."""
+class OwnedBundles:
+    """An `average.broker` case: a broker's bundles, and the known averages of bundles."""
 
     case: Json
     readings: Readings
@@ -83,11 +83,11 @@ class Owning:
         return average_of(self.case["bundles"].get(bundle), frame) is not None
 
     def rates(self, bundle: str, frame: str) -> Rates:
-        """Return the rates that a bundle contributes to the sum."""
+        """Return the rates that a bundle adds to its broker's sum in a time frame."""
         return carried(self.case["bundles"].get(bundle), frame, self.readings["kilobyte"])
 
     def total(self, frame: str) -> Rates:
-        """Return the sum over the broker's bundles."""
+        """Return the sum of the rates of the broker's bundles in a time frame."""
         return together(self.rates(bundle, frame) for bundle in self.owned)
 
 
@@ -103,13 +103,13 @@ def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
                 yield f"case.bundles: the {frame} of {rate} are too large to be added up"
 
 
-def _read_sums(_case: Owning, answer: Json) -> Mapping[str, Rates]:
+def _read_sums(_case: OwnedBundles, answer: Json) -> Mapping[str, Rates]:
     return {frame: Rates.read(answer[frame]) for frame in FRAMES}
 
 
 SUM = Operation(
     id="average.broker",
-    view=lambda case, _settings, readings: Owning(case, readings),
+    view=lambda case, _settings, readings: OwnedBundles(case, readings),
     read=_read_sums,
     matches=_same_sums,
     examples=tuple({"bundles": example_bundle_data(), "owned": owned} for owned in ([LEFT], [])),
@@ -119,8 +119,8 @@ SUM = Operation(
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """A bundle's samples, and the windows over which they are averaged."""
+class SampledBundle:
+    """An `average.bundle` case: samples, and the windows over which they are averaged."""
 
     case: Json
     readings: Readings
@@ -145,7 +145,7 @@ class Sampled:
         return average(self.samples, self.window(frame), mean, self.unmeasured).rates
 
 
-def _read_averages(_case: Sampled, answer: Json) -> Mapping[str, Average]:
+def _read_averages(_case: SampledBundle, answer: Json) -> Mapping[str, Average]:
     return {
         frame: Average(
             Rates.read(answer[frame]),
@@ -163,7 +163,7 @@ def _same_averages(allowed: Json, answer: Json) -> bool:
 
 AVERAGE = Operation(
     id="average.bundle",
-    view=lambda case, _settings, readings: Sampled(case, readings),
+    view=lambda case, _settings, readings: SampledBundle(case, readings),
     read=_read_averages,
     matches=_same_averages,
     examples=tuple(
@@ -174,7 +174,7 @@ AVERAGE = Operation(
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportCase:
     """A `report.read` case: a load report with any content."""
 
     report: Json
@@ -197,12 +197,12 @@ class Reported:
         return self.report.get(NESTED) is not None
 
     @property
-    def at_the_top(self) -> list[str]:
+    def top_level_resources(self) -> list[str]:
         """The resources at the report's top level."""
         return [name for name in RESOURCES if self.report.get(name) is not None]
 
     @property
-    def below(self) -> list[str]:
+    def nested_resources(self) -> list[str]:
         """The resources that the report has in `systemResourceUsage`."""
         nested = self.report.get(NESTED)
         named = nested if isinstance(nested, Mapping) else {}
@@ -225,7 +225,7 @@ class ReportContent:
 
 
 def _same_report(allowed: Json, answer: Json) -> bool:
-    """True if reports are equal; a field that `allowed` lacks must be empty in `answer`."""
+    """True if two reports are equal; a field that `allowed` lacks has to be empty in `answer`."""
     wanted, found = allowed["broker"], answer["broker"]
     known = schema("shapes")["$defs"]["broker"]["properties"]
     return allowed["manager"] == answer["manager"] and all(
@@ -265,7 +265,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 READ = Operation(
     id="report.read",
-    view=lambda case, _settings, _readings: Reported(case["report"]),
+    view=lambda case, _settings, _readings: ReportCase(case["report"]),
     read=lambda _case, answer: ReportContent(
         answer.get("manager"), answer.get("broker", {}), answer.get("refused")
     ),
@@ -281,7 +281,7 @@ READ = Operation(
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredUsage:
     """An answer: a usage, and the resource that has it."""
 
     percent: Fraction
@@ -316,7 +316,7 @@ def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
 USAGE = Operation(
     id="usage.max",
     view=lambda case, settings, _readings: FlatCase(case, settings),
-    read=lambda _case, answer: Measured(exact(answer["percent"]), answer["resource"]),
+    read=lambda _case, answer: MeasuredUsage(exact(answer["percent"]), answer["resource"]),
     matches=_same_usage,
     examples=tuple(
         {"settings": {}, "weighted": False, "broker": example_broker(cpu, 1, [])}
@@ -336,7 +336,7 @@ def _nic_problems(case: Json, settings: Settings) -> Problems:
     elif isinstance(override, int | float) and override <= 0:
         yield f"case.settings.{NIC_SPEED}: {override:g} Gbit/s is not a speed; leave it empty"
     if override in (None, "") and case["nics"][0].get("reportedGbps") is None:
-        yield "case.nics: the speed is neither reported nor set"
+        yield f"case.nics: the speed is neither reported nor set with {NIC_SPEED}"
 
 
 def _read_speed(_case: FlatCase, answer: Json) -> Fraction:

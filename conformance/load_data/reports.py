@@ -16,9 +16,9 @@ from pulsar_conformance.conformance.load_data.averages import one_sample
 from pulsar_conformance.conformance.load_data.operations import (
     READ,
     USAGE,
-    Measured,
+    MeasuredUsage,
+    ReportCase,
     ReportContent,
-    Reported,
 )
 from pulsar_conformance.conformance.load_data.usage import usage_case
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES, Broker
@@ -59,7 +59,7 @@ UNMEASURED = {"usage": -1.0, "limit": -1.0}
 """A reported resource that the broker cannot measure."""
 
 
-def resources(random: Random) -> Json:
+def draw_resources(random: Random) -> Json:
     """Return a broker's resources; any may be the busiest, absent, or without a limit."""
     kind = random.choice(("all", "some", "some", "even", "none"))
     if kind == "none":
@@ -110,12 +110,12 @@ def _shuffled(random: Random, report: Json) -> Json:
     return dict(random.sample(list(report.items()), len(report)))
 
 
-def modular(random: Random, used: Json) -> Json:
+def modular_report(random: Random, used: Json) -> Json:
     """Return a modular load manager's report with these resources."""
     return _shuffled(random, {**_in_part(random, {**_totals(random), **MODULAR}), **used})
 
 
-def simple(random: Random, used: Json) -> Json:
+def simple_report(random: Random, used: Json) -> Json:
     """Return a simple load manager's report; real reports repeat resources at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
@@ -133,7 +133,7 @@ def _unmeasured(random: Random, used: Json) -> Json:
     return {**used, "bandwidthIn": UNMEASURED} if random.random() < 0.1 else used
 
 
-def reading(report: Json) -> Question:
+def report_question(report: Json) -> Question:
     """Return the question that asks to parse a report."""
     return Question("report.read", {"report": report})
 
@@ -142,14 +142,18 @@ def reading(report: Json) -> Question:
 def modular_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the modular load manager."""
     random = draw(randoms)
-    return Trial((reading(modular(random, _unmeasured(random, resources(random)))),))
+    return Trial(
+        (report_question(modular_report(random, _unmeasured(random, draw_resources(random)))),)
+    )
 
 
 @st.composite
 def simple_reports(draw: st.DrawFn) -> Trial:
     """Draw a report by the simple load manager."""
     random = draw(randoms)
-    return Trial((reading(simple(random, _unmeasured(random, resources(random)))),))
+    return Trial(
+        (report_question(simple_report(random, _unmeasured(random, draw_resources(random)))),)
+    )
 
 
 def any_report() -> st.SearchStrategy[Trial]:
@@ -161,38 +165,47 @@ def any_report() -> st.SearchStrategy[Trial]:
 def report_and_usage_questions(draw: st.DrawFn) -> Trial:
     """Draw a load report, and a question about the usage of its resources."""
     random = draw(randoms)
-    used: dict[str, Any] = resources(random)
-    report = draw(st.sampled_from((modular, simple)))(random, used)
+    used: dict[str, Any] = draw_resources(random)
+    report = draw(st.sampled_from((modular_report, simple_report)))(random, used)
     usage = Question("usage.max", usage_case(used, weighted=False, settings={}))
-    return Trial((reading(report), usage))
+    return Trial((report_question(report), usage))
 
 
-def _readable(case: Reported, expect: Expect) -> None:
+def _readable(case: ReportCase, expect: Expect) -> None:
     expect.given(case.read is not None, "it is a load report")
 
 
-def _modular(case: Reported, expect: Expect) -> None:
+def _modular(case: ReportCase, expect: Expect) -> None:
     """Assume that resources are at the top level, as in the modular load manager's reports."""
     _readable(case, expect)
-    expect.given(bool(case.at_the_top) and not case.nested, "the modular load manager's report")
+    expect.given(
+        bool(case.top_level_resources) and not case.nested, "the modular load manager's report"
+    )
 
 
-def _simple(case: Reported, expect: Expect) -> None:
+def _simple(case: ReportCase, expect: Expect) -> None:
     _readable(case, expect)
-    expect.given(bool(case.below) and not case.at_the_top, "the simple load manager's report")
+    expect.given(
+        bool(case.nested_resources) and not case.top_level_resources,
+        "the simple load manager's report",
+    )
 
 
 def _answered(answer: ReportContent, expect: Expect) -> None:
     expect.given(answer.refused is None, "the request was not refused")
 
 
-def _in_one_place(case: Reported, expect: Expect) -> None:
+def _in_one_place(case: ReportCase, expect: Expect) -> None:
     _readable(case, expect)
-    expect.given(not (case.at_the_top and case.nested), "its resources are all in one place")
+    expect.given(
+        not (case.top_level_resources and case.nested), "its resources are all in one place"
+    )
 
 
 @READ.check("REPORT-01", draws=modular_reports())
-def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def resources_at_the_top_are_modular(
+    case: ReportCase, answer: ReportContent, expect: Expect
+) -> None:
     """A report with resources at the top level is recognized as the modular load manager's."""
     _modular(case, expect)
     expect.reached()
@@ -200,7 +213,7 @@ def resources_at_the_top_are_modular(case: Reported, answer: ReportContent, expe
 
 
 @READ.check("REPORT-02", draws=simple_reports())
-def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def nested_resources_are_simple(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """A report with resources in systemResourceUsage is recognized as the simple load manager's."""
     _simple(case, expect)
     expect.reached()
@@ -208,7 +221,7 @@ def resources_below_are_simple(case: Reported, answer: ReportContent, expect: Ex
 
 
 @READ.check("REPORT-03", draws=any_report())
-def usage_and_limit_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def usage_and_limit_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """Each reported resource keeps its usage and limit."""
     _answered(answer, expect)
     _in_one_place(case, expect)
@@ -240,7 +253,7 @@ def _same_bundles(reported: Iterable[str], answered: Iterable[str] | None) -> bo
 def _demand_kept(
     names: Iterable[str],
     alike: Callable[[Any, Any], bool],
-    case: Reported,
+    case: ReportCase,
     answer: ReportContent,
     expect: Expect,
 ) -> None:
@@ -255,36 +268,40 @@ def _demand_kept(
 
 
 @READ.check("REPORT-04", draws=modular_reports())
-def rates_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def rates_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """An answer has the total rates of the report."""
     _demand_kept(RATE_FIELDS, _same_rate, case, answer, expect)
 
 
 @READ.check("REPORT-05", draws=modular_reports())
-def counts_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def counts_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """An answer has the report's numbers of topics, bundles, producers and consumers."""
     _demand_kept(COUNTS, _same_count, case, answer, expect)
 
 
 @READ.check("REPORT-06", draws=modular_reports())
-def bundles_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def bundles_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """An answer has the bundles of the report."""
     _demand_kept(("bundles",), _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-07", draws=modular_reports())
-def gains_and_losses_are_kept(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def gains_and_losses_are_kept(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """An answer has the gained and lost bundles of the report."""
     _demand_kept(CHANGES, _same_bundles, case, answer, expect)
 
 
 @READ.check("REPORT-08", draws=any_report())
-def nothing_is_made_up(case: Reported, answer: ReportContent, expect: Expect) -> None:
+def nothing_is_made_up(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
     """A field absent from the report is absent or empty in the answer, too."""
     _answered(answer, expect)
     _readable(case, expect)
-    absent = [name for name in RESOURCES if name not in (*case.at_the_top, *case.below)]
-    if case.at_the_top and not case.nested:
+    absent = [
+        name
+        for name in RESOURCES
+        if name not in (*case.top_level_resources, *case.nested_resources)
+    ]
+    if case.top_level_resources and not case.nested:
         absent += [name for name in LOAD if case.report.get(name) is None]
     for name in absent:
         expect.reached()
@@ -308,7 +325,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
     _demand_maximum(content, measured, expect)
 
 
-def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
+def _reported_by(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
     """Assume that the question about usage has the report's resources."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
@@ -317,7 +334,7 @@ def _reported_by(case: Reported, usage: FlatCase, expect: Expect) -> None:
     expect.given(known == asked_for, "the question is about the reported resources")
 
 
-def _demand_maximum(content: ReportContent, measured: Measured, expect: Expect) -> None:
+def _demand_maximum(content: ReportContent, measured: MeasuredUsage, expect: Expect) -> None:
     percent = maximum(Broker.read("broker", content.broker)).percent
     close = abs(measured.percent - percent) <= POINTS or same(measured.percent, percent)
     expect.that(close, f"MAX {plain(percent, 4)} %", f"{plain(measured.percent, 4)} %")

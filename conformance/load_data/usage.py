@@ -15,7 +15,12 @@ from pulsar_conformance.conformance.common.operation import FlatCase
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.drawing import loads
 from pulsar_conformance.conformance.drawing.loads import draw_weights, randoms
-from pulsar_conformance.conformance.load_data.operations import NIC, USAGE, Measured, usage_percents
+from pulsar_conformance.conformance.load_data.operations import (
+    NIC,
+    USAGE,
+    MeasuredUsage,
+    usage_percents,
+)
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.cluster import RESOURCES, Broker
 from pulsar_conformance.reference.numbers import Fraction, Percent, exact, plain
@@ -62,19 +67,21 @@ def any_broker(draw: st.DrawFn) -> Trial:
 
 @st.composite
 def one_resource(draw: st.DrawFn) -> Trial:
-    """Draw a broker that uses only one of five resources, each of which has another weight."""
+    """Draw a broker that uses only one of five resources, which all have different weights."""
     random, resource = draw(randoms), draw(st.sampled_from(RESOURCES))
     used = {"usage": random.randint(1, 100), "limit": 100}
     return Trial.of(USAGE.id, usage_case({resource: used}, True, draw_weights(random)))
 
 
-def _expect_percent(expect: Expect, answer: Measured, percent: Percent) -> None:
+def _expect_percent(expect: Expect, answer: MeasuredUsage, percent: Percent) -> None:
     close = abs(answer.percent - percent) <= POINTS
     expect.that(close, f"{plain(percent, 4)} %", f"{plain(answer.percent, 4)} %")
 
 
 @USAGE.check("USAGE-01", draws=brokers(weighted=False))
-def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: Expect) -> None:
+def is_the_maximum_over_the_resources(
+    case: FlatCase, answer: MeasuredUsage, expect: Expect
+) -> None:
     """A broker's usage is that of the busiest of its five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
     expect.reached()
@@ -82,7 +89,7 @@ def is_the_maximum_over_the_resources(case: FlatCase, answer: Measured, expect: 
 
 
 @USAGE.check("USAGE-02", draws=brokers(weighted=True))
-def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
+def is_the_weighted_maximum(case: FlatCase, answer: MeasuredUsage, expect: Expect) -> None:
     """A broker's weighted usage is the largest product of a resource's usage and weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
     expect.reached()
@@ -90,8 +97,10 @@ def is_the_weighted_maximum(case: FlatCase, answer: Measured, expect: Expect) ->
 
 
 @USAGE.check("USAGE-03", draws=any_broker())
-def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expect: Expect) -> None:
-    """The answered resource has the largest usage, unless none is used."""
+def names_a_resource_that_has_the_maximum(
+    case: FlatCase, answer: MeasuredUsage, expect: Expect
+) -> None:
+    """The answered resource has the largest usage, unless no resource is used."""
     percent = usage_percents(case)
     most = max(percent.values())
     if expect.reached(most > 0):
@@ -102,7 +111,7 @@ def names_a_resource_that_has_the_maximum(case: FlatCase, answer: Measured, expe
 
 @USAGE.check("USAGE-04", draws=one_resource())
 def each_weight_counts_for_its_own_resource(
-    case: FlatCase, answer: Measured, expect: Expect
+    case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
     """If a single resource is used, the weighted usage is its usage times its weight."""
     expect.given(case["weighted"], "the weighted usage is asked for")
@@ -113,8 +122,8 @@ def each_weight_counts_for_its_own_resource(
     _expect_percent(expect, answer, usage_percents(case)[busy[0]])
 
 
-def leaves_heap_out(
-    asked_weighted: bool, weighted: bool, case: FlatCase, answer: Measured, expect: Expect
+def usage_leaves_heap_memory_out(
+    asked_weighted: bool, weighted: bool, case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
     """A broker's usage is the largest usage of its resources, heap memory excluded."""
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
@@ -132,7 +141,7 @@ for rule, asked_weighted, weighted in (
     ("USAGE-10", False, True),
 ):
     USAGE.check(rule, draws=brokers(weighted=weighted and asked_weighted))(
-        partial(leaves_heap_out, asked_weighted, weighted)
+        partial(usage_leaves_heap_memory_out, asked_weighted, weighted)
     )
 
 

@@ -35,20 +35,20 @@ class State(NamedTuple):
 
 
 class ChannelTurn(NamedTuple):
-    """A change of a bundle's state, and the state before it according to the answer."""
+    """A change of a bundle's state, and the state before the change according to the answer."""
 
     bundle: str
     before: State | None
     change: State
-    counts: bool
+    counts: bool  # True if the change takes effect according to the answer.
 
     @property
     def is_assignment(self) -> bool:
         """True if the change starts assigning a bundle that has no owner."""
         return self.change.name == "assigning" and self.change.source is None
 
-    def finds(self, *states: str | None) -> bool:
-        """True if the bundle is in one of these states; None means no entry."""
+    def was_in(self, *states: str | None) -> bool:
+        """True if the bundle was in one of `states` before the change; None is no entry."""
         return (self.before.name if self.before else None) in states
 
     @property
@@ -64,7 +64,7 @@ class ChannelTurn(NamedTuple):
     @property
     def is_foreign(self) -> bool:
         """True if the change's source is a broker that does not have the bundle."""
-        has = self.owner if self.finds("owned") else self.before and self.before.source
+        has = self.owner if self.was_in("owned") else self.before and self.before.source
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
@@ -90,7 +90,7 @@ class Applied:
 
     @classmethod
     def read(cls, case: Json, answer: Json) -> Applied:
-        """Parse an answer. Errors: `Violated` if it has not one result for each lookup."""
+        """Parse an answer. Errors: `Violated` if it lacks results of lookups, or has too many."""
         asked, found = len(case["lookups"]), len(answer["lookups"])
         if asked != found:
             raise Violated(f"{asked} lookups", f"{found} lookups")
@@ -114,12 +114,12 @@ class Applied:
             yield f"{bundle}, {state or 'without an entry'}, looked up at {at}", state, at, found
 
 
-GIVEN: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
+NEEDS: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
 """For each state, whether `to` and `from` name a broker: + yes, - no, ? maybe; by default `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each state that lacks its brokers, and each undocumented first change."""
+    """Yield a problem for each state with wrong brokers, and each undocumented first change."""
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])
@@ -133,9 +133,9 @@ def _problems(case: Json, _settings: Settings) -> Problems:
 
 
 def _broker_problems(where: str, unit: Json) -> Problems:
-    for name, sign in zip(("to", "from"), GIVEN.get(unit["state"], "-+"), strict=True):
+    for name, sign in zip(("to", "from"), NEEDS.get(unit["state"], "-+"), strict=True):
         if sign == ("+" if unit[name] is None else "-"):
-            yield f"{where}: {unit['state']} {'needs' if sign == '+' else 'has no'} `{name}`"
+            yield f"{where}: {unit['state']} {'needs' if sign == '+' else 'must not have'} `{name}`"
 
 
 LOWER, UPPER = "shop/eu/0x00000000_0x80000000", "shop/eu/0x80000000_0xffffffff"
@@ -165,7 +165,7 @@ APPLY = Operation(
     sequential=True,
 )
 
-COURSES: Mapping[str, Sequence[str]] = {
+SEQUENCES: Mapping[str, Sequence[str]] = {
     "assignment": ("", "assigning a -", "owned a -"),
     "reassignment": ("free - b", "assigning a -", "owned a -"),
     "transfer": ("owned a -", "releasing b a", "assigning b a", "owned b a"),
@@ -175,14 +175,14 @@ COURSES: Mapping[str, Sequence[str]] = {
     "unload": ("owned a -", "releasing - a", "free - a"),
     "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
 }
-"""A bundle's first state, if any, and its changes; each has a state, `to` and `from`."""
+"""A bundle's first state (empty if it has none), and its changes; all as state, `to` and `from`."""
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
 SPLITS = ("splitting - a", "splitting - b")
-INTRUDERS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
+CONFLICTS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
 FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b", "assigning c b")
-"""Changes sent by a broker that does not own the bundle, which its state does not allow."""
+"""Changes of a bundle that are sent by a broker that does not own it, and must be ignored."""
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
@@ -194,15 +194,15 @@ def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json
         yield change_of(name, state, brokers.get(to), brokers.get(source))
 
 
-def _log(random: Random, bundle: str, steps: Sequence[str], intruders: Sequence[str]) -> list[Json]:
-    """Return a bundle's first state and changes, mixed with up to three changes by intruders."""
+def _log(random: Random, bundle: str, steps: Sequence[str], conflicts: Sequence[str]) -> list[Json]:
+    """Return a bundle's first state and changes, mixed with up to three changes of `conflicts`."""
     owner, *others = random.sample(BROKERS, 3)
     first, *later = steps
     changes = list(_changes(bundle, later, a=owner, b=others[0]))
     for _ in range(random.randint(0, 3)):
         place = random.randint(0 if first else 1, len(changes))
         changes[place:place] = _changes(
-            bundle, [random.choice(intruders)], a=owner, b=random.choice(others), c=others[0]
+            bundle, [random.choice(conflicts)], a=owner, b=random.choice(others), c=others[0]
         )
     return [*_changes(bundle, filter(None, [first]), a=owner, b=others[0]), *changes]
 
@@ -218,17 +218,17 @@ def _interleaved(random: Random, logs: Sequence[list[Json]]) -> list[Json]:
 @st.composite
 def channel_logs(
     draw: st.DrawFn,
-    courses: Sequence[str] = tuple(COURSES),
-    intruders: Sequence[str] = INTRUDERS,
+    sequences: Sequence[str] = tuple(SEQUENCES),
+    conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with invalid changes; a share `whole` of the logs is complete."""
+    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):
-        bundle, kind = WHOLE.replace("eu", f"eu-{index}"), draw(st.sampled_from(courses))
-        log = _log(random, bundle, COURSES[kind], intruders)
-        if COURSES[kind][0]:
+        bundle, kind = WHOLE.replace("eu", f"eu-{index}"), draw(st.sampled_from(sequences))
+        log = _log(random, bundle, SEQUENCES[kind], conflicts)
+        if SEQUENCES[kind][0]:
             units[bundle] = _unit(log.pop(0))
         logs.append(log if random.random() < whole else log[: random.randint(0, len(log))])
     changes = _interleaved(random, logs)
@@ -248,7 +248,7 @@ def _unit(change: Json) -> Json:
 def a_transfer_at_once(random: Random) -> Json:
     """Return a transfer whose first change assigns an owned bundle to its destination."""
     source, to = random.sample(BROKERS, 2)
-    first, *changes = _changes(LOWER, COURSES["transfer at once"], a=source, b=to)
+    first, *changes = _changes(LOWER, SEQUENCES["transfer at once"], a=source, b=to)
     return {"units": {LOWER: _unit(first)}, "changes": changes, "lookups": []}
 
 
@@ -258,9 +258,9 @@ AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
 
 @APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
 def the_first_assignment_counts(_case: Json, answer: Applied, expect: Expect) -> None:
-    """While a bundle is being assigned or has an owner, another assignment is ignored."""
+    """While a bundle is being assigned or has an owner, a second assignment is ignored."""
     for turn in answer.turns():
-        if turn.is_assignment and turn.finds("assigning", "owned"):
+        if turn.is_assignment and turn.was_in("assigning", "owned"):
             turn.demand(False, expect)
 
 
@@ -269,17 +269,17 @@ def conflicting_changes_are_ignored(_case: Json, answer: Applied, expect: Expect
     """A bundle is not transferred or split while being assigned, nor assigned while being split."""
     for turn in answer.turns():
         other = turn.change.name in ("assigning", "releasing", "splitting")
-        if other and turn.finds("assigning", "splitting") and not turn.is_assignment:
+        if other and turn.was_in("assigning", "splitting") and not turn.is_assignment:
             turn.demand(False, expect)
 
 
 @APPLY.check("CHANNEL-03", draws=channel_logs(ASSIGNMENTS))
-def the_named_broker_takes_it(_case: Json, answer: Applied, expect: Expect) -> None:
+def the_named_broker_gets_the_bundle(_case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle without an owner is assigned to, and then owned by, the named broker only."""
     for turn in answer.turns():
-        if turn.is_assignment and turn.finds(None, "free"):
+        if turn.is_assignment and turn.was_in(None, "free"):
             turn.demand(True, expect)
-        owned = turn.change.name == "owned" and turn.finds("assigning")
+        owned = turn.change.name == "owned" and turn.was_in("assigning")
         if owned and (turn.continues or turn.change.to != turn.owner):
             turn.demand(turn.continues, expect)
 
@@ -287,7 +287,7 @@ def the_named_broker_takes_it(_case: Json, answer: Applied, expect: Expect) -> N
 def _leaves_its_owner(turn: ChannelTurn) -> bool:
     """True if a change moves a bundle from its owner to another broker."""
     source, to = turn.change.source, turn.change.to
-    return turn.finds("owned") and turn.owner == source and to not in (None, source)
+    return turn.was_in("owned") and turn.owner == source and to not in (None, source)
 
 
 @APPLY.check("CHANNEL-04", draws=channel_logs(TRANSFERS))
@@ -297,9 +297,9 @@ def a_transfer_begins_with_releasing(_case: Json, answer: Applied, expect: Expec
         state, to = turn.change.name, turn.owner
         if _leaves_its_owner(turn) and state in ("releasing", "assigning"):
             turn.demand(state == "releasing", expect)
-        if turn.finds("releasing") and state in ("releasing", "splitting", "owned"):
+        if turn.was_in("releasing") and state in ("releasing", "splitting", "owned"):
             turn.demand(False, expect)
-        continued = turn.finds("releasing") and state == "assigning" and to is not None
+        continued = turn.was_in("releasing") and state == "assigning" and to is not None
         if continued and (turn.continues or turn.change.to != to):
             turn.demand(turn.continues, expect)
 
@@ -318,10 +318,10 @@ def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> No
     splitting: dict[str, str | None] = {}
     for turn in answer.turns():
         change, bundle = turn.change, turn.bundle
-        begun = change.name == "splitting" and turn.finds("owned") and turn.owner == change.source
-        ended = change.name == "deleted" and turn.finds("splitting") and turn.continues
+        begun = change.name == "splitting" and turn.was_in("owned") and turn.owner == change.source
+        ended = change.name == "deleted" and turn.was_in("splitting") and turn.continues
         part = any(owner == change.to and is_part(bundle, one) for one, owner in splitting.items())
-        created = change.name == "owned" and change.source is None and turn.finds(None) and part
+        created = change.name == "owned" and change.source is None and turn.was_in(None) and part
         if begun or ended or created:
             turn.demand(True, expect)
         if turn.counts:
@@ -330,9 +330,9 @@ def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> No
 
 
 def _only_the_owner(answer: Applied, expect: Expect, change: str, then: str) -> None:
-    """Demand that the change `change` in the state `then` is ignored unless the owner sends it."""
+    """Demand that `change` is ignored in the state `then`, unless the bundle's owner sends it."""
     for turn in answer.turns():
-        if turn.change.name == change and turn.finds(then) and turn.is_foreign:
+        if turn.change.name == change and turn.was_in(then) and turn.is_foreign:
             turn.demand(False, expect)
 
 
@@ -344,7 +344,7 @@ def only_the_owner_splits(_case: Json, answer: Applied, expect: Expect) -> None:
 
 @APPLY.check("CHANNEL-13", draws=channel_logs(("transfer", "unload"), FOREIGN_RELEASES))
 def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The start and the end of a release are ignored if the broker does not own the bundle."""
+    """A broker that does not own a bundle cannot start or end its release."""
     _only_the_owner(answer, expect, "releasing", "owned")
     for end in ("assigning", "free"):
         _only_the_owner(answer, expect, end, "releasing")
@@ -352,12 +352,12 @@ def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> Non
 
 @APPLY.check("CHANNEL-14", draws=channel_logs(("split",), ("deleted - b",)))
 def only_the_owner_ends_a_split(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The end of a split bundle is ignored unless it comes from the broker that splits it."""
+    """The deletion of a split bundle is ignored unless the broker that splits it sends it."""
     _only_the_owner(answer, expect, "deleted", "splitting")
 
 
 @APPLY.check("CHANNEL-08", draws=channel_logs())
-def the_last_change_that_counts_holds(case: Json, answer: Applied, expect: Expect) -> None:
+def the_last_effective_change_holds(case: Json, answer: Applied, expect: Expect) -> None:
     """A bundle ends in the state of the last change that takes effect, or in its first state."""
     last = {turn.bundle: turn.change for turn in answer.turns() if turn.counts}
     units = _states(case["units"]) | last

@@ -24,8 +24,8 @@ from pulsar_conformance.reference.answers.managers import (
 
 
 @dataclass(frozen=True)
-class Places:
-    """The two places where the load manager's class can be set."""
+class ManagerSettings:
+    """A `manager.choose` case: the load manager's class in broker.conf and the dynamic setting."""
 
     conf: str | None
     dynamic: str | None
@@ -44,7 +44,7 @@ class ChosenManager:
 
 CHOOSE = Operation(
     id="manager.choose",
-    view=lambda case, _settings, _readings: Places(case["conf"], case["dynamic"]),
+    view=lambda case, _settings, _readings: ManagerSettings(case["conf"], case["dynamic"]),
     read=lambda _case, answer: ChosenManager(answer.get("manager"), answer.get("refused")),
     matches=same_field("manager"),
     examples=tuple({"conf": None, "dynamic": name} for name in (MODULAR, SIMPLE)),
@@ -54,10 +54,10 @@ CHOOSE = Operation(
 APPLY = channel.APPLY
 
 CLASSES = (SIMPLE, MODULAR, EXTENSIBLE)
-"""The documented classes."""
+"""The documented classes of load managers."""
 
 BY_ADMIN = (SIMPLE, MODULAR)
-"""The classes that a dynamic setting can enable."""
+"""The classes of load managers that a dynamic setting can enable."""
 
 NO_CLASSES = ("modular", "SimpleLoadManager", "null", "default", "0", "ünï.Köde", PACKAGE)
 OTHER_PACKAGES = ("com.example.", "org.apache.pulsar.broker.loadbalance.", "org.apache.pulsar.")
@@ -114,18 +114,18 @@ unclear: st.SearchStrategy[str] = st.one_of(
 documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
 any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
-"""Any value that either place can have."""
+"""Any value that broker.conf or the dynamic setting can have."""
 
 one_in_ten = st.integers(0, 9)
 
 
 def set_in_conf(*names: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for cases with one of these names in broker.conf and no dynamic setting."""
+    """Return a strategy for cases with a name of `names` in broker.conf, and no dynamic setting."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
-def dynamically(*names: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for cases with one of these names set dynamically, and any broker.conf."""
+def set_dynamically(*names: str) -> st.SearchStrategy[Trial]:
+    """Return a strategy for cases with a name of `names` set dynamically, and any broker.conf."""
     return st.builds(
         lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
@@ -140,7 +140,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """Draw an invalid or, sometimes, ambiguous name in the place that decides."""
+    """Draw an invalid or, sometimes, ambiguous name in the setting that is in effect."""
     name = draw(mistakes if draw(one_in_ten) else unclear)
     beside = documented if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -152,7 +152,7 @@ between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
 
 @st.composite
 def set_and_set_back(draw: st.DrawFn) -> Trial:
-    """Draw a manager to set, then others in the same place, then the first one again."""
+    """Draw a manager to set, then other managers in the same place, then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
     names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
@@ -167,30 +167,32 @@ def modular_in_conf_alone(_random: Random) -> Json:
 AIMED = (aim("absent-manager", CHOOSE.id, modular_in_conf_alone),)
 
 
-BARE = {name.removeprefix(PACKAGE) for name in MANAGERS}
+NAMES_WITHOUT_PACKAGE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 
 
 def is_mistake(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    Not certainly a mistake: blanks, which no document mentions; a class without its package, as
-    some documents print it; and the extensible manager's class in its released package, which
-    differs from the documented one.
+    These may not be mistakes: blanks, since no document mentions them, a class without its package,
+    as some documents print it, and the extensible manager's class in its released package, which
+    differs from the documented package.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
-    return bool(bare) and bare not in MANAGERS and bare not in BARE and not elsewhere
+    return (
+        bool(bare) and bare not in MANAGERS and bare not in NAMES_WITHOUT_PACKAGE and not elsewhere
+    )
 
 
-def in_use(case: Places, expect: Expect) -> str | None:
+def class_in_effect(case: ManagerSettings, expect: Expect) -> str | None:
     """Return the class name in effect, under the reading `absent-manager`; None for the default."""
     if case.dynamic is not None:
         return case.dynamic
     return case.conf if expect.readings["absent-manager"] == "conf" else None
 
 
-def _given_no_mistake_beside(case: Places, expect: Expect) -> None:
-    """If a dynamic setting decides, assume that broker.conf has no mistake that could matter."""
+def _given_no_mistake_beside(case: ManagerSettings, expect: Expect) -> None:
+    """If there is a dynamic setting, assume that broker.conf names a documented class or none."""
     beside = None if case.dynamic is None else case.conf
     expect.given(beside is None or beside in MANAGERS, "nothing is wrong with broker.conf")
 
@@ -200,15 +202,15 @@ def _demand_manager(manager: str, answer: ChosenManager, expect: Expect, why: st
 
 
 @CHOOSE.check("MANAGER-01", draws=set_in_conf(SIMPLE, MODULAR))
-def broker_conf_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
+def broker_conf_decides(case: ManagerSettings, answer: ChosenManager, expect: Expect) -> None:
     """Without a dynamic setting, broker.conf selects the simple or the modular manager."""
     if case.dynamic is None and case.conf in (SIMPLE, MODULAR):
         expect.reached()
         _demand_manager(MANAGERS[case.conf], answer, expect, f"broker.conf names {case.conf}")
 
 
-@CHOOSE.check("MANAGER-02", draws=dynamically(SIMPLE, MODULAR))
-def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expect) -> None:
+@CHOOSE.check("MANAGER-02", draws=set_dynamically(SIMPLE, MODULAR))
+def a_dynamic_setting_decides(case: ManagerSettings, answer: ChosenManager, expect: Expect) -> None:
     """The simple or modular manager runs if the dynamic setting names it."""
     _given_no_mistake_beside(case, expect)
     if case.dynamic in (SIMPLE, MODULAR):
@@ -219,21 +221,21 @@ def a_dynamic_setting_decides(case: Places, answer: ChosenManager, expect: Expec
 
 
 @CHOOSE.check("MANAGER-03", draws=set_in_conf(EXTENSIBLE))
-def broker_conf_enables_the_extensible_one(
-    case: Places, answer: ChosenManager, expect: Expect
+def broker_conf_enables_the_extensible_manager(
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, the extensible manager runs if broker.conf names it."""
     if case.dynamic is None and expect.reached(case.conf == EXTENSIBLE):
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
-@CHOOSE.check("MANAGER-04", draws=dynamically(EXTENSIBLE))
-def no_dynamic_setting_enables_the_extensible_one(
-    case: Places, answer: ChosenManager, expect: Expect
+@CHOOSE.check("MANAGER-04", draws=set_dynamically(EXTENSIBLE))
+def no_dynamic_setting_enables_the_extensible_manager(
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Setting the extensible manager dynamically is refused, ignored, or treated as a mistake."""
     expect.given(case.dynamic == EXTENSIBLE, "the extensible manager is set dynamically")
-    ignored = in_use(Places(case.conf, None), expect)
+    ignored = class_in_effect(ManagerSettings(case.conf, None), expect)
     sure = ignored is None or ignored in MANAGERS or is_mistake(ignored)
     expect.given(sure, "it is clear which manager broker.conf selects")
     allowed = {DEFAULT, MANAGERS.get(ignored or SIMPLE, DEFAULT)}
@@ -245,19 +247,23 @@ def no_dynamic_setting_enables_the_extensible_one(
 
 
 @CHOOSE.check("MANAGER-05", draws=mistaken())
-def any_mistake_gives_the_simple_one(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """If the place that decides names a class that does not exist, the simple manager runs."""
-    name = in_use(case, expect)
+def any_mistake_gives_the_simple_manager(
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
+) -> None:
+    """If the setting in effect names a class that does not exist, the simple manager runs."""
+    name = class_in_effect(case, expect)
     if name is not None and expect.reached(is_mistake(name)):
-        _demand_manager(DEFAULT, answer, expect, f"'{name}' is no load manager")
+        _demand_manager(DEFAULT, answer, expect, f"'{name}' is not a load manager")
 
 
 @CHOOSE.check_together("MANAGER-06", draws=set_and_set_back())
-def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expect: Expect) -> None:
+def a_manager_that_is_set_again_runs_again(
+    asked: Sequence[Asked[ManagerSettings, ChosenManager]], expect: Expect
+) -> None:
     """A manager that is set a second time runs again, even if others ran in between."""
-    names = [in_use(one.case, expect) for one in asked]
+    names = [class_in_effect(one.case, expect) for one in asked]
     expect.given(len(set(names)) > 1, "the manager is changed in between")
-    expect.given(names[0] == names[-1], "the original one is set again")
+    expect.given(names[0] == names[-1], "the original manager is set again")
     expect.given(asked[0].case == asked[-1].case, "in the same place")
     _given_no_mistake_beside(asked[0].case, expect)
     name = names[0]
@@ -267,15 +273,17 @@ def the_same_way_leads_back(asked: Sequence[Asked[Places, ChosenManager]], expec
 
 
 @CHOOSE.check("MANAGER-07", draws=without_dynamic_setting())
-def the_default_one_runs_otherwise(case: Places, answer: ChosenManager, expect: Expect) -> None:
-    """Without a dynamic setting, the simple manager runs, even if broker.conf names another one."""
+def the_simple_manager_runs_otherwise(
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
+) -> None:
+    """Without a dynamic setting, the simple manager runs, even if broker.conf names another."""
     if expect.reached(case.dynamic is None):
         _demand_manager(DEFAULT, answer, expect, "no dynamic setting names a load manager")
 
 
 @CHOOSE.check("MANAGER-12", draws=mistaken())
 def a_mistake_in_broker_conf_is_ignored(
-    case: Places, answer: ChosenManager, expect: Expect
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, the simple manager runs if broker.conf names no known class."""
     if _mistaken(case, expect):
@@ -286,7 +294,7 @@ def a_mistake_in_broker_conf_is_ignored(
 
 @CHOOSE.check("MANAGER-13", draws=mistaken())
 def a_mistake_in_broker_conf_is_refused(
-    case: Places, answer: ChosenManager, expect: Expect
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, no manager runs if broker.conf names no known class."""
     if _mistaken(case, expect):
@@ -296,7 +304,7 @@ def a_mistake_in_broker_conf_is_refused(
 
 @CHOOSE.check("MANAGER-14", draws=set_in_conf(IN_EXTENSIONS))
 def broker_conf_enables_the_class_of_extensions(
-    case: Places, answer: ChosenManager, expect: Expect
+    case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
     """Without a dynamic setting, the extensible manager runs if broker.conf names its released
     class.
@@ -305,6 +313,6 @@ def broker_conf_enables_the_class_of_extensions(
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 
 
-def _mistaken(case: Places, expect: Expect) -> bool:
+def _mistaken(case: ManagerSettings, expect: Expect) -> bool:
     wrong = case.dynamic is None and case.conf is not None and is_mistake(case.conf)
     return expect.reached(wrong)

@@ -18,7 +18,7 @@ DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
 
 def same_setting(allowed: Any, answered: Any) -> bool:
-    """True if two values of a setting are equal; a text equals the number or boolean in it."""
+    """True if two values of a setting are equal; a text such as "5" equals the number 5."""
     first, second = _value_of(allowed), _value_of(answered)
     # In Python, booleans are numbers.
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
@@ -39,7 +39,7 @@ def _read_defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
 
 
 def _same_defaults(allowed: Json, answer: Json) -> bool:
-    """True if an answer has the allowed value of each setting in an example; it may have more."""
+    """True if an answer has the allowed value of each setting in an example, and maybe others."""
     answered = answer["settings"]
     return all(
         same_setting(value, answered.get(name)) for name, value in allowed["settings"].items()

@@ -167,12 +167,12 @@ def test_keys_beside_settings_at_the_top_are_named_and_others_counted(read):
         (
             "7",
             "rack",
-            "it is no setting of a broker, whose values are single ones, and is not read",
+            "it is not read: a setting of a broker has a single value, not a mapping or a list",
         ),
         (
             "8",
             "nothing",
-            "it is no setting of a broker, whose values are single ones, and is not read",
+            "it is not read: a setting of a broker has a single value, not a mapping or a list",
         ),
     ]
 

@@ -96,7 +96,7 @@ def test_a_setting_with_several_values_is_not_known(told, value):
     status, out = told(text, "--release", "4.0.7", name="values.yaml")
     assert status == 1
     assert f"{STRATEGY} (" in out.partition("not known")[2]
-    assert "it has several values in YAML, and a broker takes one text" in out
+    assert "it has several values in YAML, but a setting of a broker has a single value" in out
 
 
 # BrokerService registers a listener that creates the new load manager.
