@@ -21,7 +21,7 @@ from pulsar_conformance.reference.numbers import Fraction, plain
 from pulsar_conformance.reference.ranges import namespace_of
 
 
-def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
+def assume_ordinary(case: Spreading, expect: Expect) -> GroupSpread:
     """Return how the group is spread, assuming the documented situation.
 
     The namespace is in a group and not served yet, and no namespace of a group is served by several
@@ -37,9 +37,9 @@ def ordinary(case: Spreading, expect: Expect) -> GroupSpread:
 
 
 def assume_named_candidate(case: Spreading, answer: Placed, expect: Expect) -> GroupSpread:
-    """Return the result of `ordinary`, assuming also that the answer is a candidate."""
+    """Return the result of `assume_ordinary`, assuming also that the answer is a candidate."""
     expect.given(answer.broker in case["candidates"], "a candidate is chosen")
-    return ordinary(case, expect)
+    return assume_ordinary(case, expect)
 
 
 def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
@@ -55,7 +55,7 @@ def assume_two_spreads(
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
     expect.given(all(before.case[key] == after.case[key] for key in kept), "nothing else changes")
-    return ordinary(before, expect), ordinary(after, expect), answer
+    return assume_ordinary(before, expect), assume_ordinary(after, expect), answer
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
@@ -63,7 +63,7 @@ Mistakes = Iterator[tuple[GroupSpread, str]]
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand a choice that does not result from just one of these mistakes."""
+    """Demand a choice that one of these mistakes alone cannot explain."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -73,7 +73,7 @@ def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: E
 
 def is_uneven(spread: GroupSpread, answer: Placed) -> bool:
     """True if the choice could result from ignoring the domains, or the brokers within a domain."""
-    among = [one for domain in spread.best_domains for one in spread.within(domain)]
+    among = [one for domain in spread.best_domains for one in spread.candidates_in(domain)]
     return answer.broker in (*replace(spread, domains={}).best, *among)
 
 
@@ -120,19 +120,20 @@ def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expe
 
     Brokers without a domain are compared with each other.
     """
-    counts = {broker: len(spread.rivals(broker)) for broker in spread.within(domain)}
+    counts = {broker: len(spread.rivals(broker)) for broker in spread.candidates_in(domain)}
     fewest = min(counts.values())
     fuller = [broker for broker, count in counts.items() if count > fewest]
     if expect.reached(bool(fuller)) and answer.broker in fuller:
-        allowed = f"of {domain or 'those in no domain'} {either(counts.keys() - fuller)}"
+        place = f"in {domain}" if domain else "in no domain"
         answered = f"{answer}, with {counts[answer.broker]} of the group"
-        expect.that(False, f"{allowed}, with {fewest} of the group", answered)
+        allowed = f"{either(counts.keys() - fuller)} {place}, with {fewest} of the group"
+        expect.that(False, allowed, answered)
 
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
     """The answered broker, and any answered domains and candidates, follow the documented steps."""
-    spread = ordinary(case, expect)
+    spread = assume_ordinary(case, expect)
     assume_unmixed(spread, expect)
     expect.reached(bool(spread.best))
     if spread.best:
@@ -157,7 +158,7 @@ def _as_answered(spread: GroupSpread, answer: Placed, expect: Expect) -> None:
 @SPREAD.check("ANTI-04", draws=draws.spreading(draws.first_of_its_group))
 def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: Expect) -> None:
     """The first namespace of a group may go to any candidate."""
-    spread = ordinary(case, expect)
+    spread = assume_ordinary(case, expect)
     members = [one for one, group in spread.groups.items() if group == spread.group]
     expect.given(members == [spread.namespace], "it is the first of its group")
     mixed = None in spread.counts_by_domain and len(spread.counts_by_domain) > 1
@@ -264,7 +265,7 @@ def _served(owned: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     "ANTI-10",
     draws=draws.changing(draws.domains_changed, draws.uneven, draws.one_broker_much_fuller),
 )
-def domains_hold_as_they_are_now(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
+def only_current_domains_count(asked: Sequence[Asked[Spreading, Placed]], expect: Expect) -> None:
     """After domains are changed or deleted, only the current domains count."""
     before, after, answer = assume_two_spreads(asked, frozenset({"domains"}), expect)
     expect.given(answer.broker in after.candidates, "a candidate is chosen")
@@ -283,9 +284,10 @@ DEFAULT_MAX_TOPICS = Fraction(50_000)
 
 @ASSIGN.check(
     "PLACE-14",
-    draws=draws.assigning(draws.isolated) | draws.assigning(draws.isolated, draws.join_group),
+    draws=draws.assigning(draws.add_isolation_policies)
+    | draws.assigning(draws.add_isolation_policies, draws.join_group),
 )
-def an_eligible_broker_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
+def an_eligible_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The chosen broker is eligible; if no broker is eligible, none is chosen."""
     expect.reached(len(case.permitted) < len(case.case["brokers"]))
     allowed = either(case.permitted) if case.permitted else "no broker"
@@ -310,7 +312,8 @@ def the_group_stays_apart(case: Assigning, answer: Placed, expect: Expect) -> No
 
 @ASSIGN.check(
     "PLACE-15",
-    draws=draws.assigning(draws.served) | draws.assigning(draws.served, draws.by_load_alone),
+    draws=draws.assigning(draws.serve_other_bundles)
+    | draws.assigning(draws.serve_other_bundles, draws.set_even_distribution),
 )
 def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect) -> None:
     """The chosen broker has the fewest of the namespace's bundles."""
@@ -326,9 +329,9 @@ def a_namespace_is_spread_evenly(case: Assigning, answer: Placed, expect: Expect
     expect.that(answer.broker in fewest, either(fewest), answered)
 
 
-@ASSIGN.check("PLACE-16", draws=draws.assigning(draws.crowded))
+@ASSIGN.check("PLACE-16", draws=draws.assigning(draws.limit_topics))
 def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """The chosen broker is within its limit on topics, if any broker is."""
+    """The chosen broker has no more topics than its limit, unless every broker has more."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
     within = [name for name in case.permitted if not _crowded(case, name)]
@@ -339,7 +342,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
         )
 
 
-@ASSIGN.check("PLACE-17", draws=draws.assigning(draws.versioned))
+@ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
     """If later versions are preferred and all are known, a broker with the latest is chosen."""
     _not_overloaded(case, answer, expect)
@@ -363,7 +366,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
 
 
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Assume that only groups, bundles and load can decide."""
+    """Assume that only anti-affinity groups, bundles and load can affect the choice."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
     expect.given(

@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _place_others(random: Random, case: Json, evenly: bool) -> Json:
-    """Place all namespaces but the one in question, as documented if `evenly`, else at random."""
+    """Place all namespaces except the one to place: as documented if `evenly`, else at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -129,7 +129,7 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """Return a case in which one broker alone serves more of the group than any other domain does.
+    """Return a case in which one broker serves more of the group than any other whole domain.
 
     The other brokers of its domain serve none.
     """
@@ -243,8 +243,8 @@ def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
     return st.builds(made, clusters, randoms)
 
 
-def isolated(case: Json, random: Random) -> None:
-    """Add an isolation policy for the namespace, for another one, or for both."""
+def add_isolation_policies(case: Json, random: Random) -> None:
+    """Add an isolation policy for the namespace, for another namespace, or for both."""
     brokers = list(case["brokers"])
     for namespace in random.choice(([NAMESPACE], ["bank/vault"], [NAMESPACE, "bank/vault"])):
         primary = random.sample(brokers, random.randint(0, len(brokers)))
@@ -259,7 +259,7 @@ def isolated(case: Json, random: Random) -> None:
 
 
 def join_group(case: Json, random: Random) -> None:
-    """Add the namespace to a group that is already served, with or without domains."""
+    """Add the namespace to a group, of which brokers serve other namespaces already."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
@@ -271,7 +271,7 @@ def join_group(case: Json, random: Random) -> None:
         case["groups"][f"shop/app-{index + 1}"] = random.choice(("blue", "blue", "green"))
 
 
-def served(case: Json, random: Random) -> None:
+def serve_other_bundles(case: Json, random: Random) -> None:
     """Place other bundles of the namespace on brokers, fewer on one than on the rest."""
     brokers = list(case["brokers"])
     most = random.choice((1, 2, 5))
@@ -282,7 +282,7 @@ def served(case: Json, random: Random) -> None:
         _serve(case, name, NAMESPACE, index, ahead=random.random() < 0.2)
 
 
-def crowded(case: Json, random: Random) -> None:
+def limit_topics(case: Json, random: Random) -> None:
     """Give some brokers the maximum number of topics, and others more."""
     most = random.choice((None, 10, 1000))
     if most is not None:
@@ -292,7 +292,7 @@ def crowded(case: Json, random: Random) -> None:
         report["numTopics"] = limit + random.choice((-5, 0, 1, 100))
 
 
-def versioned(case: Json, random: Random) -> None:
+def set_versions(case: Json, random: Random) -> None:
     """Give brokers different versions and prefer later ones; one version may be unknown."""
     case["settings"]["preferLaterVersions"] = random.random() < 0.9
     for name in case["brokers"]:
@@ -301,7 +301,7 @@ def versioned(case: Json, random: Random) -> None:
         del case["versions"][random.choice(list(case["brokers"]))]
 
 
-def by_load_alone(case: Json, random: Random) -> None:
+def set_even_distribution(case: Json, random: Random) -> None:
     """Set whether a namespace's bundles are spread evenly; some releases have this setting."""
     case["settings"]["loadBalancerDistributeBundlesEvenlyEnabled"] = random.random() < 0.3
 
@@ -313,7 +313,7 @@ def overload_some(case: Json, random: Random) -> None:
 
 
 def _serve(case: Json, broker: str, namespace: str, place: int, ahead: bool = False) -> None:
-    """Give a broker one more bundle without load, which it has not reported yet if `ahead`."""
+    """Give a broker one more bundle without load; if `ahead`, the broker has not reported it."""
     bundle = equal_bundles(namespace, BUNDLES_OF_NAMESPACE)[place]
     if ahead:
         case["preallocated"].setdefault(broker, []).append(bundle)

@@ -34,7 +34,7 @@ class Outline:
     settings: dict[str, Any] = field(default_factory=dict)
     exact: bool = False
     others: float = 0.8
-    """Usage of all other resources, as a share of the busiest one."""
+    """Limit on the usage of a broker's other resources, as a share of the busiest resource's."""
     alike: bool = False
     """True if two resources have equal usage, so that it does not matter if one of them is ignored.
     """
@@ -263,7 +263,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw a threshold other than 85 %, and brokers with few messages between both or near it."""
+    """Draw a threshold other than 85 %, and brokers with few messages near it or below 85 %."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
     between = threshold + draw(beside) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -273,7 +273,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 
 @st.composite
-def by_default(draw: st.DrawFn, fewest: int = 2) -> Outline:
+def around_the_default_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with few messages slightly above and below 85 %, with no threshold set."""
     size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
     random = draw(randoms)
@@ -347,7 +347,7 @@ def asked_repeatedly() -> st.SearchStrategy[Trial]:
     return st.integers(0, WORLDS - 1).map(world)
 
 
-def before_and_after() -> st.SearchStrategy[Trial]:
+def before_and_after_load_change() -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that place a bundle before and after a change of load."""
     return st.builds(
         lambda case, random: Trial.of(OPERATION, case, _move_load(random, copied(case))),

@@ -51,7 +51,7 @@ LISTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (("b8[.]svc",), ("b7[.]svc",)),
     (("b8[.]svc", "b7[.]svc"), ()),
 )
-"""Primary and secondary regexes of which any two have different primary ones."""
+"""Pairs of primary and secondary regexes; no two pairs have the same primary regexes."""
 
 
 @st.composite
@@ -144,16 +144,18 @@ def unchanged_regexes_keep(case: ChangedPolicy, unloaded: Unloaded, expect: Expe
     """With an unchanged primary list, namespaces matched by unchanged regexes are not unloaded."""
     _by_changes(case, expect)
     expect.given(case.primary_changed is False, "the primary list is the same")
-    changed = set(case.perhaps(case.regexes("old") ^ case.regexes("new")))
+    changed = set(case.matching_in_part(case.regexes("old") ^ case.regexes("new")))
     stayed = case.matching_wholly(case.regexes("old") & case.regexes("new"))
     kept = [one for one in stayed if one not in changed]
     _keep(kept, unloaded, expect, "their regexes and the primary list are the same")
 
 
 @CHANGE.check("ISOLATION-06", draws=changed_policies())
-def others_are_not_unloaded(case: ChangedPolicy, unloaded: Unloaded, expect: Expect) -> None:
+def unmatched_namespaces_are_not_unloaded(
+    case: ChangedPolicy, unloaded: Unloaded, expect: Expect
+) -> None:
     """A namespace that no regex of the policy matches is not unloaded."""
-    perhaps = set(case.perhaps(case.regexes("old") | case.regexes("new")))
+    perhaps = set(case.matching_in_part(case.regexes("old") | case.regexes("new")))
     kept = [one for one in case["namespaces"] if one not in perhaps]
     _keep(kept, unloaded, expect, "these match no regex")
 
@@ -187,7 +189,7 @@ OWN_REGEXES = (
 """Lists of regexes that match `OWN` and not `OTHER`."""
 
 OTHERS = ("other.example.com", *(f"{HOST.format(1)}.old", f"old.{HOST.format(1)}"))
-"""Hosts of other brokers, some of which begin or end like one that a policy permits."""
+"""Hosts of other brokers, some of which begin or end like a host that a policy permits."""
 
 ABSENT = f"absent-[0-9]{DOTTED}"
 """A regex that matches no broker."""
@@ -293,8 +295,8 @@ def _shared_pool(case: Assigning, expect: Expect) -> tuple[str, ...]:
 
 
 @ASSIGN.check("ISOLATION-07", draws=isolated_brokers((1, 2)))
-def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With enough primary brokers up, one of them gets the bundle."""
+def primary_brokers_get_the_bundle(case: Assigning, answer: Placed, expect: Expect) -> None:
+    """If enough primary brokers are up, one of them gets the bundle."""
     policy, primary, _ = _own_policy(case, expect)
     if expect.reached(len(primary) >= policy["minLimit"]):
         _among(primary, answer, expect)
@@ -302,7 +304,7 @@ def primary_brokers_take_it(case: Assigning, answer: Placed, expect: Expect) -> 
 
 @ASSIGN.check("ISOLATION-08", draws=isolated_brokers((2, 3)) | isolated_brokers(up="secondary"))
 def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """With too few primary brokers up, a primary or secondary one gets the bundle.
+    """With too few primary brokers up, a primary or secondary broker gets the bundle.
 
     If the answer names its candidates, a secondary broker is among them.
     """
@@ -317,7 +319,7 @@ def secondary_brokers_stand_in(case: Assigning, answer: Placed, expect: Expect) 
 
 
 @ASSIGN.check("ISOLATION-09", draws=isolated_brokers(up="neither"))
-def nobody_else_takes_it(case: Assigning, answer: Placed, expect: Expect) -> None:
+def no_other_broker_gets_the_bundle(case: Assigning, answer: Placed, expect: Expect) -> None:
     """With no primary or secondary broker up, no broker gets the bundle."""
     _, primary, secondary = _own_policy(case, expect)
     if expect.reached(not primary + secondary):
@@ -363,6 +365,8 @@ def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) 
     """A broker that two policies reserve gets bundles of both their namespaces."""
     policy, primary, _ = _own_policy(case, expect)
     others = (one for one in case.case["policies"] if one is not policy)
-    both = {name for one in others for name in case.under("primary", one)}.intersection(primary)
+    both = {name for one in others for name in case.matching_brokers("primary", one)}.intersection(
+        primary
+    )
     if expect.reached(bool(both) and len(primary) >= policy["minLimit"]):
         _among(primary, answer, expect)

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.common.trial import Asked, Json
 from pulsar_conformance.conformance.placement import draw_placements as draws
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
-    allowed,
+    allowed_candidates,
     assume_unowned_and_placed,
     certain_candidates,
     compared_by_rate,
@@ -119,11 +119,11 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand a choice that does not result only from a mistake against this rule."""
+    """Demand a choice that mistakes against `rule` alone cannot explain."""
     comparison = assume_unowned_and_placed(case, answer, expect)
-    right = allowed(comparison)
+    right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):
-        wrong = allowed(other)
+        wrong = allowed_candidates(other)
         if expect.reached(not wrong & right) and answer.broker in wrong:
             best = with_scores(comparison, right)
             expect.that(
@@ -134,7 +134,7 @@ def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
 def may_result_from_other_mistake(case: Placing, answer: Placed, but: str) -> bool:
     """True if the choice could result from a mistake against a rule other than `but`."""
     return any(
-        answer.broker in allowed(other)
+        answer.broker in allowed_candidates(other)
         for rule, mistakes in MISTAKES.items()
         if rule != but
         for other, _ in mistakes(case)
@@ -180,7 +180,7 @@ The probability that one of k candidates is never chosen in n repetitions is at 
         fewest=1,
     ),
 )
-def a_candidate_takes_it(case: Placing, answer: Placed, expect: Expect) -> None:
+def a_candidate_gets_the_bundle(case: Placing, answer: Placed, expect: Expect) -> None:
     """If there are candidates, one of them gets the bundle."""
     expect.reached(bool(case.candidates))
     allowed = f"one of {', '.join(case.candidates)}"
@@ -198,7 +198,7 @@ def the_least_score_decides(case: Placing, answer: Placed, expect: Expect) -> No
     )
     taken = case.candidates[str(answer.broker)]
     expect.given(is_left_out(comparison, taken) is not True, "no overloaded candidate is chosen")
-    right = allowed(comparison)
+    right = allowed_candidates(comparison)
     considered = [one for one in comparison.candidates if is_left_out(comparison, one) is not True]
     expect.reached(len(right) < len(considered))
     expect.that(answer.broker in right, with_scores(comparison, right), _scored(comparison, taken))
@@ -218,7 +218,7 @@ def long_term_messages_count(case: Placing, answer: Placed, expect: Expect) -> N
 def overloaded_brokers_are_left_out(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
-    """A broker above the threshold is chosen only if all candidates are."""
+    """A broker above the threshold is chosen only if all candidates are above it."""
     for case, answer in asked:
         _not_overloaded(case, answer, expect)
 
@@ -257,7 +257,7 @@ def chance_decides_where_all_are_overloaded(
 
 @PLACE.check("PLACE-06", draws=draws.placing(draws.one_worse_than_another))
 def the_more_used_receives_less(case: Placing, answer: Placed, expect: Expect) -> None:
-    """No broker is chosen if another has lower usage and no higher rate."""
+    """No broker is chosen if another broker has lower usage and no higher rate."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     considered = certain_candidates(comparison, out=False)
     for one in comparison.candidates:
@@ -296,13 +296,13 @@ def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expe
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % decides which brokers are excluded, and the weight of usage."""
+    """A threshold other than 85 % determines which brokers are excluded, and how usage counts."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
-@PLACE.check("PLACE-10", draws=draws.placing(draws.by_default))
+@PLACE.check("PLACE-10", draws=draws.placing(draws.around_the_default_threshold))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """If no threshold is set, 85 % decides which brokers are excluded, and the weight of usage."""
+    """Without a set threshold, 85 % determines which brokers are excluded, and how usage counts."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
@@ -313,7 +313,7 @@ def each_resource_counts(case: Placing, answer: Placed, expect: Expect) -> None:
     not_as_if(case, answer, "PLACE-11", expect)
 
 
-@PLACE.check_together("PLACE-12", draws=draws.before_and_after())
+@PLACE.check_together("PLACE-12", draws=draws.before_and_after_load_change())
 def the_assignment_follows_the_load(
     asked: Sequence[Asked[Placing, Placed]], expect: Expect
 ) -> None:
@@ -322,8 +322,8 @@ def the_assignment_follows_the_load(
     (before, first), (after, second) = asked
     same = ("settings", "bundle", "candidates")
     expect.given(all(before.case[key] == after.case[key] for key in same), "only loads change")
-    then = allowed(assume_unowned_and_placed(before, first, expect))
-    now = allowed(assume_unowned_and_placed(after, second, expect))
+    then = allowed_candidates(assume_unowned_and_placed(before, first, expect))
+    now = allowed_candidates(assume_unowned_and_placed(after, second, expect))
     expect.given(first.broker in then, "the best candidate was chosen before")
     if expect.reached(not then & now) and second.broker == first.broker:
         best = with_scores(after.comparison, now)
@@ -333,7 +333,7 @@ def the_assignment_follows_the_load(
 
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.overloaded_with_few_messages))
-def it_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
+def the_bundle_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
     """The bundle goes to a broker with lower usage than any overloaded broker."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     out = certain_candidates(comparison, out=True)

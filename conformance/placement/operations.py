@@ -52,7 +52,7 @@ from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pulsar_conformance.reference.shedding import STRATEGY
 
 
-def placed(_case: object, answer: Json) -> Placed:
+def read_placed(_case: object, answer: Json) -> Placed:
     """Convert an answer to the type that checks use."""
     domains, candidates = (
         tuple(answer[key]) if key in answer else None for key in ("domains", "candidates")
@@ -61,7 +61,7 @@ def placed(_case: object, answer: Json) -> Placed:
 
 
 def named_brokers(case: Json, answer: Json) -> list[NamesUsed]:
-    """Return the brokers named in an answer, and those in the case."""
+    """Return the brokers that an answer names, and the candidates in its case."""
     taken = [answer["broker"]] if answer["broker"] is not None else []
     return [NamesUsed((*taken, *answer.get("candidates", ())), case["candidates"])]
 
@@ -73,7 +73,7 @@ def _legal_selection(case: Json, settings: Settings) -> Problems:
             settings.text(name)
     plan = case.get("plan")
     if plan and plan["from"] == plan["to"]:
-        yield f"case.plan: {plan['to']} is the source and the destination"
+        yield f"case.plan: {plan['to']} is both the source and the destination"
     yield from cluster_problems(case, settings)
     yield from bundle_name_problems(case["bundle"])
     for one in (*case["candidates"], *case["preallocated"]):
@@ -111,7 +111,7 @@ def _example_selection(cpu: float) -> Json:
 PLACE = Operation(
     id="place.select",
     view=Placing,
-    read=placed,
+    read=read_placed,
     matches=same_field("broker"),
     examples=(_example_selection(95.0), _example_selection(50.0)),
     legal=_legal_selection,
@@ -153,7 +153,7 @@ SPREAD = Operation(
     view=lambda case, settings, readings: Spreading(
         case, settings, GroupSpread.of(case, readings["domain-counts"])
     ),
-    read=placed,
+    read=read_placed,
     matches=_matches,
     examples=(_example_groups("broker-1"), _example_groups("broker-2")),
     legal=_legal_groups,
@@ -241,7 +241,7 @@ def _example_whole(cpu: float) -> Json:
 ASSIGN = Operation(
     id="place.broker",
     view=Assigning,
-    read=placed,
+    read=read_placed,
     matches=same_field("broker"),
     examples=(_example_whole(95.0), _example_whole(50.0)),
     legal=_legal_whole,
@@ -271,7 +271,7 @@ class ChangedPolicy:
 
     @property
     def primary_changed(self) -> bool | None:
-        """True if the primary list changed; None if only its order did."""
+        """True if the primary list changed; None if only its order changed."""
         old, new = (self.case[name]["primary"] if self.case[name] else None for name in OLD_AND_NEW)
         if old is None or old == new:
             return False
@@ -282,7 +282,7 @@ class ChangedPolicy:
         each = self.case["namespaces"]
         return [one for one in each if any(re.fullmatch(regex, one) for regex in regexes)]
 
-    def perhaps(self, regexes: Collection[str]) -> list[str]:
+    def matching_in_part(self, regexes: Collection[str]) -> list[str]:
         """Return the namespaces that one of these regexes matches at least in part."""
         return [one for one in self.case["namespaces"] if _any_matches_part([*regexes], one)]
 

@@ -38,11 +38,13 @@ def is_left_out(comparison: ComparedBrokers, candidate: ComparedBroker) -> bool 
 
 
 def certain_candidates(comparison: ComparedBrokers, out: bool) -> list[ComparedBroker]:
-    """Return the candidates that are certainly excluded or, without `out`, certainly kept."""
+    """Return the candidates that are certainly excluded (if `out`) or certainly not excluded."""
     return [one for one in comparison.candidates if is_left_out(comparison, one) is out]
 
 
-def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate, Rate | None]:
+def score_bounds(
+    comparison: ComparedBrokers, candidate: ComparedBroker
+) -> tuple[Rate, Rate | None]:
     """Return the lowest and highest score that a candidate can have, allowing for rounding.
 
     If the formula divides by nearly 0, any score is possible, and the highest is None.
@@ -56,7 +58,7 @@ def bounds(comparison: ComparedBrokers, candidate: ComparedBroker) -> tuple[Rate
     return rate * (1 - SHARE) / (distance + POINTS), rate * (1 + SHARE) / (distance - POINTS)
 
 
-def allowed(comparison: ComparedBrokers) -> Names:
+def allowed_candidates(comparison: ComparedBrokers) -> Names:
     """Return the candidates that can have the lowest score, allowing for rounding.
 
     If it is uncertain whether any candidate is eligible, all are returned.
@@ -64,13 +66,13 @@ def allowed(comparison: ComparedBrokers) -> Names:
     considered = certain_candidates(comparison, out=False)
     if not considered:
         return frozenset(one.name for one in comparison.candidates)
-    highest = [bounds(comparison, one)[1] for one in considered]
+    highest = [score_bounds(comparison, one)[1] for one in considered]
     least = min((high for high in highest if high is not None), default=None)
     return frozenset(
         one.name
         for one in comparison.candidates
         if is_left_out(comparison, one) is not True
-        and (least is None or bounds(comparison, one)[0] <= least)
+        and (least is None or score_bounds(comparison, one)[0] <= least)
     )
 
 
@@ -111,9 +113,9 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
 
 
 def certain_brokers(case: Placing, out: bool) -> Names:
-    """Return the candidates that are certainly overloaded or, without `out`, certainly not.
+    """Return the candidates that are certainly overloaded (if `out`) or certainly not overloaded.
 
-    The returned candidates are so both with and without resource weights.
+    This holds for them both with and without resource weights.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
@@ -157,7 +159,9 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
     if named.rpartition(".")[2] != LEAST_RATE or placing_strategy(case) != LEAST_RATE:
         return False
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
-    either_way = allowed(case.comparison) | allowed(with_usages(case.comparison, weighted))
+    either_way = allowed_candidates(case.comparison) | allowed_candidates(
+        with_usages(case.comparison, weighted)
+    )
     return not case.owned and len(either_way) <= 1
 
 

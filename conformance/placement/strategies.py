@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.placement.least_rate import ERROR_RATE
 from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.placement.quantities import (
     Names,
-    allowed,
+    allowed_candidates,
     assume_unowned_and_placed,
     certain_brokers,
     either,
@@ -83,7 +83,7 @@ def _below_the_mean(random: Random) -> Trial:
 
 
 @PLACE.check_together("PLACE-18", draws=randoms.map(_below_the_mean))
-def a_candidate_below_the_mean_takes_it(asked: AllAsked, expect: Expect) -> None:
+def a_candidate_below_the_mean_gets_the_bundle(asked: AllAsked, expect: Expect) -> None:
     """Under LeastResourceUsageWithWeight, a candidate far enough below the mean gets the bundle."""
     for case, answer in asked:
         expect.given(placing_strategy(case) == LEAST_USAGE, f"{LEAST_USAGE} places")
@@ -113,7 +113,7 @@ def _weighted_usage(case: Placing, name: str) -> Fraction:
 def _by_any_score(case: Placing) -> Names:
     """Return the candidates that are best by message rates under any reading of the score."""
     scores = (case.readings.with_value("placement-score", one) for one in SCORES.values)
-    each = (allowed(replace(case.comparison, readings=one)) for one in scores)
+    each = (allowed_candidates(replace(case.comparison, readings=one)) for one in scores)
     return frozenset().union(*each)
 
 
@@ -141,7 +141,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The bundle does not go where only the other documented strategy would place it."""
+    """The bundle does not go to a broker that only the strategy that is not set would choose."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)
@@ -224,7 +224,7 @@ def _ends(case: Placing) -> tuple[str, str]:
 
 @PLACE.check_together("PLANNED-02", draws=randoms.map(_running))
 def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) -> None:
-    """The bundle goes to the planned destination if that is a candidate, or to a healthy broker."""
+    """The planned destination gets the bundle, unless it is overloaded and others are healthy."""
     for case, answer in _cases_with_plan(asked, expect):
         healthy = case.brokers.keys() - certain_brokers(case, out=True) - {*_ends(case)}
         destination = _ends(case)[1]
@@ -234,7 +234,7 @@ def a_planned_bundle_goes_where_it_was_planned(asked: AllAsked, expect: Expect) 
 
 
 @PLACE.check_together("PLANNED-04", draws=randoms.map(_running))
-def the_source_does_not_take_it_back(asked: AllAsked, expect: Expect) -> None:
+def the_source_does_not_get_the_bundle_back(asked: AllAsked, expect: Expect) -> None:
     """If the destination is gone, a candidate other than the source gets the bundle."""
     for case, answer in _cases_with_plan(asked, expect):
         source, destination = _ends(case)

@@ -35,7 +35,7 @@ class ComparedBroker:
 
 @dataclass(frozen=True)
 class ComparedBrokers:
-    """The candidates with the compared values; checks replace values to model a mistake."""
+    """The candidates with the values to compare; checks replace values to model a mistake."""
 
     candidates: tuple[ComparedBroker, ...]
     threshold: Percent
@@ -158,7 +158,7 @@ class GroupSpread:
         served = {one for broker in brokers for one in self.owned.get(broker, ())}
         return {one for one in served - {self.namespace} if self.groups.get(one) == self.group}
 
-    def within(self, domain: str | None) -> list[str]:
+    def candidates_in(self, domain: str | None) -> list[str]:
         """Return the candidates in a domain; None means candidates without a domain."""
         return [one for one in self.candidates if self.home.get(one) == domain]
 
@@ -185,9 +185,11 @@ class GroupSpread:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates with the fewest of the group's namespaces in those domains."""
+        """The candidates in `best_domains` with the fewest of the group's namespaces."""
         counts = {one: len(self.rivals(one)) for one in self.candidates}
-        fewest = {home: min(counts[one] for one in self.within(home)) for home in self.best_domains}
+        fewest = {
+            home: min(counts[one] for one in self.candidates_in(home)) for home in self.best_domains
+        }
         return tuple(
             one for one in self.candidates if counts[one] == fewest.get(self.home.get(one))
         )
@@ -256,7 +258,7 @@ class Assigning:
         enough = len(primary) >= policy["minLimit"]
         return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
 
-    def under(self, group: str, policy: Json) -> tuple[str, ...]:
+    def matching_brokers(self, group: str, policy: Json) -> tuple[str, ...]:
         """Return the brokers whose whole host matches a regex in this group of a policy."""
         hosts = {name: name[: name.rindex(":")] for name in self.case["brokers"]}
         patterns = [re.compile(f"(?:{one})\\Z") for one in policy[group]]
@@ -277,7 +279,9 @@ class Assigning:
         ]
         named = own[:1] or policies
         primary, secondary = (
-            tuple(dict.fromkeys(name for one in named for name in self.under(group, one)))
+            tuple(
+                dict.fromkeys(name for one in named for name in self.matching_brokers(group, one))
+            )
             for group in ("primary", "secondary")
         )
         return (own[0] if own else None), primary, secondary
@@ -299,7 +303,7 @@ class Assigning:
 
 @dataclass(frozen=True)
 class Placed:
-    """An answer: the chosen broker, or None, with domains and candidates if it names them."""
+    """An answer: the chosen broker (or None), and its domains and candidates if it names any."""
 
     broker: str | None
     domains: tuple[str, ...] | None = None

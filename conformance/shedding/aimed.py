@@ -191,7 +191,7 @@ def never_measured_beside_measured(random: Random) -> Json:
 MB = loads.MEGABYTE
 
 Amount = tuple[float, float]
-"""Messages, and bytes per second."""
+"""Messages per second, and bytes per second."""
 
 
 def _rates(amount: Amount) -> Json:
@@ -239,7 +239,7 @@ def busy_in_one_window(random: Random) -> Json:
     return case
 
 
-def reported_otherwise(random: Random) -> Json:
+def report_differs_from_bundles(random: Random) -> Json:
     """Return a case of an overloaded broker that reports more or less than its bundles carry.
 
     It reports three times or one third of their traffic.
@@ -247,7 +247,7 @@ def reported_otherwise(random: Random) -> Json:
     return _with_changed_report(random, _overloaded(_sizes(random, 12)))
 
 
-def reported_otherwise_above_the_average(random: Random) -> Json:
+def report_differs_above_the_average(random: Random) -> Json:
     """Return a case of a broker above the average that reports more or less than its bundles.
 
     It reports three times or one third of their traffic. Depending on the alternative, it must shed
@@ -267,7 +267,7 @@ def _with_changed_report(random: Random, case: Json) -> Json:
 def expensive_by_messages(random: Random) -> Json:
     """Return a case of two bundles, one with more messages and one with more bytes.
 
-    Shedding either is enough.
+    It is enough to shed either of them.
     """
     few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
     least, most = sorted((few, many))
@@ -296,7 +296,7 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """Return the same case with message rates that differ by less than their threshold."""
+    """Return a case with such throughputs, and message rates within their threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 
@@ -319,7 +319,7 @@ def message_rates_alone_differ(random: Random) -> Json:
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """Return a case of brokers that differ by 400 messages, or 40 %, in each window and measure."""
+    """Return a case of two brokers that differ by 400 messages, or 40 %, by any way to measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(50, [(175.0, 3.0 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
@@ -387,8 +387,8 @@ AIMED = (
     aim("grace-edge", SHED.id, unloaded_one_grace_period_ago),
     aim("kilobyte", SHED.id, never_measured_beside_measured),
     aim("shed-window", SHED.id, busy_in_one_window),
-    aim("broker-rates", SHED.id, reported_otherwise),
-    aim("broker-rates", SHED.id, reported_otherwise_above_the_average),
+    aim("broker-rates", SHED.id, report_differs_from_bundles),
+    aim("broker-rates", SHED.id, report_differs_above_the_average),
     aim("expensive-measure", SHED.id, expensive_by_messages),
     aim("threshold-order", SHED.id, above_the_average_with_many_bundles),
     aim("lower-boundary-amount", SHED.id, one_idle_and_many_bundles),

@@ -169,7 +169,7 @@ def _amount_to_move(hit: Hit) -> Rate:
 
 
 def _can_move_enough(hit: Hit) -> bool:
-    """True if the amount to move is above the minimum, and some bundle carries no more than it."""
+    """True if the amount to move is above the minimum, and a bundle carries no more than that."""
     cycle = hit.unloading.cycle
     need, least = _amount_to_move(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -178,7 +178,7 @@ def _can_move_enough(hit: Hit) -> bool:
 
 
 HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
-"""For each threshold, the setting for the number of cycles in a row that must exceed it."""
+"""Pairs of a threshold's setting and the setting for how many cycles in a row must exceed it."""
 
 
 def _often_enough(hits: list[Hit]) -> bool:

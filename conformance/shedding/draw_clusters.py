@@ -31,13 +31,13 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 OFFSET = 0.4
-"""Minutes by which some times differ from the grace period; rounding to minutes drops them."""
+"""Minutes by which some times differ from the grace period; rounding to minutes loses them."""
 
 MAX_TO_SHED = 90
 """Maximum percentage of the traffic to shed for which bundles can be built."""
 
 MAX_BEFORE = 6
-"""Maximum number of bundles that are shed before the decisive one."""
+"""Maximum number of bundles that are shed before the bundle that meets the need."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Traffic:
     """Number of bundles at the start of `bundles` that were unloaded too recently to move."""
 
 
-def carrying(random: Random, need: Need) -> Traffic:
-    """Return traffic of which an amount wrong by `need.step` percent would shed other bundles.
+def decisive_traffic(random: Random, need: Need) -> Traffic:
+    """Return traffic with which an error of `need.step` percent in the need sheds other bundles.
 
     The bundles that are shed first add up to less than a step below the need. The next bundle
-    brings the sum to less than a step above it; the bundle after that would, too. Messages and
+    brings the sum to less than a step above the need; so would the bundle after it. Messages and
     bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
@@ -283,7 +283,7 @@ FEWEST_OF_THE_BUSIEST = 8
 STRATEGY = "UniformLoadShedder"
 
 EQUALLY_LOW = 0.05
-"""Probability that a broker carries as little as the least loaded one."""
+"""Probability that a broker carries as little as the least loaded broker."""
 
 IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     OTHER_STRATEGIES,
     Need,
     Sketch,
-    carrying,
+    decisive_traffic,
     graces,
     uniform,
     with_ignored_inputs,
@@ -74,7 +74,7 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
         levels[place] = min(threshold + excess, 100)
         margin = float(MARGIN)
         need = Need(levels[place] - threshold + margin, HALF_A_POINT)
-        sketch.given = {place: carrying(random, need)}
+        sketch.given = {place: decisive_traffic(random, need)}
     return with_ignored_inputs(sketch)
 
 
@@ -112,7 +112,7 @@ def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 @st.composite
-def overloaded_under_others(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def overloaded_under_other_strategies(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw overloaded brokers under a strategy other than OverloadShedder."""
     sketch = draw(overload(fewest))
     sketch.strategy = draw(OTHER_STRATEGIES)
@@ -146,7 +146,7 @@ def cycle_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy
     )
 
 
-def pairs(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
+def before_and_after_change(change: Change, *clusters: Clusters) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of a cycle and the same cycle modified by `change`."""
     return st.builds(
         lambda case, random: Trial.of(SHED.id, case, change(random, copied(case))),
@@ -190,7 +190,7 @@ def threshold_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
     return threshold(fewest).map(_without_ties)
 
 
-def others_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
+def other_strategies_without_ties(fewest: int = 2) -> st.SearchStrategy[Sketch]:
     """Draw clusters without ties for ThresholdShedder or UniformLoadShedder."""
     return st.one_of(threshold(fewest), uniform(fewest)).map(_without_ties)
 
@@ -202,7 +202,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Replace some recently unloaded bundles by their parents, as if split after the unload."""
+    """Replace some recent unloads by unloads of their parents, as if these were split later."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
@@ -215,7 +215,7 @@ def after_splits(random: Random, case: Json) -> Json:
     return case
 
 
-def by_settings(random: Random, case: Json) -> Json:
+def strategy_in_settings(random: Random, case: Json) -> Json:
     """Return the case with its strategy named in the settings instead of the field `strategy`."""
     name = case["strategy"].removeprefix(PACKAGE)
     case["settings"] = {**case["settings"], STRATEGY: random.choice(("", PACKAGE)) + name}
@@ -223,7 +223,7 @@ def by_settings(random: Random, case: Json) -> Json:
     return case
 
 
-def unnamed(_random: Random, case: Json) -> Json:
+def without_strategy(_random: Random, case: Json) -> Json:
     """Return the case without a strategy."""
     return {**case, "strategy": None}
 
@@ -247,7 +247,7 @@ def with_another_overload_threshold(random: Random, case: Json) -> Json:
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """Return the case; in one of three, bundles swap their long-term averages."""
+    """Return the case; in one of three cases, bundles swap their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))
@@ -257,13 +257,13 @@ def with_another_long_term(random: Random, case: Json) -> Json:
 
 
 CYCLE_FIELDS = ("brokers", "bundles", "recentlyUnloaded")
-LONGEST = 4
+MAX_CYCLES = 4
 """Maximum number of cycles in a row."""
 
 
-def rows(*clusters: Clusters) -> st.SearchStrategy[Trial]:
+def cycle_sequences(*clusters: Clusters) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of two or more cycles, between which the cluster may change."""
-    lengths = st.integers(2, LONGEST)
+    lengths = st.integers(2, MAX_CYCLES)
     return st.builds(
         lambda case, length, random: Trial.of(CYCLES.id, _row(case, length, random)),
         cases(*clusters),
@@ -360,9 +360,9 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Draw consecutive cycles in which earlier usage decides if a broker sheds in the last one."""
+    """Draw consecutive cycles in which earlier usage decides if a broker finally sheds."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
-    random, length = draw(randoms), draw(st.integers(2, LONGEST))
+    random, length = draw(randoms), draw(st.integers(2, MAX_CYCLES))
     one = decisive_history(random, size.brokers, share, past)
     counts = [count + 8 for count in loads.bundles_per_broker(random, *size)]
     settings = {SHEDDER_THRESHOLD: one.threshold, HISTORY_SHARE: one.share}
@@ -381,7 +381,7 @@ def _decided_by_history(draw: st.DrawFn) -> Trial:
     return Trial.of(CYCLES.id, {"strategy": strategy, "settings": whole, "cycles": found})
 
 
-any_row = rows(any_strategy)
-rows_decided_by_history = _decided_by_history()
-overload_row = rows(overload)
-threshold_row = rows(threshold)
+any_sequence = cycle_sequences(any_strategy)
+sequence_decided_by_history = _decided_by_history()
+overload_sequence = cycle_sequences(overload)
+threshold_sequence = cycle_sequences(threshold)

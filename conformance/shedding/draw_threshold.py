@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.shedding.draw_clusters import (
     Need,
     Sketch,
     Traffic,
-    carrying,
+    decisive_traffic,
     draw_earlier_usages,
     graces,
 )
@@ -47,7 +47,7 @@ HALF_A_POINT = 0.5
 """Smallest error of a target that cases detect, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Function of usage, average and points or percent below it; returns the percent to shed."""
+"""Function of usage, average, and final distance below it; returns the percent to shed."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,
@@ -76,7 +76,7 @@ shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers well above the rest, exactly at the limit, or with a decisive amount to shed.
 
-    A target that is wrong by half a point or percent changes a decisive amount in some reading.
+    Under some reading, a target that is wrong by half a point or percent leads to other unloads.
     """
     size, way = draw(loads.sizes(fewest)), draw(ways)
     random = draw(randoms)
@@ -103,7 +103,7 @@ def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     )
     if amount:
         need = _need(amount, levels[busiest], sum(levels) / len(levels))
-        sketch.given = {busiest: carrying(random, need)} if need.possible else {}
+        sketch.given = {busiest: decisive_traffic(random, need)} if need.possible else {}
     elif random.random() < 0.1:
         sketch.owned = [min(count, 1) for count in sketch.owned]
     return sketch
@@ -148,7 +148,7 @@ least_steps = st.sampled_from((0.2, 0.6, 0.9, 1.3, 2))
 
 
 @st.composite
-def near_the_least(draw: st.DrawFn, fewest: int = 2) -> Sketch:
+def near_the_minimum_throughput(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw one broker far above the others; its bundles carry about the minimum throughput."""
     sketch, least = draw(near_the_limit(max(fewest, 3))), draw(st.sampled_from((1, 10, 40)))
     busiest = sketch.levels.index(max(sketch.levels))
@@ -359,7 +359,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw a broker whose past usage differs, and counts with the weight of history."""
+    """Draw a broker whose past usage differs from the present, and counts with a drawn weight."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)
@@ -376,7 +376,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Draw brokers whose past usage differs, but has a weight of 0."""
+    """Draw brokers whose past usage differs from the present, but has a weight of 0."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         index: [max(0, 100 - level), max(0, level - 50)]

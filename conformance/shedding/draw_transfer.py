@@ -163,10 +163,10 @@ def _traffic(rate: float) -> Json:
     return {"msgRateIn": rate, "msgThroughputIn": rate * 1000}
 
 
-Making = Callable[[Random], Json]
+MakeCycle = Callable[[Random], Json]
 
 
-def one_cycle(make: Making) -> st.SearchStrategy[Trial]:
+def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials of one cycle, in which one cycle is enough to unload."""
 
     def made(random: Random) -> Trial:
@@ -202,7 +202,7 @@ def underloaded(random: Random) -> Json:
     return {"settings": settings, **cluster(random, loads)}
 
 
-def overloaded_one(random: Random) -> Json:
+def overloaded_broker(random: Random) -> Json:
     """Return a cycle with an overloaded broker and a small deviation."""
     loads, settings = _overloaded(random)
     return {"settings": settings, **cluster(random, loads)}
@@ -210,7 +210,7 @@ def overloaded_one(random: Random) -> Json:
 
 def one_condition(random: Random) -> Json:
     """Return a cycle in which one of the conditions for unloading holds."""
-    return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_one))(
+    return random.choice((deviating, deviating, without_traffic, underloaded, overloaded_broker))(
         random
     )
 

@@ -35,7 +35,7 @@ def nothing_is_shed_when_switched_off(
 def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Brokers shed only bundles that they own."""
     expect.reached(case.enabled and any(one.bundles for one in case.brokers.values()))
-    expect.nothing(_of_others(case, answer), "a broker sheds its own bundles")
+    expect.nothing(_of_others(case, answer), "a broker sheds only its own bundles")
 
 
 def _of_others(case: SheddingCycle, answer: Unloading) -> list[str]:
@@ -86,7 +86,10 @@ def _expect_same_as_named(asked: Sequence[Asked[SheddingCycle, Unloading]], expe
         expect.that(quantities.agree(answer, named), allowed, answer)
 
 
-@SHED.check_together("SHED-05", draws=draws.pairs(draws.unnamed, draws.threshold_without_ties))
+@SHED.check_together(
+    "SHED-05",
+    draws=draws.before_and_after_change(draws.without_strategy, draws.threshold_without_ties),
+)
 def threshold_shedder_is_the_default(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
@@ -100,7 +103,9 @@ def threshold_shedder_is_the_default(
     _expect_same_as_named([unnamed, named], expect)
 
 
-@SHED.check_together("SHED-06", draws=draws.pairs(draws.by_settings, draws.without_ties))
+@SHED.check_together(
+    "SHED-06", draws=draws.before_and_after_change(draws.strategy_in_settings, draws.without_ties)
+)
 def the_setting_selects_the_strategy(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
@@ -110,7 +115,7 @@ def the_setting_selects_the_strategy(
     )
     named, by_setting = asked
     expect.given(named.case.case["strategy"] is not None, "the case names a strategy")
-    expect.given(by_setting.case.case["strategy"] is None, "the setting names it")
+    expect.given(by_setting.case.case["strategy"] is None, "the setting names the strategy")
     expect.given(named.case.strategy == by_setting.case.strategy, "both name the same strategy")
     _expect_same_as_named([by_setting, named], expect)
 
@@ -119,7 +124,7 @@ def the_setting_selects_the_strategy(
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps one with more traffic that it may shed."""
+    """A broker sheds no bundle while it keeps a bundle with more traffic that it may shed."""
     expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
     one = expect.readings["overload-amount"] == "one"
     expect.given(not one, "more than one bundle may go")
@@ -127,7 +132,7 @@ def bundles_with_more_traffic_go_first(
         quantities.expect_busiest_first(case, broker, answer, expect)
 
 
-@SHED.check("SHED-08", draws=draws.cycle_trials(draws.overloaded_under_others))
+@SHED.check("SHED-08", draws=draws.cycle_trials(draws.overloaded_under_other_strategies))
 def overloaded_brokers_shed_under_every_strategy(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
@@ -150,24 +155,24 @@ def _in_a_row(row: CyclesInARow, expect: Expect) -> None:
     expect.given(len(row) > 1, "cycles in a row")
 
 
-@CYCLES.check("SHED-15", draws=draws.any_row)
-def later_cycles_shed_what_is_owned_now(
+@CYCLES.check("SHED-15", draws=draws.any_sequence)
+def later_cycles_shed_only_owned_bundles(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In every cycle, a broker sheds only bundles that it owns then, and each only once."""
+    """In every cycle, a broker sheds only bundles that it owns at that time, and none twice."""
     _in_a_row(row, expect)
     for index, one in enumerate(answer, 1):
         owned = any(broker.bundles for broker in one.cycle.brokers.values())
         expect.reached(index > 1 and one.cycle.enabled and owned)
         others = _of_others(one.cycle, one)
-        expect.nothing(others, f"a broker sheds its own bundles in cycle {index}")
+        expect.nothing(others, f"a broker sheds only its own bundles in cycle {index}")
         counted = Counter(bundle for _, bundle in one.pairs)
         twice = (bundle for bundle, count in counted.items() if count > 1)
         expect.nothing(twice, f"unloaded more than once in cycle {index}")
 
 
-@CYCLES.check("SHED-16", draws=draws.any_row)
-def what_a_cycle_unloaded_stays_for_a_while(
+@CYCLES.check("SHED-16", draws=draws.any_sequence)
+def bundles_stay_after_the_unload_of_a_cycle(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """A bundle that an earlier cycle unloaded within the grace period is not unloaded again."""
@@ -183,7 +188,7 @@ def what_a_cycle_unloaded_stays_for_a_while(
         }
         if expect.reached(cycle.enabled and bool(moved)):
             again = (bundle for _, bundle in one.pairs if bundle in moved)
-            expect.nothing(again, f"an earlier cycle unloaded it within {cycle.grace} minutes")
+            expect.nothing(again, f"an earlier cycle unloaded them within {cycle.grace} minutes")
 
 
 FRAMES = ("shortTermData", "longTermData")
@@ -196,7 +201,7 @@ def each_cycle_alone(
     _defaults: Mapping[str, Any],
     _readings: Readings,
 ) -> Iterator[Question]:
-    """Yield a question about each cycle of a sequence as if it were the first."""
+    """Yield a question about each cycle of a sequence as if there were no earlier cycles."""
     if SHED.id not in rule.operations:
         return
     shared = {name: question.case[name] for name in ("strategy", "settings")}

@@ -8,8 +8,8 @@ from pulsar_conformance.conformance.common.check import POINTS, Expect
 from pulsar_conformance.conformance.shedding import draw_threshold as draws
 from pulsar_conformance.conformance.shedding.draw_cycles import (
     cycle_trials,
-    rows_decided_by_history,
-    threshold_row,
+    sequence_decided_by_history,
+    threshold_sequence,
 )
 from pulsar_conformance.conformance.shedding.operations import CYCLES, SHED
 from pulsar_conformance.conformance.shedding.quantities import (
@@ -71,7 +71,7 @@ def _by_range(
     range_of: Callable[[UsageLevels, Broker], Range],
     expect: Expect,
 ) -> None:
-    """Demand decisions that are the same for every usage in the brokers' ranges."""
+    """Demand the decisions that are right for every usage in the brokers' ranges."""
     levels = levels_of(case, expect)
     expect.given(has_history(case), "brokers have a history")
     assume_no_lower_boundary(case, expect)
@@ -113,12 +113,12 @@ def _exactly(levels: UsageLevels, broker: Broker) -> Range:
 def history_is_smoothed_exponentially(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """The compared usage is previous usage times the weight, plus current usage times the rest."""
+    """The compared usage is w × previous usage + (1 - w) × current usage; w is the weight."""
     _by_range(case, answer, _exactly, expect)
 
 
 @SHED.check("THRESHOLD-14", draws=cycle_trials(draws.forgotten_history))
-def history_of_nothing_counts_nothing(
+def history_without_weight_does_not_count(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """If history has a weight of 0, earlier usage does not count."""
@@ -134,15 +134,15 @@ def history_of_nothing_counts_nothing(
             must_keep(levels, broker, answer, expect)
 
 
-@CYCLES.check("THRESHOLD-15", draws=threshold_row)
-def usage_lies_between_what_cycles_saw(
+@CYCLES.check("THRESHOLD-15", draws=threshold_sequence)
+def usage_lies_between_usages_of_cycles(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
     """In later cycles, the compared usage lies between the lowest and highest usage so far."""
     _in_later_cycles(history_lies_between, row, answer, expect)
 
 
-@CYCLES.check("THRESHOLD-17", draws=rows_decided_by_history)
+@CYCLES.check("THRESHOLD-17", draws=sequence_decided_by_history)
 def earlier_cycles_count_by_their_share(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
@@ -150,7 +150,7 @@ def earlier_cycles_count_by_their_share(
     _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 
-@CYCLES.check("THRESHOLD-19", draws=(threshold_row, rows_decided_by_history))
+@CYCLES.check("THRESHOLD-19", draws=(threshold_sequence, sequence_decided_by_history))
 def earlier_cycles_are_smoothed_exponentially(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:

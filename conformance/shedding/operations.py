@@ -37,12 +37,12 @@ from pulsar_conformance.reference.uniform import (
 
 def _legal_cycle(case: Json, settings: Settings) -> Problems:
     yield from cluster_problems(case, settings)
-    strategy = SheddingCycle(case, settings, ANY).strategy
+    strategy = SheddingCycle(case, settings, NO_READINGS).strategy
     if strategy == "ThresholdShedder":
         settings.number(SHEDDER_THRESHOLD)
         yield from weight_problems(settings)
         if any(report.get("usageHistory") for report in case["brokers"].values()):
-            yield from history_share(settings)
+            yield from history_share_problems(settings)
     if strategy == "AvgShedder":
         for name in AVERAGE_SETTINGS:
             settings.number(name)
@@ -66,10 +66,10 @@ def transfer_setting_problems(settings: Settings) -> Problems:
     yield from weight_problems(settings)
 
 
-def history_share(settings: Settings) -> Problems:
+def history_share_problems(settings: Settings) -> Problems:
     """Yield a problem unless the setting for the weight of history is between 0 and 1."""
     if not 0 <= settings.number(HISTORY_SHARE) <= 1:
-        yield f"case.settings.{HISTORY_SHARE}: a share must be between 0 and 1"
+        yield f"case.settings.{HISTORY_SHARE}: the weight must be between 0 and 1"
 
 
 def _part_problems(owned: set[str], recently: Mapping[str, float]) -> Problems:
@@ -166,14 +166,14 @@ def _legal_cycles(case: Json, settings: Settings) -> Problems:
             yield problem.replace("case", where, 1) if problem.startswith("case.") else problem
         for name, report in cycle["brokers"].items():
             if "usageHistory" in report:
-                yield f"{where}.brokers.{name}: no usageHistory here; earlier cycles give it"
+                yield f"{where}.brokers.{name}: leave out usageHistory; earlier cycles give it"
         if cycle["brokers"].keys() != first["brokers"].keys():
             yield f"{where}.brokers: every cycle must have the same brokers"
-    if later and CyclesInARow(case, settings, ANY).alone(0).strategy == "ThresholdShedder":
-        yield from history_share(settings)
+    if later and CyclesInARow(case, settings, NO_READINGS).alone(0).strategy == "ThresholdShedder":
+        yield from history_share_problems(settings)
 
 
-ANY = Readings({})
+NO_READINGS = Readings({})
 """Readings to use for a strategy whose decisions depend on no reading."""
 
 
@@ -211,9 +211,9 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle has a single allowed answer, given any answers to earlier cycles.
+    """True if every cycle has a single allowed answer, whatever the answers to earlier cycles.
 
-    False for a strategy that smooths usage, because the documents leave the formula open.
+    It is false for a strategy that smooths usage, because the documents leave the formula open.
     """
     alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

@@ -149,7 +149,8 @@ def sheds_every_bundle_that_it_may(case: SheddingCycle, answer: Unloading, expec
 
 
 @SHED.check_together(
-    "OVERLOAD-08", draws=draws.pairs(draws.with_other_brokers_changed, draws.overload)
+    "OVERLOAD-08",
+    draws=draws.before_and_after_change(draws.with_other_brokers_changed, draws.overload),
 )
 def other_brokers_do_not_matter(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
@@ -167,7 +168,7 @@ def other_brokers_do_not_matter(
         if not same or quantities.has_ties(before, broker):
             continue
         if expect.reached(quantities.can_shed(before, broker)):
-            allowed = f"of {name} as before: {', '.join(first.of(name)) or 'nothing'}"
+            allowed = f"from {name} as before: {', '.join(first.of(name)) or 'nothing'}"
             expect.that(set(first.of(name)) == set(second.of(name)), allowed, second)
 
 
@@ -198,7 +199,9 @@ def the_threshold_is_85_by_default(case: SheddingCycle, answer: Unloading, expec
 
 @SHED.check_together(
     "OVERLOAD-11",
-    draws=draws.pairs(draws.with_another_overload_threshold, draws.others_without_ties),
+    draws=draws.before_and_after_change(
+        draws.with_another_overload_threshold, draws.other_strategies_without_ties
+    ),
 )
 def other_strategies_ignore_the_threshold(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
@@ -221,7 +224,7 @@ def other_strategies_ignore_the_threshold(
         expect.that(quantities.agree(first, second), allowed, second)
 
 
-@CYCLES.check("OVERLOAD-12", draws=draws.overload_row)
+@CYCLES.check("OVERLOAD-12", draws=draws.overload_sequence)
 def each_cycle_sheds_by_its_own_usage(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:

@@ -204,7 +204,7 @@ def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker's most expensive bundle may go first, by another measure than traffic."""
+    """True if a broker may shed its most expensive bundle first, even if others carry more."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)
@@ -222,7 +222,7 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds the traffic `need`, or all that may move if that is less."""
+    """Demand that a broker sheds the traffic `need` or, if it has less, all that may move."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
@@ -248,7 +248,7 @@ def has_movable_load(cycle: SheddingCycle, broker: Broker) -> bool:
 def expect_busiest_first(
     cycle: SheddingCycle, broker: Broker, answer: Unloading, expect: Expect
 ) -> None:
-    """Demand that a broker sheds no bundle while it keeps one with more traffic that may move."""
+    """Demand that a broker sheds no bundle while it keeps a busier bundle that may move."""
     given = [bundle for bundle in answer.owned(broker) if not cycle.blocked(bundle)]
     kept = [bundle for bundle in cycle.movable(broker) if bundle not in given]
     if expect.reached(bool(given and kept)):
@@ -366,7 +366,7 @@ def _threshold_is_certain(case: SheddingCycle) -> bool:
 
 
 def _idle_is_certain(levels: UsageLevels) -> bool:
-    """True if it is certain which brokers are idle, and no two have equal usage."""
+    """True if it is certain which brokers are idle, and no two brokers have equal usage."""
     certain = all(levels.idle(usage) is not None for usage in levels.usage.values())
     pairs = pairwise(sorted(levels.usage.values()))
     return certain and not any(near(low, high) for low, high in pairs)

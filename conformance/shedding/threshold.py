@@ -200,9 +200,9 @@ def usage_is_weighted(case: SheddingCycle, answer: Unloading, expect: Expect) ->
             must_keep(levels, broker, answer, expect)
 
 
-@SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_least, draws.threshold))
+@SHED.check("THRESHOLD-20", draws=cycle_trials(draws.near_the_minimum_throughput, draws.threshold))
 def too_little_throughput_stays(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A broker whose bundles carry at most the minimum throughput sheds none."""
+    """A broker whose bundles carry at most the minimum throughput sheds no bundle."""
     levels = levels_of(case, expect)
     assume_no_lower_boundary(case, expect)
     expect.given(MIN_THROUGHPUT in case.settings.defaults, "a minimum throughput is documented")
@@ -254,7 +254,7 @@ def _busiest_beside_an_idle_broker(levels: UsageLevels, expect: Expect) -> list[
 def an_idle_broker_makes_the_busiest_unload(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """If a broker is below the lower boundary, the one with the highest usage unloads."""
+    """If a broker is below the lower boundary, the broker with the highest usage unloads."""
     levels = levels_without_history(case, expect)
     busiest = _busiest_beside_an_idle_broker(levels, expect)
     if expect.reached(all(can_shed_by_any_measure(case, broker) for broker in busiest)):
@@ -293,7 +293,7 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps one with more traffic that may move."""
+    """A broker sheds no bundle while it keeps a bundle with more traffic that may move."""
     levels_of(case, expect)
     for broker in case.brokers.values():
         if not may_shed_its_most_expensive(case, broker):
@@ -307,7 +307,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """If the busiest broker unloads for an idle one, it sheds to five points below the average."""
+    """A busiest broker that unloads for an idle broker sheds to five points below the average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_beside_an_idle_broker(levels, expect):
         need = levels.need_of(broker)

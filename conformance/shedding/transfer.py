@@ -106,7 +106,7 @@ def an_underloaded_broker_receives_some(
     _must_unload(found, found.underloaded is True, "a broker is underloaded", answer, expect)
 
 
-@SHED.check("TRANSFER-05", draws=draws.one_cycle(draws.overloaded_one))
+@SHED.check("TRANSFER-05", draws=draws.one_cycle(draws.overloaded_broker))
 def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
     """Bundles are unloaded if a broker is above the threshold and far above the mean."""
     found = _loads_of_one(case, expect)
@@ -205,7 +205,7 @@ def bundles_go_to_less_loaded_brokers(
 
 
 @SHED.check("TRANSFER-10", draws=draws.one_cycle(draws.without_transfers))
-def unloads_name_nobody_without_transfers(
+def no_destination_without_transfers(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
     """With transfers disabled, no destination is named."""
@@ -217,7 +217,7 @@ def unloads_name_nobody_without_transfers(
 def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return the seconds since each earlier cycle with unloads, with its source brokers."""
+    """Return, for each earlier cycle with unloads, the seconds since it and its source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -241,10 +241,10 @@ def nothing_goes_soon_after_an_unload(
 
 
 @CYCLES.check("TRANSFER-19", draws=randoms.map(draws.after_an_unload))
-def nothing_goes_by_data_from_soon_after_an_unload(
+def nothing_goes_by_data_from_the_delay(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """Nothing is unloaded while a broker's load data date from the delay after its unload."""
+    """Nothing is unloaded while a broker's load data are from within the delay after its unload."""
     _loads(row.alone(0), expect)
     delay = row.settings.number(DELAY)
     for index, one in enumerate(answer):
@@ -290,7 +290,7 @@ def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: 
 
 
 def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
-    """Return the primary brokers of each isolated namespace for which enough of them are up."""
+    """Return the primary brokers of each isolated namespace, if enough of these brokers are up."""
     return {
         namespace: set(one["primary"])
         for one in case.case.get("isolation", ())

@@ -156,17 +156,17 @@ def nothing_goes_from_the_least_loaded(
     """The least loaded broker keeps its bundles, because losing load would widen the gap."""
     _given(case, expect)
     ends = _ends(case, expect)
-    expect.given(not may_shed_for_overload(case, ends.least), "it is not overloaded")
+    expect.given(not may_shed_for_overload(case, ends.least), "the least loaded is not overloaded")
     if expect.reached(ends.gap.messages > 0 and bool(case.movable(ends.least))):
         expect.nothing(answer.of(ends.least), f"{ends.least.name} is the least loaded")
 
 
 @SHED.check("UNIFORM-04", draws=cycle_trials(uniform))
 def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The most loaded broker sheds less than the gap to the least loaded, in messages or bytes."""
+    """The most loaded broker sheds less than its gap to the least loaded, in messages or bytes."""
     _given(case, expect)
     ends = _ends(case, expect)
-    expect.given(not may_shed_for_overload(case, ends.most), "it is not overloaded")
+    expect.given(not may_shed_for_overload(case, ends.most), "the most loaded is not overloaded")
     whole = _total_amount(case, ends.most.bundles)
     known = all(map(case.measured, ends.most.bundles))
     fits = all(one <= two * (1 + SHARE) for one, two in zip(whole, ends.high, strict=True))

@@ -97,7 +97,7 @@ class SheddingCycle:
         """Return the recent unloads that block this bundle, under the reading `grace-of`."""
         if self.readings["grace-of"] == "bundle":
             return [bundle] if bundle in self.in_grace else []
-        return [moved for moved in self.in_grace if holds(moved, bundle)]
+        return [moved for moved in self.in_grace if contains_bundle(moved, bundle)]
 
     def blocked(self, bundle: str) -> bool:
         """True if a bundle was unloaded too recently to move."""
@@ -177,12 +177,12 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True if `ago` is within the grace period; its last moment is within if `edge` is true."""
+    """True if `ago` is within the grace period, or if `edge` is true, exactly at its end."""
     return ago < grace or (edge and ago == grace)
 
 
-def holds(whole: str, bundle: str) -> bool:
-    """True if the range of `whole` contains that of a bundle in the same namespace."""
+def contains_bundle(whole: str, bundle: str) -> bool:
+    """True if the range of `whole` contains the range of `bundle`, of the same namespace."""
     alike = namespace_of(whole) == namespace_of(bundle)
     return alike and HashRange.parse(whole).covers(HashRange.parse(bundle))
 
@@ -229,11 +229,11 @@ class CyclesInARow:
         return len(self.case["cycles"])
 
     def alone(self, place: int) -> SheddingCycle:
-        """Return the cycle with this index as if it were the first one."""
+        """Return the cycle with the index `place` as if there were no earlier cycles."""
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
-        """Return the next cycle, given the unloads in each of the earlier cycles.
+        """Return the cycle that follows the earlier cycles, given the bundles that these unloaded.
 
         Usage in earlier cycles becomes the brokers' history, if the strategy keeps a history.
         """

@@ -22,9 +22,9 @@ from pulsar_conformance.reference.story.timers import (
 OVERLOAD, THRESHOLD = f"{PACKAGE}OverloadShedder", f"{PACKAGE}ThresholdShedder"
 
 
-def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
+def overloaded(draft: StoryDraft, intervals: Sequence[int] = (1, 1, 2, 5)) -> None:
     """Overload a broker before others join, so that it must shed bundles to them."""
-    _intervals(draft, looks)
+    _intervals(draft, intervals)
     _one_with_all(draft, draft.random.choice((86, 90, 95, 99, 120)))
     _wait(draft)
     draft.noise()
@@ -34,20 +34,20 @@ def overloaded(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
 
 def overloaded_before_a_late_cycle(draft: StoryDraft) -> None:
     """Build the plot `overloaded`, with the first cycle long after the overload begins."""
-    overloaded(draft, looks=(4, 5, 7))
+    overloaded(draft, intervals=(4, 5, 7))
     _wait_for_cycles(draft)
 
 
 def above_the_average_before_a_late_cycle(draft: StoryDraft) -> None:
     """Build the plot `above_the_average`, with the first cycle long after the load begins."""
-    above_the_average(draft, looks=(4, 5, 7))
+    above_the_average(draft, intervals=(4, 5, 7))
     _wait_for_cycles(draft)
 
 
-def above_the_average(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
+def above_the_average(draft: StoryDraft, intervals: Sequence[int] = (1, 1, 2, 5)) -> None:
     """Load one broker far above the average, under ThresholdShedder."""
     draft.settings[STRATEGY] = THRESHOLD
-    _intervals(draft, looks)
+    _intervals(draft, intervals)
     _one_with_all(draft, draft.random.choice((40, 60, 80, 95)))
     _wait(draft)
     draft.noise()
@@ -211,9 +211,9 @@ def split_on_a_busy_broker(draft: StoryDraft) -> None:
     draft.tick(1)
 
 
-def _intervals(draft: StoryDraft, looks: Sequence[int] = (1, 1, 2, 5)) -> None:
+def _intervals(draft: StoryDraft, intervals: Sequence[int] = (1, 1, 2, 5)) -> None:
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
-    draft.settings[SHEDDING_INTERVAL] = draft.random.choice(looks)
+    draft.settings[SHEDDING_INTERVAL] = draft.random.choice(intervals)
 
 
 def _one_with_all(
@@ -320,7 +320,7 @@ def undisturbed(draft: StoryDraft) -> None:
 
 
 def with_changes(draft: StoryDraft) -> None:
-    """Add a broker, another event, and a change of leader."""
+    """Build the plot `undisturbed`, then add a broker, a random event, and a change of leader."""
     undisturbed(draft)
     draft.any_event()
     draft.up()
@@ -332,9 +332,9 @@ def with_changes(draft: StoryDraft) -> None:
 
 
 def many_partitions(draft: StoryDraft) -> None:
-    """Use 16 partitions of a topic, and other topics, in namespaces with many or default bundles.
+    """Use 16 partitions of a topic in a namespace of many bundles, and other topics in another.
 
-    The number of topics is between the default number of bundles before 5.0 and that of 5.0.
+    The number of other topics is between the default number of bundles before 5.0 and since 5.0.
     """
     add_brokers(draft)
     space = draft.space(draft.random.choice((None, 32, 64)))
@@ -363,7 +363,7 @@ def stop_with_many_bundles(draft: StoryDraft) -> None:
 
 
 def destination_that_is_down(draft: StoryDraft) -> None:
-    """Unload bundles to a broker that has crashed, and to others."""
+    """Unload bundles to a broker that has crashed, and to other brokers."""
     add_brokers(draft, fewest=2)
     for _ in range(draft.random.randint(1, 3)):
         draft.use(draft.space(draft.random.choice((1, 1, 4))), draft.random.choice((1, 5)))

@@ -51,7 +51,7 @@ SHEDDING: Mapping[str, Any] = {
     HISTORY_SHARE: 0,
     **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
 }
-"""The same settings with shedding enabled."""
+"""The settings of `CALM` with shedding enabled."""
 
 
 @dataclass
@@ -81,20 +81,20 @@ class StoryDraft:
             self.add_event("broker_up", broker=self.brokers[-1], capacity=capacity)
 
     def space(self, bundles: int | None = 1) -> str:
-        """Create a namespace."""
+        """Create a namespace with a number of bundles (None: the default), and return its name."""
         self.spaces.append(f"shop/ns-{len(self.spaces) + 1}")
         about = {} if bundles is None else {"bundles": bundles}
         self.add_event("namespace", name=self.spaces[-1], **about)
         return self.spaces[-1]
 
     def use(self, space: str, megabytes: float) -> str:
-        """Use a new topic in a namespace."""
+        """Use a new topic in a namespace, and return the topic."""
         self.topics.append(f"persistent://{space}/topic-{len(self.topics) + 1}")
         self.change(self.topics[-1], megabytes)
         return self.topics[-1]
 
     def change(self, topic: str, megabytes: float) -> None:
-        """Change a topic's traffic."""
+        """Change a topic's traffic to a number of megabytes per second."""
         share = self.random.choice((0, 0.5, 1))
         self.add_event(
             "topic",
@@ -106,11 +106,11 @@ class StoryDraft:
         )
 
     def tick(self, minutes: float = 1) -> None:
-        """Let time pass."""
+        """Let a number of minutes pass."""
         self.add_event("tick", minutes=minutes)
 
     def add_unrelated_namespaces(self) -> None:
-        """Add unrelated namespaces if the story is large."""
+        """If the story is large, add one or two namespaces that nothing uses."""
         if self.large:
             for bundles in self.random.sample((16, 32, 64), self.random.randint(1, 2)):
                 self.space(bundles)
@@ -211,7 +211,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-"""Functions that add events by which no topic leaves a broker that keeps running."""
+"""Functions that add events because of which no topic leaves a broker that keeps running."""
 
 Plot = Callable[[StoryDraft], None]
 
@@ -293,7 +293,7 @@ def other_brokers(draft: StoryDraft) -> None:
 
 
 def story_with_unloads(draft: StoryDraft) -> None:
-    """Unload topics, bundles and namespaces while others are in use."""
+    """Unload topics, bundles and namespaces while other topics are in use."""
     add_brokers(draft, fewest=draft.random.choice((1, 2, 2)))
     use_namespaces(draft, (1, 1, 1, 4))
     if draft.random.random() < 0.3:
@@ -337,9 +337,9 @@ def stops(draft: StoryDraft) -> None:
 
 
 def one_is_idle(draft: StoryDraft) -> None:
-    """Load one broker heavily and others little or not at all.
+    """Load one broker heavily, and other brokers little or not at all.
 
-    The heavily loaded broker is alone when its bundles are first used, so that it gets them all.
+    The heavily loaded broker is alone when its bundles are first used, so that it gets all of them.
     """
     draft.settings[REPORT_INTERVAL] = draft.random.choice((1, 1, 2))
     draft.up()
@@ -386,7 +386,7 @@ def use_namespaces(
     loads: Sequence[int] = (1, 5, 20),
     count: int | None = None,
 ) -> None:
-    """Create namespaces with one of these numbers of bundles, and use topics in each."""
+    """Create namespaces, each with a number of bundles from `bundles`, and use topics in each."""
     for _ in range(_count(draft) if count is None else count):
         space = draft.space(draft.random.choice(bundles))
         for _ in range(draft.random.randint(*topics)):

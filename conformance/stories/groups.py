@@ -12,7 +12,7 @@ from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_stories import StoryDraft
-from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
+from pulsar_conformance.conformance.stories.operations import REPLAY, Scene, Scenes, Story
 from pulsar_conformance.conformance.stories.world import CHANGES_OF_LEADERS, Moment, space_of
 from pulsar_conformance.reference.numbers import exact
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -35,8 +35,8 @@ class FirstUse:
     """The domains before the last change, or None if they never changed."""
 
 
-def _certain_first_uses(course: Course) -> Iterator[FirstUse]:
-    """Yield each first use of a namespace for which groups, domains and owners are certain."""
+def _certain_first_uses(course: Scenes) -> Iterator[FirstUse]:
+    """Yield each first use of a namespace whose groups, domains and owners are certain."""
     groups: dict[str, str] = {}
     domains: Mapping[str, tuple[str, ...]] | None = None
     for scene in course:
@@ -62,7 +62,7 @@ def _changes(scene: Scene) -> bool:
 
 
 def _spread(
-    course: Course, scene: Scene, space: str, domains: Domains | None = None
+    course: Scenes, scene: Scene, space: str, domains: Domains | None = None
 ) -> GroupSpread | None:
     """Return how a group is spread when a namespace is placed; None if that is uncertain.
 
@@ -73,7 +73,7 @@ def _spread(
     group = moment.groups.get(space)
     alike = [one for one, other in moment.groups.items() if other == group]
     fresh = not courses.topics_of(scene.before, space)
-    if group is None or not fresh or not all(course.whole(one, scene) for one in alike):
+    if group is None or not fresh or not all(course.has_one_bundle(one, scene) for one in alike):
         return None
     if not _leader_knows_assignments(course, scene):
         return None
@@ -88,7 +88,7 @@ def _spread(
     return None if spread.mixed or not _none_overloaded(scene, moment) else spread
 
 
-def _leader_knows_assignments(course: Course, scene: Scene) -> bool:
+def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
     """True if the leader assigned all bundles itself, or brokers have reported to it since.
 
     No document says what a new leader knows of its predecessor's last assignments.
@@ -110,7 +110,7 @@ def _none_overloaded(scene: Scene, moment: Moment) -> bool:
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
     loads = (
-        courses.cpu(courses.broker_load(scene.then.owners, scene.before, broker), capacity)
+        courses.cpu_percent(courses.broker_load(scene.then.owners, scene.before, broker), capacity)
         for broker, capacity in scene.before.brokers.items()
     )
     return all(usage + POINTS < threshold for usage in loads)
@@ -165,8 +165,8 @@ def other_domains(draft: StoryDraft) -> None:
     draft.noise()
 
 
-def an_outage(draft: StoryDraft) -> None:
-    """Take down all brokers of a domain while others own namespaces of the same group."""
+def outage_of_a_domain(draft: StoryDraft) -> None:
+    """Take down all brokers of a domain while other brokers own namespaces of the same group."""
     homes = _brokers(draft)
     _used(draft, _grouped(draft, "apart", draft.random.randint(2, 6)))
     for broker in homes[draft.random.choice(list(homes))]:
@@ -202,8 +202,8 @@ def _used(draft: StoryDraft, spaces: Sequence[str]) -> None:
 
 
 @REPLAY.check("ANTI-11", draws=draws.stories(first_of_a_group))
-def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> None:
-    """A group's second and further namespaces go to a broker with the fewest of the group."""
+def a_new_group_is_kept_apart(_case: Story, answer: Scenes, expect: Expect) -> None:
+    """A group's second and later namespaces go to brokers with the fewest of the group."""
     for placed in _certain_first_uses(answer):
         if placed.former_groups or placed.former_domains is not None:
             return
@@ -212,7 +212,7 @@ def a_new_group_is_kept_apart(_case: Story, answer: Course, expect: Expect) -> N
 
 
 @REPLAY.check("ANTI-12", draws=draws.stories(another_group))
-def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -> None:
+def a_new_group_replaces_the_old(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A namespace is not placed as if another namespace were still in its former group."""
     for placed in _certain_first_uses(answer):
         groups = {**placed.spread.groups, **placed.former_groups}
@@ -221,7 +221,7 @@ def a_new_group_replaces_the_old(_case: Story, answer: Course, expect: Expect) -
 
 
 @REPLAY.check("ANTI-13", draws=draws.stories(other_domains))
-def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) -> None:
+def former_domains_do_not_count(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A namespace is not placed as if the domains had not changed."""
     for placed in _certain_first_uses(answer):
         if placed.former_domains is not None:
@@ -229,14 +229,14 @@ def domains_count_as_they_are_now(_case: Story, answer: Course, expect: Expect) 
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demand a choice that does not follow only from the former groups or domains."""
+    """Demand a choice that the former groups or domains alone cannot explain."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)
 
 
-@REPLAY.check("ANTI-14", draws=draws.stories(an_outage))
-def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: Expect) -> None:
+@REPLAY.check("ANTI-14", draws=draws.stories(outage_of_a_domain))
+def an_outage_leaves_other_domains_alone(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When a broker goes down, brokers of other domains keep their bundles."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid or scene.after.domains_unknown:
@@ -254,8 +254,8 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Course, expect: E
                 expect.that(now == owner, allowed, now or "nobody")
 
 
-def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield events that register brokers that are in another domain, with these brokers."""
+def _second_registrations(course: Scenes) -> Iterator[tuple[Scene, list[str]]]:
+    """Yield each event that registers brokers of another domain, and these brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -267,8 +267,8 @@ def _second_registrations(course: Course) -> Iterator[tuple[Scene, list[str]]]:
 
 
 @REPLAY.check("ANTI-15", draws=draws.stories(plots.registered_twice))
-def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker that is in a domain cannot be registered in another."""
+def a_second_domain_is_refused(_case: Story, answer: Scenes, expect: Expect) -> None:
+    """A broker that is in a domain cannot be registered in another domain."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
         allowed = f"{scene}: refused, as {twice[0]} is in another domain"
@@ -276,7 +276,7 @@ def a_second_domain_is_refused(_case: Story, answer: Course, expect: Expect) -> 
 
 
 @REPLAY.check("ANTI-16", draws=draws.stories(plots.registered_twice))
-def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expect) -> None:
+def a_second_domain_takes_the_broker(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A broker that is registered in a second domain counts there, and no longer in the first."""
     for scene, twice in _second_registrations(answer):
         expect.reached()
@@ -291,7 +291,7 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Course, expect: Expec
             _among_the_best(placed, expect)
 
 
-def _placed_until_changed(course: Course, place: int, domains: Domains) -> Iterator[FirstUse]:
+def _placed_until_changed(course: Scenes, place: int, domains: Domains) -> Iterator[FirstUse]:
     """Yield the first uses after a scene, until domains change again."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":

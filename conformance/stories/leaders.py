@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.conformance.common.check import POINTS, Expect, same
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
-from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene, Story
+from pulsar_conformance.conformance.stories.operations import REPLAY, Scene, Scenes, Story
 from pulsar_conformance.conformance.stories.world import CHANGES_OF_LEADERS, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import RATE_FIELDS, Broker
@@ -18,7 +18,7 @@ from pulsar_conformance.reference.story.timers import REPORT_INTERVAL, WRITE_INT
 
 
 @REPLAY.check("MANAGER-09", draws=draws.stories(draws.leaders, draws.first_uses))
-def the_leader_alone_assigns(_case: Story, answer: Course, expect: Expect) -> None:
+def the_leader_alone_assigns(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Every assignment is decided by the leader."""
     for scene in answer:
         leaders = [one for one in (scene.now.leader, scene.then.leader) if one is not None]
@@ -30,7 +30,7 @@ def the_leader_alone_assigns(_case: Story, answer: Course, expect: Expect) -> No
 
 
 @REPLAY.check("MANAGER-10", draws=draws.stories(draws.leaders))
-def another_broker_can_lead(_case: Story, answer: Course, expect: Expect) -> None:
+def another_broker_can_lead(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When the leader goes down, another active broker leads."""
     for scene in answer:
         gone = scene.kind == "broker_down" and scene.then.leader == scene.about["broker"]
@@ -41,7 +41,7 @@ def another_broker_can_lead(_case: Story, answer: Course, expect: Expect) -> Non
 
 
 @REPLAY.check("MANAGER-11", draws=draws.stories(draws.leaders))
-def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expect) -> None:
+def a_change_of_leader_moves_nothing(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When another broker becomes the leader, every topic keeps its owner."""
     for scene in answer:
         if scene.kind == "leader_lost" and expect.reached(bool(scene.then.owners)):
@@ -49,7 +49,7 @@ def a_change_of_leader_moves_nothing(_case: Story, answer: Course, expect: Expec
                 now = scene.now.owner(topic)
                 allowed = f"{scene}: {topic} stays with {owner}"
                 expect.that(now == owner, allowed, now or "nobody")
-            expect.nothing((one.bundle for one in scene.now.unloaded), f"{scene}: none moves")
+            expect.nothing((one.bundle for one in scene.now.unloaded), f"{scene}: no bundle moves")
 
 
 LEEWAY = Fraction(1)
@@ -59,7 +59,7 @@ PLOTS = (plots.undisturbed, plots.with_changes)
 
 
 @REPLAY.check("MANAGER-08", draws=draws.stories(draws.leaders, draws.crashes))
-def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> None:
+def the_node_names_the_leader(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The leader's node in the metadata store names the broker that leads."""
     for scene in answer:
         node, leader = scene.now.leader_node, scene.now.leader
@@ -68,7 +68,7 @@ def the_node_names_the_leader(_case: Story, answer: Course, expect: Expect) -> N
 
 
 @REPLAY.check("REPORT-11", draws=draws.stories(*PLOTS))
-def each_broker_reports_in_time(_case: Story, answer: Course, expect: Expect) -> None:
+def each_broker_reports_in_time(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Every broker that is up writes its local data at least once per interval."""
     since: dict[str, Fraction] = {}
     for scene in answer:
@@ -108,14 +108,14 @@ def _in_time(
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
     """True if time passes in a scene, and both the interval `setting` and `written` are known."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
-    return known and (written is not None or not scene.passes)
+    return known and (written is not None or not scene.time_passes)
 
 
 @REPLAY.check("REPORT-12", draws=draws.stories(*PLOTS))
-def totals_are_those_of_the_bundles(_case: Story, answer: Course, expect: Expect) -> None:
-    """A broker's data report the total traffic of its topics."""
+def totals_are_those_of_the_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
+    """The load data that a broker writes have the total traffic of its topics."""
     for scene in answer:
-        if scene.now.moved or not scene.passes:
+        if scene.now.moved or not scene.time_passes:
             continue
         for broker, report in (scene.now.reports or {}).items():
             if report["minutes"] and expect.reached(broker in scene.after.brokers):
@@ -138,7 +138,7 @@ def _check_totals(scene: Scene, broker: str, report: Mapping[str, Any], expect: 
         expect.that(reported == count, f"{scene}: {broker} reports {name} {count}", reported)
     known = {one.rpartition("/")[0] for one in report.get("bundles", ())}
     missing = sorted({space_of(topic) for topic in topics} - known)
-    expect.nothing(missing, f"{scene}: {broker} names bundles of each namespace that it serves")
+    expect.nothing(missing, f"{scene}: {broker} serves them, and reports none of their bundles")
 
 
 @dataclass
@@ -152,7 +152,7 @@ class BundleDataWrite:
 
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
-def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> None:
+def the_leader_writes_in_time(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The leader writes bundle data at least once per interval."""
     last: Fraction | None = None
     for scene in answer:
@@ -169,7 +169,7 @@ def the_leader_writes_in_time(_case: Story, answer: Course, expect: Expect) -> N
 
 
 @REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))
-def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> None:
+def each_report_is_a_sample(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Between two writes, a bundle gains a sample with each report of its owner."""
     for scene, holders, first, second in _pairs_of_writes(answer):
         for bundle, before in first.counts.items():
@@ -188,7 +188,7 @@ def each_report_is_a_sample(_case: Story, answer: Course, expect: Expect) -> Non
 
 
 def _pairs_of_writes(
-    answer: Course,
+    answer: Scenes,
 ) -> Iterator[tuple[Scene, Mapping[str, str], BundleDataWrite, BundleDataWrite]]:
     """Yield each write of bundle data with the previous write, unless a bundle moved in between."""
     holders: dict[str, str] = {}

@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.common.clusters import TOPICS, example_rates
 from pulsar_conformance.conformance.common.operation import Operation, Problems
 from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.conformance.shedding.operations import (
-    history_share,
+    history_share_problems,
     transfer_setting_problems,
 )
 from pulsar_conformance.conformance.stories.world import Moment, moments
@@ -156,7 +156,7 @@ class Scene:
         return dict(self.after.about)
 
     @property
-    def passes(self) -> bool:
+    def time_passes(self) -> bool:
         """True if time passes, so that brokers may act on their own."""
         return self.after.clock > self.before.clock
 
@@ -168,14 +168,14 @@ NOTHING_YET = StepAnswer({}, (), (), (), None, None, None)
 
 
 @dataclass(frozen=True)
-class Course:
+class Scenes:
     """A story with its answer: one scene for each event."""
 
     story: Story
     scenes: tuple[Scene, ...]
 
     @classmethod
-    def read(cls, story: Story, answer: Json) -> Course:
+    def read(cls, story: Story, answer: Json) -> Scenes:
         """Parse an answer. Errors: `Violated` unless it has one step per event."""
         steps = answer["steps"]
         if len(steps) != len(story.moments):
@@ -200,18 +200,18 @@ class Course:
         about = [one.kind for one in past if one.after.valid and one.about.get("broker") == to]
         return about[-1:] == ["broker_down"]
 
-    def whole(self, namespace: str, scene: Scene) -> bool:
+    def has_one_bundle(self, namespace: str, scene: Scene) -> bool:
         """True if a namespace certainly has a single bundle during a scene."""
-        return self.undivided(namespace, scene) == 1
+        return self.count_if_unsplit(namespace, scene) == 1
 
-    def undivided(self, namespace: str, scene: Scene) -> int | None:
+    def count_if_unsplit(self, namespace: str, scene: Scene) -> int | None:
         """Return the number of a namespace's bundles if none was split; None if unknown."""
         never = len(self.scenes) + 1
         intact = self._split_first.get(namespace, never) > scene.after.place
         return scene.after.spaces.get(namespace) if intact else None
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """Return the maximum number of a namespace's bundles after a scene; None if unknown."""
+        """Return how many bundles a namespace has at most after a scene; None if unknown."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -233,7 +233,7 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
 
 
 A_DAY = 24 * 60
-"""Maximum length of a story in minutes; the model computes every cycle."""
+"""Maximum length of a story in minutes, since the model computes every cycle in it."""
 
 LIMITS = (
     candidates.MAX_TOPICS,
@@ -280,7 +280,7 @@ def _time_setting_problems(case: Json, settings: Settings) -> Problems:
     if "ThresholdShedder" in strategies:
         settings.number(SHEDDER_THRESHOLD)
         yield from weight_problems(settings)
-        yield from history_share(settings)
+        yield from history_share_problems(settings)
     if "UniformLoadShedder" in strategies:
         settings.number(RATE_THRESHOLD)
         settings.number(THROUGHPUT_THRESHOLD)
@@ -304,7 +304,7 @@ def _is_ever_on(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if the steps are the same, apart from the order of moves and the reasons for them."""
+    """True if two answers have the same steps, apart from the order of moves and their reasons."""
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 
@@ -353,7 +353,7 @@ def under_transfer_shedder(case: Json) -> Json:
 REPLAY = Operation(
     id="cluster.replay",
     view=Story,
-    read=Course.read,
+    read=Scenes.read,
     matches=_matches,
     examples=(_example(4), _example(5)),
     legal=legal_story,

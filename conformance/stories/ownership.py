@@ -10,9 +10,9 @@ from pulsar_conformance.conformance.stories.draw_stories import SHEDDING
 from pulsar_conformance.conformance.stories.operations import (
     REPLAY,
     WHOLE,
-    Course,
     Move,
     Scene,
+    Scenes,
     Story,
 )
 from pulsar_conformance.conformance.stories.quantities import cover_the_namespace
@@ -27,7 +27,7 @@ ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.lea
 
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers, draws.stops))
-def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expect) -> None:
+def a_topic_that_is_used_is_assigned(_case: Story, answer: Scenes, expect: Expect) -> None:
     """After a use of a topic without an owner, an active broker owns it."""
     for scene in answer:
         for topic in courses.used_without_an_owner(scene):
@@ -38,11 +38,11 @@ def a_topic_that_is_used_is_assigned(_case: Story, answer: Course, expect: Expec
 
 
 @REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, *SPACES))
-def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect) -> None:
+def topics_of_a_bundle_go_together(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A namespace has at most as many owners as bundles; a single bundle has one owner."""
     for scene, assigned in courses.with_assigned_bundles(answer):
         for space in {one.namespace for one in scene.now.assigned}:
-            most = answer.undivided(space, scene)
+            most = answer.count_if_unsplit(space, scene)
             if most is not None:
                 found = len(assigned[space])
                 expect.that(found <= most, f"{scene}: {space} has {most} bundles", found)
@@ -55,18 +55,18 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Course, expect: Expect)
             expect.reached(most < len(topics) and most < len(scene.after.brokers))
             owners = f"{scene}: {', '.join(map(str, held)) or 'nobody'}"
             expect.that(len(held) <= most, f"at most {most} owners in {space}", owners)
-            if answer.whole(space, scene) and held:
+            if answer.has_one_bundle(space, scene) and held:
                 each = {scene.now.owner(topic) for topic in topics}
                 expect.reached(scene.kind == "topic")
                 expect.that(len(each) == 1, f"{scene}: one owner of all of {space}", each)
 
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS, *SPACES))
-def assignment_is_of_whole_bundles(_case: Story, answer: Course, expect: Expect) -> None:
+def assignment_is_of_whole_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A topic changes its owner only with its bundle, and goes where the bundle goes."""
     for scene, left in courses.with_former_owners(answer):
         for space in scene.after.spaces:
-            if answer.whole(space, scene):
+            if answer.has_one_bundle(space, scene):
                 _goes_with_its_bundle(space, scene, expect)
             elif left or scene.now.owners is not scene.then.owners:
                 _goes_with_some_bundle(space, scene, left.get(space, set()), expect)
@@ -106,7 +106,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 
 @REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
-def others_take_over_from_a_crashed_broker(_case: Story, answer: Course, expect: Expect) -> None:
+def others_take_over_from_a_crashed_broker(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Another active broker soon owns the topics of a crashed broker, which gets no topics."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
@@ -148,7 +148,7 @@ def _keeps_nothing(scene: Scene, expect: Expect) -> None:
 
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
-def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> None:
+def others_take_over_at_once(_case: Story, answer: Scenes, expect: Expect) -> None:
     """After a crash, every topic has an owner while any broker is up."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid:
@@ -162,7 +162,7 @@ def others_take_over_at_once(_case: Story, answer: Course, expect: Expect) -> No
 
 
 @REPLAY.check("OWN-06", draws=draws.stories(draws.without_brokers, draws.crashes))
-def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) -> None:
+def a_cluster_can_grow_and_shrink(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Brokers that join while topics are in use can own some of them."""
     joined: set[str] = set()
     for scene in answer:
@@ -177,7 +177,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Course, expect: Expect) 
 
 
 CHANGES_OF_BROKERS = ("broker_up", *CHANGES_OF_LEADERS)
-"""Events because of which other brokers may move bundles, though nobody asked them to."""
+"""Events after which brokers may move bundles without a request."""
 
 
 @REPLAY.check(
@@ -186,7 +186,7 @@ CHANGES_OF_BROKERS = ("broker_up", *CHANGES_OF_LEADERS)
         plots.overloaded, plots.above_the_average, draws.other_brokers, settings=SHEDDING
     ),
 )
-def load_is_shed_by_unloading(_case: Story, answer: Course, expect: Expect) -> None:
+def load_is_shed_by_unloading(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Without an administrator's unload, topics leave a running broker only when it unloads them.
 
     The rule is exercised by topics that move, and by topics that stay when brokers come or go.
@@ -241,18 +241,18 @@ def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: 
 
 
 @REPLAY.check("OWN-07", draws=draws.stories(draws.story_with_unloads))
-def a_topic_that_is_unloaded_stays(_case: Story, answer: Course, expect: Expect) -> None:
+def a_topic_that_is_unloaded_stays(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Unloading a topic does not change its owner."""
     for scene, space in courses.unload_requests(answer, "topic"):
         if expect.reached(scene.then.owner(scene.about["topic"]) in scene.before.brokers):
             moved = [*scene.now.unloaded, *scene.now.assigned]
             expect.nothing((one.bundle for one in moved), f"{scene}: a topic is only reopened")
             _others_stay(scene, "", expect)
-            expect.that(space in scene.after.spaces, "its namespace", space)
+            expect.that(space in scene.after.spaces, "a namespace of the story", space)
 
 
 @REPLAY.check("OWN-08", draws=draws.stories(draws.story_with_unloads))
-def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect: Expect) -> None:
+def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The owner of an unloaded topic releases the topic, and the topic is reassigned."""
     for scene, space in courses.unload_requests(answer, "topic"):
         owner = scene.then.owner(scene.about["topic"])
@@ -261,7 +261,7 @@ def a_topic_that_is_unloaded_is_reassigned(_case: Story, answer: Course, expect:
 
 
 @REPLAY.check("OWN-09", draws=draws.stories(draws.story_with_unloads))
-def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Expect) -> None:
+def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Scenes, expect: Expect) -> None:
     """When a namespace is unloaded, all owners of its topics release them for reassignment."""
     for scene, space in courses.unload_requests(answer, "namespace"):
         held = courses.owners_of(scene.then.owners, scene.after, space)
@@ -271,14 +271,14 @@ def a_namespace_is_unloaded_as_a_whole(_case: Story, answer: Course, expect: Exp
 
 
 @REPLAY.check("OWN-10", draws=draws.stories(draws.story_with_unloads))
-def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Course, expect: Expect) -> None:
+def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Scenes, expect: Expect) -> None:
     """If an administrator unloads a bundle, its owner releases it, and it is reassigned."""
     for scene, space in courses.unload_requests(answer, "bundleOf"):
         owner = scene.then.owner(scene.about["bundleOf"])
         moves = owner in scene.before.brokers and scene.about.get("to") != owner
         if owner is not None and expect.reached(moves):
             _released_and_assigned(scene, space, [owner], expect)
-            if answer.undivided(space, scene) is not None:
+            if answer.count_if_unsplit(space, scene) is not None:
                 _no_other_bundle(scene, space, owner, expect)
 
 
@@ -294,7 +294,7 @@ def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> No
 
 
 @REPLAY.check("OWN-11", draws=draws.stories(draws.story_with_unloads, draws.one_is_idle))
-def what_is_unloaded_goes_to_another_broker(_case: Story, answer: Course, expect: Expect) -> None:
+def unloaded_bundles_go_to_another_broker(_case: Story, answer: Scenes, expect: Expect) -> None:
     """An unloaded bundle goes to another active broker, if there is one."""
     for scene, space in courses.unload_requests(answer, "namespace", "bundleOf", "topic"):
         if len(scene.after.brokers) < 2 or space in scene.after.groups or "to" in scene.about:
@@ -313,7 +313,7 @@ def _single_destination(scene: Scene, moved: Move) -> str | None:
 
 
 @REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.split_beside_a_busy_broker))
-def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Expect) -> None:
+def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Scenes, expect: Expect) -> None:
     """No bundle goes to a broker with far more load than another available broker."""
     averages = courses.known_averages(answer)
     for scene, unchanged in courses.with_last_changes(answer):
@@ -323,10 +323,10 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
         worse = {
             one.broker: better
             for one in assigned
-            for better in courses.far_idler(scene, unchanged, one.broker, averages)
+            for better in courses.less_busy(scene, unchanged, one.broker, averages)
         }
         expect.reached(
-            any(courses.far_idler(scene, unchanged, one, averages) for one in scene.after.brokers)
+            any(courses.less_busy(scene, unchanged, one, averages) for one in scene.after.brokers)
         )
         fine = any(one.broker not in worse for one in assigned)
         found = ", ".join(f"{one.bundle} to {one.broker}" for one in assigned)
@@ -335,12 +335,12 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Course, expect: Ex
 
 
 @REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, *SPACES))
-def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -> None:
-    """At most as many bundles of a namespace have owners as topics of the namespace are used."""
+def unused_bundles_have_no_owner(_case: Story, answer: Scenes, expect: Expect) -> None:
+    """No more bundles of a namespace have owners than topics of the namespace are in use."""
     for scene, assigned in courses.with_assigned_bundles(answer):
         used = {space_of(scene.about["topic"])} if scene.kind == "topic" else set()
         for space in used.union(one.namespace for one in scene.now.assigned):
-            initial = answer.undivided(space, scene) or 0
+            initial = answer.count_if_unsplit(space, scene) or 0
             topics = courses.topics_of(scene.after, space)
             if expect.reached(initial > len(topics)):
                 found = assigned.get(space, set())
@@ -351,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Course, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Number of partitions that are hashed into the same sixteenth once in 16^15 trials."""
+"""Number of partitions that are in the same sixteenth of all hashes once in 16^15 trials."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:
@@ -367,7 +367,7 @@ def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Exp
 
 
 @REPLAY.check("OWN-16", draws=draws.stories(draws.chosen_destinations))
-def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: Expect) -> None:
+def a_named_destination_gets_the_bundle(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A bundle unloaded to a named broker is assigned to that broker."""
     for scene, space in courses.unload_requests(answer, "bundleOf"):
         topic, to = scene.about["bundleOf"], scene.about.get("to")
@@ -379,7 +379,7 @@ def a_destination_that_is_named_takes_it(_case: Story, answer: Course, expect: E
 
 
 @REPLAY.check("OWN-17", draws=draws.stories(draws.stops, plots.stop_with_many_bundles))
-def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Course, expect: Expect) -> None:
+def a_broker_that_stops_releases_its_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A broker that shuts down unloads exactly the bundles that it owns, each once."""
     for scene in answer:
         name = str(scene.about.get("broker"))

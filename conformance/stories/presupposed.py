@@ -1,4 +1,4 @@
-"""Questions about single moments of a story, for rules that come before rules about stories.
+"""Questions about single moments of a story, for rules that rules about stories presuppose.
 
 A balancer that sheds nothing violates a rule about a single moment, and therefore fails in every
 story. Its answers to these questions show the violated rule, so that its faults in stories do not
@@ -24,7 +24,7 @@ from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_plots import registered_twice, unloaded_by_hand
 from pulsar_conformance.conformance.stories.draw_stories import CALM, SHEDDING, StoryDraft
-from pulsar_conformance.conformance.stories.operations import REPLAY, Course, Scene
+from pulsar_conformance.conformance.stories.operations import REPLAY, Scene, Scenes
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
 from pulsar_conformance.reference.numbers import Fraction, jsonable
@@ -57,25 +57,25 @@ def moment_questions(
     return list(found.values())[-MAX_MOMENTS:]
 
 
-def _made(make: Maker, course: Course, scene: Scene) -> Iterator[Question]:
+def _made(make: Maker, course: Scenes, scene: Scene) -> Iterator[Question]:
     try:
         yield from make(course, scene)
     except MissingSetting:
         return
 
 
-Maker = Callable[[Course, Scene], Iterator[Question]]
+Maker = Callable[[Scenes, Scene], Iterator[Question]]
 
 
-def _shedding(course: Course, scene: Scene) -> Iterator[Question]:
+def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield the question of which bundles the cluster sheds at the start of a scene."""
-    if scene.passes and all(map(scene.before.is_known, scene.before.changed)):
+    if scene.time_passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
         yield Question(SHED.id, _with_json_numbers({**case, "settings": given}))
 
 
-def _usage(course: Course, scene: Scene) -> Iterator[Question]:
+def _usage(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield questions about each broker's usage, with and without weights."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
@@ -84,7 +84,7 @@ def _usage(course: Course, scene: Scene) -> Iterator[Question]:
                 yield Question(USAGE.id, about)
 
 
-def _growing(course: Course, scene: Scene) -> Iterator[Question]:
+def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield the question of which bundles with known names are split at the start of a scene."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
@@ -102,7 +102,7 @@ def _growing(course: Course, scene: Scene) -> Iterator[Question]:
         yield Question(SPLIT_CANDIDATES.id, {**known, **more})
 
 
-def _placing(course: Course, scene: Scene) -> Iterator[Question]:
+def _placing(course: Scenes, scene: Scene) -> Iterator[Question]:
     """Yield, for each assigned bundle, the question of where it is placed at that moment."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
@@ -162,7 +162,7 @@ def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
     return draft, draft.space()
 
 
-def a_topic_is_unloaded(random: Random) -> Json:
+def topic_unloaded(random: Random) -> Json:
     """Return a story in which a topic is unloaded; other topics may be in the same bundle."""
     draft, light = _draft_with_busy_and_idle(random)
     for _ in range(random.randint(1, 3)):
@@ -171,7 +171,7 @@ def a_topic_is_unloaded(random: Random) -> Json:
     return draft.case()
 
 
-def the_light_one_is_unloaded(random: Random) -> Json:
+def light_bundle_unloaded(random: Random) -> Json:
     """Return a story in which a bundle is unloaded from a lightly loaded broker.
 
     If only load decided, the bundle would return to that broker.
@@ -184,7 +184,7 @@ def the_light_one_is_unloaded(random: Random) -> Json:
     return draft.case()
 
 
-def the_light_one_is_split(random: Random) -> Json:
+def light_bundle_split(random: Random) -> Json:
     """Return a story in which a bundle on a lightly loaded broker exceeds a limit and is split."""
     draft, light = _draft_with_busy_and_idle(random)
     draft.settings |= {AUTO_SPLIT: True, MAX_TOPICS: 2}
@@ -215,9 +215,9 @@ def in_two_domains(random: Random) -> Json:
 
 
 AIMED = (
-    aim("unload-topic", "cluster.replay", a_topic_is_unloaded),
-    aim("unload-destination", "cluster.replay", the_light_one_is_unloaded),
-    aim("split-destination", "cluster.replay", the_light_one_is_split),
+    aim("unload-topic", "cluster.replay", topic_unloaded),
+    aim("unload-destination", "cluster.replay", light_bundle_unloaded),
+    aim("split-destination", "cluster.replay", light_bundle_split),
     aim("grace-starts", "cluster.replay", shed_although_unloaded_by_hand),
     aim("second-domain", "cluster.replay", in_two_domains),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pulsar_conformance.conformance.common.check import POINTS
 from pulsar_conformance.conformance.shedding.quantities import UsageLevels, can_shed, is_overloaded
 from pulsar_conformance.conformance.shedding.view import SheddingCycle
-from pulsar_conformance.conformance.stories.operations import WHOLE, Course, Scene
+from pulsar_conformance.conformance.stories.operations import WHOLE, Scene, Scenes
 from pulsar_conformance.conformance.stories.world import Moment, space_of
 from pulsar_conformance.reference.averages import together
 from pulsar_conformance.reference.cluster import NEVER_MEASURED_MESSAGES, RATE_FIELDS, Rates
@@ -33,13 +33,13 @@ class LastChanges:
     """Time of the last change of settings or leader."""
     broker: dict[str, Fraction] = field(default_factory=dict)
     """Time of the last change of each broker's load."""
-    at_least: dict[str, Fraction] = field(default_factory=dict)
+    decreased: dict[str, Fraction] = field(default_factory=dict)
     """Time of the last decrease of each broker's load: a topic left it, or traffic fell."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
     """Time of the last assignment to each broker; an unreported bundle has an assumed load."""
 
 
-def with_last_changes(course: Course) -> Iterator[tuple[Scene, LastChanges]]:
+def with_last_changes(course: Scenes) -> Iterator[tuple[Scene, LastChanges]]:
     """Yield each scene with the times of the last changes before it."""
     unchanged = LastChanges()
     for scene in course:
@@ -47,7 +47,7 @@ def with_last_changes(course: Course) -> Iterator[tuple[Scene, LastChanges]]:
         _record_changes(scene, unchanged)
 
 
-def with_assigned_bundles(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+def with_assigned_bundles(course: Scenes) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
     """Yield each scene with the bundles of each namespace that have been assigned so far."""
     assigned: dict[str, set[str]] = {}
     for scene in course:
@@ -56,7 +56,7 @@ def with_assigned_bundles(course: Course) -> Iterator[tuple[Scene, Mapping[str, 
         yield scene, assigned
 
 
-def with_former_owners(course: Course) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
+def with_former_owners(course: Scenes) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
     """Yield each scene with the brokers that lost their last bundle of a namespace in it.
 
     The brokers are given by namespace. The parts of a split bundle stay with its broker until they
@@ -93,14 +93,14 @@ def used_without_an_owner(scene: Scene) -> list[str]:
     """Return the topics without an owner that an event uses, or with traffic as time passes."""
     if scene.kind == "topic":
         used = [scene.about["topic"]]
-    elif scene.passes:
+    elif scene.time_passes:
         used = [one for one, rates in scene.before.topics.items() if any(rates.each())]
     else:
         used = []
     return [topic for topic in used if scene.then.owner(topic) is None]
 
 
-def unload_requests(answer: Course, *what: str) -> Iterator[tuple[Scene, str]]:
+def unload_requests(answer: Scenes, *what: str) -> Iterator[tuple[Scene, str]]:
     """Yield the valid events that unload a topic, bundle or namespace, with the namespace."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
@@ -118,7 +118,7 @@ def _record_changes(scene: Scene, unchanged: LastChanges) -> None:
             unchanged.loads = clock
     if scene.kind in ("broker_up", "broker_down", "broker_stop", "restart"):
         unchanged.settings = clock
-        unchanged.broker[scene.about["broker"]] = unchanged.at_least[scene.about["broker"]] = clock
+        unchanged.broker[scene.about["broker"]] = unchanged.decreased[scene.about["broker"]] = clock
     for move in (*scene.now.unloaded, *scene.now.assigned):
         unchanged.loads = unchanged.broker[move.broker] = clock
     for move in scene.now.assigned:
@@ -137,11 +137,11 @@ def _record_changes(scene: Scene, unchanged: LastChanges) -> None:
             if broker is not None:
                 unchanged.broker[broker] = clock
         if old is not None:
-            unchanged.at_least[old] = clock
+            unchanged.decreased[old] = clock
 
 
 def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] = ()) -> Rates:
-    """Return a broker's load at a moment; topics of the namespaces in `but` are left out."""
+    """Return a broker's load at a moment, without the topics of the namespaces in `but`."""
     left_out = set(but)
     return together(
         moment.topics[topic]
@@ -150,13 +150,13 @@ def broker_load(owners: Owners, moment: Moment, broker: str, but: Iterable[str] 
     )
 
 
-def cpu(rates: Rates, capacity: Fraction) -> Fraction:
+def cpu_percent(rates: Rates, capacity: Fraction) -> Fraction:
     """Return a broker's CPU usage in percent, given its load."""
     return 100 * rates.throughput / capacity
 
 
 def topics_of(moment: Moment, namespace: str) -> list[str]:
-    """Return a namespace's used topics."""
+    """Return the topics of a namespace that are in use at a moment."""
     return [topic for topic in moment.topics if space_of(topic) == namespace]
 
 
@@ -176,7 +176,7 @@ class KnownAverages:
     """Namespaces whose average is at most the current traffic, because no topic changed."""
 
 
-def known_averages(course: Course) -> KnownAverages:
+def known_averages(course: Scenes) -> KnownAverages:
     """Return the namespaces whose averages are known from a story's events."""
     known: dict[str, Fraction] = {}
     rates: dict[str, Rates] = {}
@@ -207,7 +207,7 @@ def intervals(scene: Scene) -> tuple[Fraction, Fraction] | None:
     return settings.number(REPORT_INTERVAL), settings.number(SHEDDING_INTERVAL)
 
 
-def cycle(course: Course, scene: Scene) -> SheddingCycle:
+def cycle(course: Scenes, scene: Scene) -> SheddingCycle:
     """Return the shedding cycle at the start of a scene, with the bundles whose names are known.
 
     Bundles that were unloaded earlier, for any reason, may not move.
@@ -218,7 +218,7 @@ def cycle(course: Course, scene: Scene) -> SheddingCycle:
     for space in moment.spaces:
         topics = topics_of(moment, space)
         held = owners_of(owners, moment, space)
-        if topics and len(held) == 1 and held[0] in owned and course.whole(space, scene):
+        if topics and len(held) == 1 and held[0] in owned and course.has_one_bundle(space, scene):
             name = f"{space}/{WHOLE}"
             owned[held[0]].append(name)
             rates = _fields(together(moment.topics[topic] for topic in topics))
@@ -278,7 +278,7 @@ def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
         return None
     released = {one.namespace for one in scene.now.unloaded}
     rates = broker_load(scene.then.owners, scene.before, broker, but=released)
-    usage = cpu(rates, scene.before.brokers[broker])
+    usage = cpu_percent(rates, scene.before.brokers[broker])
     least = (rates.messages, rates.throughput, usage)
     return least if all(least) else None
 
@@ -289,13 +289,13 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
         return None
     rates = broker_load(scene.then.owners, scene.before, broker)
     bundles = sum(owner == broker for owner in scene.then.owners.values())
-    usage = cpu(rates, scene.before.brokers[broker])
+    usage = cpu_percent(rates, scene.before.brokers[broker])
     assumed = 2 * NEVER_MEASURED_MESSAGES * bundles
     return rates.messages + assumed, rates.throughput + 1024 * assumed, usage
 
 
 FAR_LESS = 4
-"""Factor by which a broker's load must be lower, in every measure, to be far lower."""
+"""Factor by which every measure of a broker's load must be lower for it to have far less load."""
 
 
 def is_chosen_by_load(scene: Scene) -> bool:
@@ -316,7 +316,7 @@ def _may_be_random(scene: Scene) -> bool:
     )
 
 
-def far_idler(
+def less_busy(
     scene: Scene, unchanged: LastChanges, broker: str, averages: KnownAverages
 ) -> list[str]:
     """Return the brokers that may get bundles and certainly have far less load than `broker`."""
@@ -333,7 +333,7 @@ def far_idler(
         light = most_load(scene, other)
         if other == broker or light is None or _was_unloaded_from(scene, other):
             continue
-        known = _before(known_since, other, unchanged.at_least, unchanged.assigned)
+        known = _before(known_since, other, unchanged.decreased, unchanged.assigned)
         eligible = light[2] + POINTS < threshold
         far = all(one * FAR_LESS <= two for one, two in zip(light, heavy, strict=True))
         averaged = (
@@ -346,7 +346,7 @@ def far_idler(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if a broker's times in all the maps `since` are before a time in minutes."""
+    """True if all times of a broker in the maps `since` are before `moment`, in minutes."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 

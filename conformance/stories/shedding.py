@@ -7,17 +7,17 @@ from itertools import pairwise
 
 from pulsar_conformance.conformance.common.check import SHARE, Expect
 from pulsar_conformance.conformance.shedding.quantities import can_shed, is_overloaded
-from pulsar_conformance.conformance.shedding.view import SheddingCycle, holds, is_recent
+from pulsar_conformance.conformance.shedding.view import SheddingCycle, contains_bundle, is_recent
 from pulsar_conformance.conformance.stories import draw_plots as plots
 from pulsar_conformance.conformance.stories import draw_stories as draws
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_stories import SHEDDING
 from pulsar_conformance.conformance.stories.operations import (
     REPLAY,
-    Course,
     Division,
     Move,
     Scene,
+    Scenes,
     Story,
 )
 from pulsar_conformance.conformance.stories.quantities import LastChanges
@@ -46,7 +46,7 @@ def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
-def _sheds_in_time(answer: Course, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
+def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
     """Demand that brokers that must shed, and have another broker to shed to, do so in time."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
@@ -64,13 +64,13 @@ def _sheds_in_time(answer: Course, scene: Scene, unchanged: LastChanges, expect:
         plots.overloaded, plots.above_the_average, plots.overloads_every_owner, settings=SHEDDING
     ),
 )
-def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Expect) -> None:
+def brokers_shed_once_an_interval(_case: Story, answer: Scenes, expect: Expect) -> None:
     """An overloaded broker sheds within an interval, and no interval has two cycles that shed."""
     shedding: list[Scene] = []
     for scene, unchanged in courses.with_last_changes(answer):
         if scene.kind in DISTURBING_EVENTS and scene.after.valid:
             shedding = []
-        if not scene.passes:
+        if not scene.time_passes:
             continue
         _sheds_in_time(answer, scene, unchanged, expect)
         shedding += [scene] if scene.now.shed() else []
@@ -83,18 +83,18 @@ def load_is_looked_at_once_an_interval(_case: Story, answer: Course, expect: Exp
 
 
 @REPLAY.check("SHED-10", draws=draws.stories(plots.another_strategy, settings=SHEDDING))
-def a_strategy_needs_a_restart(_case: Story, answer: Course, expect: Expect) -> None:
+def a_strategy_needs_a_restart(_case: Story, answer: Scenes, expect: Expect) -> None:
     """The former strategy applies until brokers restart; then the new strategy applies."""
     for scene, unchanged in courses.with_last_changes(answer):
         changed = STRATEGY in scene.before.changed and _settings_are_known(scene)
         pace = courses.intervals(scene)
-        if not scene.passes or not changed or pace is None:
+        if not scene.time_passes or not changed or pace is None:
             continue
         if scene.before.clock - unchanged.loads > pace[0]:
             now = courses.cycle(answer, scene)
             if courses.sheds_nothing(now):
                 expect.reached(_others_would(now))
-                why = f"{scene}: {now.strategy} is in force, and finds nothing to shed"
+                why = f"{scene}: {now.strategy} is in force, which finds nothing to shed"
                 expect.nothing((one.bundle for one in scene.now.shed()), why)
         if not scene.before.changed[STRATEGY].waiting:
             _sheds_in_time(answer, scene, unchanged, expect)
@@ -114,11 +114,11 @@ def _others_would(now: SheddingCycle) -> bool:
         settings=SHEDDING,
     ),
 )
-def shed_traffic_goes_where_less_load_is(_case: Story, answer: Course, expect: Expect) -> None:
+def shed_bundles_go_to_less_loaded_brokers(_case: Story, answer: Scenes, expect: Expect) -> None:
     """A shed bundle goes to a broker that is less loaded than its source by some measure."""
     for scene, unchanged in courses.with_last_changes(answer):
         pace = courses.intervals(scene)
-        if not scene.passes or pace is None:
+        if not scene.time_passes or pace is None:
             continue
         known = scene.before.clock - unchanged.loads > pace[0]
         once = scene.after.clock - scene.before.clock <= pace[1]
@@ -165,17 +165,17 @@ def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fract
         if space_of(topic) in spaces:
             owners[topic] = broker if most else None
     rates = courses.broker_load(owners, scene.before, broker)
-    usage = courses.cpu(rates, scene.before.brokers[broker])
+    usage = courses.cpu_percent(rates, scene.before.brokers[broker])
     return rates.messages, rates.throughput, usage
 
 
 @REPLAY.check("SHED-12", draws=draws.stories(plots.overloaded_again, settings=SHEDDING))
-def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
+def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) -> None:
     """No bundle is shed again within the grace period."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
         expect.given(GRACE not in scene.after.changed, "the grace period does not change")
-        if not scene.passes:
+        if not scene.time_passes:
             continue
         grace = scene.after.settings().number(GRACE)
         edge = expect.readings["grace-edge"] == "blocked"
@@ -195,20 +195,20 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Course, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if an earlier move was of this bundle or one that holds it, under `grace-of`."""
+    """True if `before` moved the bundle of `now` or, by the reading `grace-of`, one around it."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
-        return holds(before.bundle, now.bundle)
+        return contains_bundle(before.bundle, now.bundle)
     except ValueError:
         return False
 
 
 @REPLAY.check("SHED-13", draws=draws.stories(plots.switched_off, settings=SHEDDING))
-def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expect: Expect) -> None:
+def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Scenes, expect: Expect) -> None:
     """While shedding is disabled, overloaded brokers keep their bundles."""
     for scene in answer:
-        if not scene.passes or not scene.before.is_known(ENABLED):
+        if not scene.time_passes or not scene.before.is_known(ENABLED):
             continue
         if scene.before.settings().flag(ENABLED):
             continue
@@ -220,7 +220,7 @@ def nothing_is_shed_while_it_is_switched_off(_case: Story, answer: Course, expec
 
 
 @REPLAY.check("SHED-14", draws=draws.stories(plots.unloaded_by_hand, settings=SHEDDING))
-def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expect: Expect) -> None:
+def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) -> None:
     """No bundle is shed within the grace period after an administrator unloaded it."""
     past: list[tuple[Move, Scene]] = []
     for scene in answer:
@@ -232,7 +232,7 @@ def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expe
             for move, then in past
             if is_recent(scene.after.clock - then.after.clock, grace, edge)
         ]
-        expect.reached(scene.passes and bool(held))
+        expect.reached(scene.time_passes and bool(held))
         for one in scene.now.shed():
             found = [move.bundle for move in held if _moved_before(move, one, expect)]
             allowed = f"{scene}: {one.bundle} stays for {plain(grace)} minutes after its unload"
@@ -243,7 +243,7 @@ def bundles_unloaded_by_hand_stay_for_a_while(_case: Story, answer: Course, expe
 GROWING = draws.stories(plots.grown)
 
 
-def _by_brokers(answer: Course) -> Iterator[tuple[Scene, Division]]:
+def _by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
     """Yield the splits that brokers make on their own."""
     for scene in answer:
         for one in scene.now.split:
@@ -259,8 +259,8 @@ def _unloads_parts(scene: Scene) -> bool | None:
 
 
 @REPLAY.check("SPLIT-20", draws=draws.stories(plots.grown, plots.split_beside_a_busy_broker))
-def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> None:
-    """If a broker splits a bundle, every part goes to another broker, if another one is up."""
+def parts_go_to_other_brokers(_case: Story, answer: Scenes, expect: Expect) -> None:
+    """If a broker splits a bundle, every part goes to another broker, if another broker is up."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
         alone = len(scene.after.brokers) < 2 or space in scene.after.groups
@@ -275,7 +275,7 @@ def parts_go_to_other_brokers(_case: Story, answer: Course, expect: Expect) -> N
 
 
 @REPLAY.check("SPLIT-21", draws=GROWING)
-def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect: Expect) -> None:
+def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Scenes, expect: Expect) -> None:
     """Automatic splits never take a namespace beyond its maximum number of bundles."""
     for scene, one in _by_brokers(answer):
         space = one.bundle.rpartition("/")[0]
@@ -288,7 +288,7 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Course, expect:
 
 
 @REPLAY.check("SPLIT-22", draws=GROWING)
-def parts_are_reassigned_at_once(_case: Story, answer: Course, expect: Expect) -> None:
+def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -> None:
     """By default, the parts of a split bundle are unloaded and assigned in the same step."""
     for scene, one in _by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
@@ -307,7 +307,7 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
             yield from one.into
 
 
-def _by_hand(answer: Course) -> Iterator[tuple[Scene, Division]]:
+def _by_hand(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
     """Yield the splits that administrators request, if nothing is unloaded.
 
     A split on request may unload the parts, because the setting is about splits by brokers.
@@ -318,7 +318,7 @@ def _by_hand(answer: Course) -> Iterator[tuple[Scene, Division]]:
 
 
 @REPLAY.check("SPLIT-23", draws=draws.stories(plots.grown_in_place, plots.split_by_hand))
-def parts_stay_where_unloading_is_off(_case: Story, answer: Course, expect: Expect) -> None:
+def parts_stay_where_unloading_is_off(_case: Story, answer: Scenes, expect: Expect) -> None:
     """If the unloading of parts is disabled, the parts stay with the bundle's owner.
 
     The parts of an administrator's split may still be unloaded.

@@ -19,7 +19,7 @@ CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedSetting:
     """A setting that was changed while brokers were running, and the brokers that wait for it."""
 
     former: Value
@@ -54,7 +54,7 @@ class Moment:
     groups: Mapping[str, str] = field(default_factory=dict)
     domains_unknown: bool = False
     """True after a broker was registered in a second domain: the balancer may refuse or move it."""
-    changed: Mapping[str, Changed] = field(default_factory=dict)
+    changed: Mapping[str, ChangedSetting] = field(default_factory=dict)
 
     @classmethod
     def first(cls, settings: Settings) -> Moment:
@@ -80,14 +80,14 @@ class Moment:
         return one.former if one.waiting else one.latest
 
     def settings(self) -> Settings:
-        """Return all settings; those with uncertain values have their initial ones."""
+        """Return all settings; a setting whose value is uncertain has its initial value."""
         values = {name: self.value(name) for name in self.changed if self.is_known(name)}
         return Settings({**self.base.given, **values}, self.base.defaults)
 
 
 NOBODY = ""
-"""An empty name, which no broker has. A value in a file waits for it, and remains uncertain, if a
-dynamic value was set before.
+"""A name that no broker has. A setting changed in broker.conf waits for this broker, and so remains
+uncertain, if a dynamic value was set before.
 """
 
 
@@ -157,7 +157,7 @@ def _restarted(now: Moment, about: Json) -> dict[str, Any]:
     return {"brokers": brokers, "changed": _started(now, name)}
 
 
-def _started(now: Moment, broker: str) -> dict[str, Changed]:
+def _started(now: Moment, broker: str) -> dict[str, ChangedSetting]:
     """Return the changed settings after a broker stopped, or started with the new values."""
     return {
         name: replace(one, waiting=one.waiting - {broker}, mixed=bool(one.waiting - {broker}))
@@ -172,7 +172,7 @@ def _set(now: Moment, about: Json) -> dict[str, Any]:
     before = now.changed.get(name)
     overridden = about["how"] == "conf" and before is not None and before.how == "dynamic"
     waiting = frozenset({*now.brokers, *([NOBODY] if overridden else ())})
-    one = Changed(former, about["value"], waiting, False, about["how"], known)
+    one = ChangedSetting(former, about["value"], waiting, False, about["how"], known)
     return {"changed": {**now.changed, name: one}}
 
 

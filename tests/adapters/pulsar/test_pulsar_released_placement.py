@@ -21,12 +21,12 @@ pytestmark = [
 ]
 
 BESIDE_LOAD = (
-    assignments.isolated,
+    assignments.add_isolation_policies,
     assignments.join_group,
-    assignments.served,
-    assignments.crowded,
-    assignments.versioned,
-    assignments.by_load_alone,
+    assignments.serve_other_bundles,
+    assignments.limit_topics,
+    assignments.set_versions,
+    assignments.set_even_distribution,
     assignments.overload_some,
 )
 EACH = 6

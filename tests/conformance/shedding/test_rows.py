@@ -135,7 +135,7 @@ def test_earlier_usage_is_a_brokers_history(profile):
     ("case", "said"),
     [
         (row(), "cycles"),
-        (row(cycle(95, usageHistory=[1])), "no usageHistory here; earlier cycles give it"),
+        (row(cycle(95, usageHistory=[1])), "leave out usageHistory; earlier cycles give it"),
         (
             row(cycle(95), {**cycle(95), "brokers": {"b1": {}}}),
             "every cycle must have the same brokers",
