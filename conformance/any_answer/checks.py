@@ -43,7 +43,9 @@ MORE_SHARES = (
     "place.select",
     "bundles.locate",
 )
-"""Operations whose cases vary most, once for each additional share that they get of the trials."""
+"""Operations whose cases vary most. An operation that is listed n times gets n more shares of the
+trials than others.
+"""
 
 IN_ORDER = frozenset({"boundaries", "settings"})
 """Fields of a case in which the order of entries matters, or might matter."""
@@ -59,7 +61,7 @@ TRANSFORMED_SHARES = {
     **dict.fromkeys(("shed.cycles", "average.broker"), 2),
     **dict.fromkeys(("place.anti_affinity", "place.broker"), 2),
 }
-"""Shares of the trials with transformed copies, by operation; all other operations get one."""
+"""Shares of the trials with transformed copies, by operation; other operations get one share."""
 
 NEWEST = ("documented-5.0",)
 """`profiles` of a rule that only the newest documents state."""
@@ -71,7 +73,7 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Return a strategy for an operation's questions, from the strategies of its own rules.
+    """Return a strategy for an operation's questions, from those of rules about it alone.
 
     Rules that only the documents of 5.0 state, and rules of the area PLANNED, are left out: their
     cases may have fields that are newer than the documents by which an implementation is judged.

@@ -32,7 +32,7 @@ EDITED = frozenset(
 """Operations whose cases are edited; their checks have been tried with edited cases."""
 
 REGEXES = frozenset({"primary", "secondary", "namespaces"})
-"""Lists of regular expressions, whose entries may be joined into one."""
+"""Fields with a list of regular expressions, which an edit may join into one expression."""
 
 LARGE = 20_000
 """Number of bytes above which a trial is not edited, since that would take long."""

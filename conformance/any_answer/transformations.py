@@ -46,10 +46,10 @@ from pulsar_conformance.reference.ranges import HASHES, HashRange
 from pulsar_conformance.reference.usage import NIC_SPEED
 
 ENTRIES_ADDED = 1_100
-"""Number of entries added before the case's own; more than a usual table or page holds."""
+"""Number of entries added before the case's own entries: more than a usual table or page has."""
 
 ADDITION_WEIGHT = 0.2
-"""Probability weight of a transformation that adds many entries: its cases take about 1 s."""
+"""Weight in a random choice of transformations that add many entries; a case takes about 1 s."""
 
 BROKERS_ADDED = 130
 """Number of brokers added; more than a real cluster has."""
@@ -81,7 +81,7 @@ class Transformation:
     name: str
     """A noun phrase to follow "with"."""
     apply: Callable[[Json], Json]
-    """Returns the transformed case, or an equal one if nothing in it can be transformed."""
+    """Returns the transformed case, or an equal case if nothing in it can be transformed."""
     names: Callable[..., Mapping[str, str]] = lambda *_cases: {}
     """Returns the replacements of the names in one or more cases, by old name."""
     adds: bool = False

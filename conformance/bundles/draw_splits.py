@@ -103,14 +103,14 @@ NEIGHBOURS = (
 """
 
 
-pairs = st.sampled_from(NEIGHBOURS)
+neighbour_pairs = st.sampled_from(NEIGHBOURS)
 numbers_of_others = st.sampled_from((0, 1, 2, 5, 5, 150))
 
 
 @st.composite
 def neighbours(draw: st.DrawFn) -> Trial:
     """Draw two topics with consecutive hashes, alone or with equally many topics on both sides."""
-    pair, more, by = list(draw(pairs)), draw(numbers_of_others), draw(callers)
+    pair, more, by = list(draw(neighbour_pairs)), draw(numbers_of_others), draw(callers)
     random = draw(randoms)
     middle = max(map(hash_of, pair))
     others = names.topics(random, 4 * more + 8, "shop/eu")
@@ -153,7 +153,7 @@ def _first_question(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Draw splits that the broker starts at given positions, although only the admin API may."""
+    """Draw splits at positions that a broker names, although only the admin API may name any."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 

@@ -42,7 +42,7 @@ LOW_LIMITS: Mapping[str, float] = {
     MAX_MESSAGES: 500,
     MAX_MEGABYTES: 1,
 }
-"""Thresholds lower than the documented ones."""
+"""Thresholds lower than the documented thresholds."""
 
 ABOVE_32_BITS: Mapping[str, float] = {
     MAX_TOPICS: 2**31 - 1,
@@ -69,11 +69,11 @@ ONE_IS_A_STEP = 2**40
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
 
-limits = st.sampled_from(
+threshold_sets = st.sampled_from(
     (LIMITS, LIMITS, LOW_LIMITS, ABOVE_32_BITS, ABOVE_53_BITS, ZERO_LIMITS, *ABOUT_ASSUMED)
 )
-maxima = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
-rooms = st.sampled_from(("plenty", "just enough", "just enough"))
+bundle_maximums = st.sampled_from((None, DEFAULT_MOST, 16, 60, 1000) * 2 + (0,))
+room_kinds = st.sampled_from(("plenty", "just enough", "just enough"))
 
 
 def _around(random: Random, limit: float) -> float:
@@ -132,8 +132,8 @@ def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:
     """Draw a run of automatic splits, with bundles near the threshold `grows` (if None, any)."""
-    size, chosen, most = draw(loads.sizes(1)), draw(limits), draw(maxima)
-    room = "too little" if full else draw(rooms)
+    size, chosen, most = draw(loads.sizes(1)), draw(threshold_sets), draw(bundle_maximums)
+    room = "too little" if full else draw(room_kinds)
     random = draw(randoms)
     grower = _LoadDrawer(random, grows, chosen)
     bundles = names.bundles(random, max(size.bundles, 1))

@@ -23,8 +23,8 @@ RECOMMENDED_SIZES = 1000, 64, 16
 
 CHI_SQUARE_63 = 131.4
 CHI_SQUARE_15 = 56.5
-"""Bounds of chi-square with 63 and 15 degrees of freedom. Randomly spread topics exceed each in one
-of a million trials, so the check fails wrongly in at most 2 of a million.
+"""Bounds of chi-square with 63 and 15 degrees of freedom. Randomly spread topics exceed each bound
+in one of a million trials, so the check fails wrongly in at most two of a million.
 """
 
 
@@ -144,7 +144,7 @@ def the_same_topic_stays_in_its_bundle(
 
 @LOCATE.check_together("BUNDLE-06", draws=namespaces.located_in_finer_bundles())
 def finer_bundles_nest(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """When boundaries are added, a topic's new bundle lies within its old one."""
+    """When boundaries are added, a topic's new bundle lies within its old bundle."""
     coarse, fine = _both(asked, expect)
     finer = set(coarse.case["boundaries"]) <= set(fine.case["boundaries"])
     expect.given(finer, "the second list of boundaries is finer")

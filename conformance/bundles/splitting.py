@@ -56,7 +56,7 @@ def _size(part: HashRange) -> int:
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The two parts are equally large; with an odd number of hashes, one part has one more."""
+    """The two parts are equally large; if the hashes are odd in number, one has one more."""
     _assume_not_refused(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)

@@ -96,7 +96,7 @@ class Expect:
 
 
 def readable(value: object) -> str:
-    """Format a value: JSON values as JSON, all others as text."""
+    """Format a value: as JSON if it is a JSON value, and otherwise as text."""
     is_json = value is None or isinstance(value, bool | list | tuple | dict)
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 

@@ -174,9 +174,8 @@ def version_for_settings(
 ) -> str:
     """Return the version of Pulsar that a settings file is for; empty if it is not known.
 
-    It is the first that is known of: the version of the released profile `profile`, `release`, the
-    first version in `reported` by the brokers, and the version of the file's images if they have
-    only one.
+    The first known version counts: that of the released profile `profile`, `release`, the first in
+    `reported` by the brokers, or that of the file's images if they have only one.
     """
     of_profile = version_of_released(profile) if profile else ""
     if named := of_profile or release or next(filter(None, reported), ""):

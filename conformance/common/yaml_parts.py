@@ -133,7 +133,7 @@ class FoundInYAML:
 
     @property
     def matters(self) -> bool:
-        """True if this is a setting about load balancing."""
+        """True if this is a setting of the load balancer."""
         return not self.part and why_unknown(self.key) != ""
 
 
@@ -159,7 +159,7 @@ class YAMLScope:
 
     @property
     def ends(self) -> str:
-        """Return the last key; empty at the top."""
+        """Return the last key that leads to the node; empty at the top of a file."""
         return self.path[-1] if self.path else ""
 
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
@@ -241,8 +241,8 @@ def is_of_pulsar(image: str) -> bool:
 def containers_of_brokers(containers: list[Any]) -> list[Any]:
     """Return the containers of a pod that may run a broker.
 
-    These are the containers whose name or command is a broker's. If there are none, they are the
-    containers with an image of Pulsar or without an image, and if no image is Pulsar's, all.
+    These are the containers whose name or command is a broker's. If there are none, these are the
+    containers without an image or with Pulsar's; and if none has Pulsar's, all containers.
     """
     each = [(one, children(one)) for one in containers]
     brokers = [one for one, parts in each if runs_broker(scalar(parts.get("name")), parts)]

@@ -27,7 +27,7 @@ REAL_LIMITS = {
 """Limits of a broker in the units of load reports: 100 per CPU core, MiB, kbit/s."""
 
 LARGE_LIMITS = (2**31 - 1, 2**31, 2**40, 2**53, 2**60)
-"""Limits too large for some type of number."""
+"""Limits too large for some type of number, such as 32-bit integers."""
 
 randoms = st.integers(0, 2**64 - 1).map(Random)
 """Strategy for the random source from which most numbers of a case are drawn.

@@ -32,7 +32,7 @@ def partitions(random: Random, count: int) -> list[str]:
 
 
 ALIKE = ("shop/eu", "shop/eu-2", "shop2/eu", "eu/shop", "pulsar/functions", "pulsar/system-2")
-"""Namespaces of several tenants; some names contain or begin with another one."""
+"""Namespaces of several tenants; some names contain another name or begin with it."""
 
 
 def bundles_alike(random: Random, count: int, also: Sequence[str] = ()) -> list[str]:
@@ -48,7 +48,7 @@ def _equal_boundaries(count: int) -> tuple[str, ...]:
 
 
 def equal_boundaries(count: int) -> list[str]:
-    """Return the boundaries of `count` equally wide ranges; the last one takes the remainder."""
+    """Return the boundaries of `count` equally wide ranges; the last range has the remainder."""
     return list(_equal_boundaries(count))
 
 

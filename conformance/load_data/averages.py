@@ -217,7 +217,7 @@ def without_samples(_random: Random) -> Json:
 
 
 def broker_without_samples(random: Random) -> Json:
-    """Return a case of a broker all of whose bundles have no samples."""
+    """Return a case of a broker whose bundles all have no samples."""
     return broker_case(random, random.randint(1, 5), unmeasured=1)
 
 
@@ -343,7 +343,7 @@ def the_first_sample_overwrites(case: SampledBundle, answer: Averages, expect: E
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: SampledBundle, answer: Averages, expect: Expect) -> None:
-    """The answered number of samples is that of all samples, but at most the window's size."""
+    """The answered number of samples counts all samples, but at most as many as fit the window."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))

@@ -308,7 +308,7 @@ def _same_usage(allowed: Json, answer: Json) -> bool:
 
 
 def _one_busiest(case: FlatCase, _readings: Readings) -> bool:
-    """True if there is a single busiest resource, or all are idle."""
+    """True if there is a single busiest resource, or all resources are idle."""
     *_, second, most = sorted(usage_percents(case).values())
     return most == 0 or most - second > check.POINTS
 

@@ -82,7 +82,7 @@ def _expect_percent(expect: Expect, answer: MeasuredUsage, percent: Percent) -> 
 def is_the_maximum_over_the_resources(
     case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
-    """A broker's usage is that of the busiest of its five resources."""
+    """A broker's usage is the usage of the busiest of its five resources."""
     expect.given(not case["weighted"], "the plain usage is asked for")
     expect.reached()
     _expect_percent(expect, answer, max(usage_percents(case).values()))

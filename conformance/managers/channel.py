@@ -48,7 +48,7 @@ class ChannelTurn(NamedTuple):
         return self.change.name == "assigning" and self.change.source is None
 
     def was_in(self, *states: str | None) -> bool:
-        """True if the bundle was in one of `states` before the change; None is no entry."""
+        """True if the bundle was in one of `states` before the change; None means no entry."""
         return (self.before.name if self.before else None) in states
 
     @property

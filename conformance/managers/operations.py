@@ -74,7 +74,7 @@ TYPING_ERRORS = ("", "x", "twice", "other case")
 
 classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
-places = st.integers(0, max(map(len, CLASSES)) - 1)
+letter_places = st.integers(0, max(map(len, CLASSES)) - 1)
 letters = st.sampled_from(TYPING_ERRORS)
 
 
@@ -82,7 +82,7 @@ letters = st.sampled_from(TYPING_ERRORS)
 def typing_errors(draw: st.DrawFn) -> str:
     """Draw a class name with one letter missing, doubled, replaced, or in the wrong case."""
     right, what = draw(classes), draw(letters)
-    place = draw(places) % len(right)
+    place = draw(letter_places) % len(right)
     letter = right[place]
     other = {"twice": letter * 2, "other case": letter.swapcase()}.get(what, what)
     return right[:place] + other + right[place + 1 :]
@@ -94,7 +94,7 @@ in_other_packages = st.builds(
     classes,
 )
 
-mistakes: st.SearchStrategy[str] = st.one_of(
+mistaken_names: st.SearchStrategy[str] = st.one_of(
     typing_errors(),
     classes.map(str.lower),
     classes.map(str.upper),
@@ -103,7 +103,7 @@ mistakes: st.SearchStrategy[str] = st.one_of(
 ).filter(lambda name: name not in CLASSES)
 """Names with a typing error, wrong capitals or a wrong package, and texts that name no class."""
 
-unclear: st.SearchStrategy[str] = st.one_of(
+ambiguous_names: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(BLANKS),
     classes.map(lambda right: f"{right} "),
     classes.map(lambda right: f" {right}"),
@@ -111,9 +111,11 @@ unclear: st.SearchStrategy[str] = st.one_of(
 )
 """Names whose effect is not documented: blanks, a class with a blank, or without its package."""
 
-documented: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
+documented_names: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
-any_name: st.SearchStrategy[str | None] = st.one_of(documented, mistakes, unclear)
+any_name: st.SearchStrategy[str | None] = st.one_of(
+    documented_names, mistaken_names, ambiguous_names
+)
 """Any value that broker.conf or the dynamic setting can have."""
 
 one_in_ten = st.integers(0, 9)
@@ -141,20 +143,25 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
     """Draw an invalid or, sometimes, ambiguous name in the setting that is in effect."""
-    name = draw(mistakes if draw(one_in_ten) else unclear)
-    beside = documented if draw(st.booleans()) else any_name
+    name = draw(mistaken_names if draw(one_in_ten) else ambiguous_names)
+    beside = documented_names if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
     return Trial.of(CHOOSE.id, case)
 
 
-between = st.lists(st.one_of(by_admin, mistakes), max_size=2)
+managers_between = st.lists(st.one_of(by_admin, mistaken_names), max_size=2)
 
 
 @st.composite
 def set_and_set_back(draw: st.DrawFn) -> Trial:
     """Draw a manager to set, then other managers in the same place, then the first one again."""
-    first, conf, dynamic = draw(by_admin), draw(documented), draw(st.booleans())
-    names = [first, *draw(between), next(name for name in BY_ADMIN if name != first), first]
+    first, conf, dynamic = draw(by_admin), draw(documented_names), draw(st.booleans())
+    names = [
+        first,
+        *draw(managers_between),
+        next(name for name in BY_ADMIN if name != first),
+        first,
+    ]
     cases = [manager_case(conf, name) if dynamic else manager_case(name, None) for name in names]
     return Trial.of(CHOOSE.id, *cases)
 

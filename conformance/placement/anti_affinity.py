@@ -50,7 +50,7 @@ def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
 def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Return both spreads and the last answer; assume that only fields in `changed` differ."""
+    """Return the spreads of two questions, which differ only in `changed`, and the last answer."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -173,7 +173,7 @@ def the_first_of_a_group_goes_anywhere(case: Spreading, answer: Placed, expect: 
 
 @SPREAD.check("ANTI-05", draws=draws.spreading(draws.without_domains))
 def without_domains_brokers_fill_evenly(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """Among brokers without a domain, one with the fewest of the group's namespaces is chosen."""
+    """Without domains, a broker with the fewest of the group's namespaces is chosen."""
     spread = assume_named_candidate(case, answer, expect)
     expect.given(None in spread.counts_by_domain, "a candidate is in no domain")
     _expect_fewest(spread, answer, None, expect)
@@ -344,7 +344,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """If later versions are preferred and all are known, a broker with the latest is chosen."""
+    """If later versions are preferred and all known, a broker of the latest version is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(not case.owned, "no broker has the bundle")

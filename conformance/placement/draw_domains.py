@@ -202,7 +202,7 @@ def domain_down(random: Random, case: Json) -> Json:
 
 
 def domains_changed(random: Random, case: Json) -> Json:
-    """Delete a domain and move its brokers to others, or replace all domains."""
+    """Delete a domain and move its brokers to another domain, or replace all domains."""
     domains = case["domains"]
     if len(domains) > 1 and random.random() < 0.6:
         gone = domains.pop(random.choice(list(domains)))
@@ -219,7 +219,7 @@ def domains_changed(random: Random, case: Json) -> Json:
 ASSIGN_OPERATION = "place.broker"
 NAMESPACE = "shop/new"
 BUNDLES_OF_NAMESPACE = 256
-"""Number of bundles of the namespace whose bundle is assigned."""
+"""Number of bundles into which the namespace of the bundle to assign is divided."""
 
 Detail = Callable[[Json, Random], None]
 

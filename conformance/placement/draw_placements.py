@@ -144,15 +144,15 @@ WORLDS = 16
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
 """Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
 
-exact = st.sampled_from((False, True, False))
+exact_or_not = st.sampled_from((False, True, False))
 thresholds = st.sampled_from((85, 60, 90.5) * 3 + (0,))
 exact_thresholds = st.sampled_from((25, 50, 75))
 other_thresholds = st.sampled_from((30, 50, 70, 95, 99))
-used = st.sampled_from((0, 30, 50, 80))
-rates_alike = st.sampled_from((100, 1000))
-beside = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.25, 0.4, 1, -3))
-scores = st.sampled_from((0, 1, 20, 100))
-tempting = st.booleans()
+usage_levels = st.sampled_from((0, 30, 50, 80))
+message_rates = st.sampled_from((100, 1000))
+threshold_offsets = st.sampled_from((0.25, -0.25, 0.4, -0.4, 0.25, 0.4, 1, -3))
+score_levels = st.sampled_from((0, 1, 20, 100))
+near_or_not = st.booleans()
 
 
 def placing(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Trial]:
@@ -168,7 +168,7 @@ def cases(*clusters: Clusters, fewest: int = 2) -> st.SearchStrategy[Json]:
 @st.composite
 def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with close scores, some of them equal."""
-    size, score, exactly = draw(loads.sizes(fewest)), draw(scores), draw(exact)
+    size, score, exactly = draw(loads.sizes(fewest)), draw(score_levels), draw(exact_or_not)
     random = draw(randoms)
     threshold: float = random.choice((75, 100)) if exactly else random.choice((85, 85, 60, 92.5))
     below = [level for level in loads.EXACT if level < threshold]
@@ -198,9 +198,9 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     A broker very close to the threshold has almost no load: if eligible, it is by far the best
     choice.
     """
-    size, exactly = draw(loads.sizes(fewest)), draw(exact)
+    size, exactly = draw(loads.sizes(fewest)), draw(exact_or_not)
     threshold = draw(exact_thresholds if exactly else thresholds)
-    off = None if exactly or draw(tempting) else draw(beside)
+    off = None if exactly or draw(near_or_not) else draw(threshold_offsets)
     random = draw(randoms)
     if off is not None:
         at = max(0, threshold + off)
@@ -218,7 +218,7 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers on both sides of the threshold, some with twice the rate of others."""
-    outline, rate = draw(around_the_threshold(fewest)), draw(rates_alike)
+    outline, rate = draw(around_the_threshold(fewest)), draw(message_rates)
     outline.rates = [rate * outline.random.choice((1, 1, 2)) for _ in outline.rates]
     return outline
 
@@ -226,7 +226,7 @@ def one_worse_than_another(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def with_equal_usage(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with equal usage that rank the same by every measure of traffic."""
-    size, level = draw(loads.sizes(fewest)), draw(used)
+    size, level = draw(loads.sizes(fewest)), draw(usage_levels)
     random = draw(randoms)
     rates = random.sample(range(100, 100 * (size.brokers + 1)), size.brokers)
     bundles = max(size.bundles, size.brokers * 2)
@@ -253,7 +253,7 @@ def with_preallocated(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw many bundles without samples, and some measured ones with about the assumed load."""
+    """Draw many bundles without samples, and some with samples near the assumed load."""
     outline = draw(with_equal_usage(fewest))
     random = outline.random
     outline.rates = [random.randrange(400) for _ in outline.rates]
@@ -264,8 +264,8 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw a threshold other than 85 %, and brokers with few messages near it or below 85 %."""
-    size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(tempting)
-    between = threshold + draw(beside) if near else (threshold + 85) / 2
+    size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(near_or_not)
+    between = threshold + draw(threshold_offsets) if near else (threshold + 85) / 2
     random = draw(randoms)
     levels = [random.choice((5, between)) for _ in range(size.brokers)]
     levels[:3] = random.sample((5, between, 100), min(3, size.brokers))
@@ -275,7 +275,7 @@ def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 @st.composite
 def around_the_default_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
     """Draw brokers with few messages slightly above and below 85 %, with no threshold set."""
-    size, near = draw(loads.sizes(fewest)), 85 + draw(beside)
+    size, near = draw(loads.sizes(fewest)), 85 + draw(threshold_offsets)
     random = draw(randoms)
     levels = [random.choice((20, near)) for _ in range(size.brokers)]
     levels[:3] = random.sample((20, near, 100), min(3, size.brokers))

@@ -96,8 +96,8 @@ def a_candidate_below_the_mean_gets_the_bundle(asked: AllAsked, expect: Expect) 
 def _used_less(case: Placing, margin: Fraction) -> Names:
     """Return the candidates whose usage is at most `margin` above the limit.
 
-    The limit is the mean of all candidates minus the setting; with a negative `margin`, usage must
-    be below it.
+    The limit is the mean usage of all candidates minus the setting. A negative `margin` leaves out
+    candidates near the limit.
     """
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
@@ -121,7 +121,7 @@ SCORES = specs.load().readings["placement-score"]
 
 
 def _by_each_strategy(random: Random) -> Trial:
-    """Return a trial of busy brokers without bundles and idle ones with bundles."""
+    """Return a trial of busy brokers without bundles and idle brokers with bundles."""
     names = _names(random, 2, 3, 4, 8, 10)
     busy = names[: min(len(names) // 2, 2)]
     usages = dict.fromkeys(names, random.randint(5, 20))
@@ -190,10 +190,9 @@ def _running(random: Random) -> Trial:
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that ask a question 60 times; its plan is in one of these
-    states.
+    """Return a strategy for trials that ask a question 60 times.
 
-    Without states, there is no plan.
+    The attempt of its plan has a state from `attempts`; if that is empty, there is no plan.
     """
 
     def world(number: int) -> Trial:

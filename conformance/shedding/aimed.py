@@ -296,7 +296,7 @@ def between_ratio_and_difference(random: Random) -> Json:
 
 
 def between_ratio_and_difference_alone(random: Random) -> Json:
-    """Return a case with such throughputs, and message rates within their threshold."""
+    """Return `between_ratio_and_difference` with message rates within their threshold."""
     return _between_ratio_and_difference(random, 30.0)
 
 
@@ -319,19 +319,19 @@ def message_rates_alone_differ(random: Random) -> Json:
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """Return a case of two brokers that differ by 400 messages, or 40 %, by any way to measure."""
+    """Return a case of brokers that differ by 400 messages, or 40 %, in any window and measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(50, [(175.0, 3.0 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
 
 
 def must_shed_by_overload(random: Random) -> Json:
-    """Return a case of an idle broker and one that is overloaded far beyond rounding."""
+    """Return a case of an idle broker and a broker that is overloaded far beyond rounding."""
     return _must_shed(random, "OverloadShedder", {OVERLOAD_THRESHOLD: 60})
 
 
 def must_shed_by_threshold(random: Random) -> Json:
-    """Return a case of an idle broker and one far above the average."""
+    """Return a case of an idle broker and a broker far above the average."""
     return _must_shed(random, "ThresholdShedder", {SHEDDER_THRESHOLD: 10})
 
 

@@ -261,7 +261,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=cycles_near_thresholds())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded if the configured share of the difference is below both minima."""
+    """Nothing is unloaded if the share of the difference is below the minimums of both measures."""
     share = row.settings.number(MAX_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)

@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""Minimum traffic of the other brokers if one has no bundles, as a share of the highest."""
+"""Minimum traffic of brokers if one of them has no bundles, as a share of the highest traffic."""
 
 
 class Carried(NamedTuple):
@@ -299,13 +299,13 @@ class Carried(NamedTuple):
     size: float
 
 
-ways = st.sampled_from(
+cluster_kinds = st.sampled_from(
     ("any", "beside", "empty", "apart", "idle", "empty", "beside", "empty", "beside", "beside")
 )
 rate_thresholds = st.sampled_from((50, 50, 10, 400, 0))
 multipliers = st.sampled_from((4, 4, 1.5, 2))
-in_percent = st.booleans()
-off = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
+percent_or_number = st.booleans()
+offsets = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 
 
 @st.composite
@@ -315,12 +315,12 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     Sometimes the broker with the lowest rate is idle, or the only one without bundles, or messages
     and bytes disagree on which broker carries the most.
     """
-    size, way = draw(loads.sizes(fewest)), draw(ways)
+    size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     rate, factor = draw(rate_thresholds), draw(multipliers)
     settings: dict[str, Any] = {RATE_THRESHOLD: rate, THROUGHPUT_THRESHOLD: factor, **draw(graces)}
     if way == "any":
         return with_ignored_inputs(_without_aim(draw(randoms), size, settings))
-    percent, more, larger = draw(in_percent), draw(off), draw(off)
+    percent, more, larger = draw(percent_or_number), draw(offsets), draw(offsets)
     random = draw(randoms)
     low = Carried(random.randrange(200, 2000), random.randrange(10, 200) * loads.MEGABYTE)
     apart = (low.messages * rate / 100 if percent else rate) or low.messages / 2

@@ -38,12 +38,12 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE, SHEDDER_THRESH
 HALF_A_POINT = 0.5
 """Smallest error in an amount to shed that cases detect, in percent of the traffic."""
 
-ways = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
+cluster_kinds = st.sampled_from(("beside", "exact", "amount", "amount", "beside"))
 exact_thresholds = st.sampled_from((25, 50, 75))
 thresholds = st.sampled_from((85, 60, 90.5, 93) * 3 + (0,))
-left_out = st.booleans()
+threshold_left_out = st.booleans()
 excesses = st.sampled_from((0.25, 0.4, 1, 2, 4.5, 10, 14))
-defaults = st.sampled_from((84, 84.75, 85.25, 86, 95))
+levels_near_default = st.sampled_from((84, 84.75, 85.25, 86, 95))
 
 
 @st.composite
@@ -52,13 +52,13 @@ def overload(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
     The broker with the decisive amount sheds other bundles if the amount is wrong by half a point.
     """
-    size, way = draw(loads.sizes(fewest)), draw(ways)
+    size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     random = draw(randoms)
     if way == "exact":
         return _at_the_threshold(random, size, draw(exact_thresholds), draw(graces))
     threshold = draw(thresholds)
     settings = {OVERLOAD_THRESHOLD: threshold, **draw(graces)}
-    if threshold == 85 and draw(left_out):
+    if threshold == 85 and draw(threshold_left_out):
         del settings[OVERLOAD_THRESHOLD]
     levels = [loads.draw_near(random, threshold) for _ in range(size.brokers)]
     sketch = Sketch(
@@ -91,7 +91,7 @@ def _at_the_threshold(
 @st.composite
 def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers slightly above and below 85 %, with no settings."""
-    size, first = draw(loads.sizes(fewest)), draw(defaults)
+    size, first = draw(loads.sizes(fewest)), draw(levels_near_default)
     random = draw(randoms)
     levels = [random.choice((70, 84, 84.75, 85.25, 86, 95)) for _ in range(size.brokers)]
     levels[random.randrange(size.brokers)] = first
@@ -360,7 +360,7 @@ CHANGES: tuple[tuple[CycleChange, ...], ...] = (
 
 @st.composite
 def _decided_by_history(draw: st.DrawFn) -> Trial:
-    """Draw consecutive cycles in which earlier usage decides if a broker finally sheds."""
+    """Draw consecutive cycles; in the last of them, earlier usage decides if a broker sheds."""
     size, share, past = draw(loads.sizes(2)), draw(history_shares), draw(past_is_high)
     random, length = draw(randoms), draw(st.integers(2, MAX_CYCLES))
     one = decisive_history(random, size.brokers, share, past)

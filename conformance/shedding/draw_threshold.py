@@ -59,17 +59,17 @@ AMOUNTS: Mapping[str, Amount] = {
 }
 """Amounts to shed under the readings `threshold-target` and `threshold-released`."""
 
-edges = st.sampled_from(_averaging_to_the_edge())
-ways = st.sampled_from(("above", "amount", "edge", "amount", "amount"))
-amounts = st.sampled_from(tuple(AMOUNTS.values()))
+levels_at_the_limit = st.sampled_from(_averaging_to_the_edge())
+cluster_kinds = st.sampled_from(("above", "amount", "edge", "amount", "amount"))
+amount_functions = st.sampled_from(tuple(AMOUNTS.values()))
 thresholds = st.sampled_from((10, 10, 5, 20, 12.5, 35, 0))
-bases = st.sampled_from((5, 20, 40, 60))
-steps = st.sampled_from((0.05, -0.05, 0.25, -0.25, 0.4, -0.4, 2, -2))
-above = st.sampled_from((5, 10, 20))
-others = st.sampled_from((10, 20, 50))
+base_levels = st.sampled_from((5, 20, 40, 60))
+limit_offsets = st.sampled_from((0.05, -0.05, 0.25, -0.25, 0.4, -0.4, 2, -2))
+points_above = st.sampled_from((5, 10, 20))
+other_levels = st.sampled_from((10, 20, 50))
 weights_beside = st.sampled_from((False, False, True))
 idle_shares = st.floats(0, 0.5)
-shares = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
+history_weights = st.sampled_from((0.9, 0.5, 0.99, 0, 1))
 
 
 @st.composite
@@ -78,12 +78,12 @@ def threshold(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
     Under some reading, a target that is wrong by half a point or percent leads to other unloads.
     """
-    size, way = draw(loads.sizes(fewest)), draw(ways)
+    size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     random = draw(randoms)
     if way == "edge":
-        return _at_the_edge(random, size, draw(edges), draw(graces))
+        return _at_the_edge(random, size, draw(levels_at_the_limit), draw(graces))
     settings = {SHEDDER_THRESHOLD: draw(thresholds), **draw(graces)}
-    base, amount = draw(bases), draw(amounts) if way == "amount" else None
+    base, amount = draw(base_levels), draw(amount_functions) if way == "amount" else None
     share = random.choice((0.1, 0.3, 0.6))
     levels = [
         round(base + random.choice((8, 20, 35)) + random.random(), 2)
@@ -118,9 +118,7 @@ def _need(amount: Amount, usage: float, average: float) -> Need:
 def _at_the_edge(
     random: Random, size: Size, edge: tuple[int, ...], settings: dict[str, Any]
 ) -> Sketch:
-    """Return a cluster of 2, 4, 8 … brokers with exact usage, whose highest is exactly at the
-    limit.
-    """
+    """Return a cluster of 2, 4, 8 … brokers with exact usage, the busiest exactly at the limit."""
     levels = list(edge)
     while len(levels) < size.brokers <= MAX_EXACT:
         levels *= 2
@@ -133,7 +131,8 @@ def _at_the_edge(
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw one broker slightly below or above the limit of the average plus the threshold."""
-    size, even, limit, step = draw(loads.sizes(fewest)), draw(others), draw(above), draw(steps)
+    size, even = draw(loads.sizes(fewest)), draw(other_levels)
+    limit, step = draw(points_above), draw(limit_offsets)
     random, count = draw(randoms), size.brokers
     # A broker at this level is exactly `limit` points above the average of all brokers.
     at = even + limit * count / (count - 1)
@@ -167,7 +166,7 @@ def near_the_minimum_throughput(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw idle brokers, which lower the average so that the busy ones exceed the limit."""
+    """Draw idle brokers, which lower the average so that the busy brokers exceed the limit."""
     size, share = draw(loads.sizes(fewest)), draw(idle_shares)
     random = draw(randoms)
     idle = max(1, round(share * size.brokers))
@@ -192,7 +191,7 @@ def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers whose earlier usage is steady, rising or falling."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
-    sketch.settings[HISTORY_SHARE] = draw(shares)
+    sketch.settings[HISTORY_SHARE] = draw(history_weights)
     if draw(weights_beside):
         sketch.settings |= {name: sketch.random.choice((0, 0.5, 1.0)) for name in WEIGHTS}
     sketch.history = draw_earlier_usages(sketch.random, sketch.levels)
@@ -206,13 +205,13 @@ BELOW: tuple[Callable[[float], float], ...] = (
 )
 """Points of the lower boundary below the average, for each alternative of `lower-boundary`."""
 
-bounds = st.sampled_from(BELOW)
-beside = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
+boundary_distances = st.sampled_from(BELOW)
+boundary_offsets = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
 boundary_thresholds = st.sampled_from((10, 10, 10, 5, 20, 15))
 busy_levels = st.sampled_from((80, 50, 90))
-lows = st.sampled_from((0, 0.25, -8, -10, -13, None))
-near_the_bound = st.sampled_from((True, True, False))
-left_out = st.booleans()
+low_levels = st.sampled_from((0, 0.25, -8, -10, -13, None))
+near_the_boundary = st.sampled_from((True, True, False))
+left_unset = st.booleans()
 level_counts = st.sampled_from((2, 4, 8, 16))
 bundles_each = st.sampled_from((2, 3, 6))
 level_usages = st.sampled_from(loads.EXACT)
@@ -220,18 +219,18 @@ level_usages = st.sampled_from(loads.EXACT)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """Draw busy brokers, and one that is near the lower boundary of some reading, or idle."""
+    """Draw busy brokers, and a broker near the lower boundary under some reading, or idle."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
         draw(boundary_thresholds),
     )
-    if draw(near_the_bound):
-        below = max(draw(bounds)(limit) + draw(beside), 0)
+    if draw(near_the_boundary):
+        below = max(draw(boundary_distances)(limit) + draw(boundary_offsets), 0)
         random = draw(randoms)
         levels = _one_below_the_average(random, size, busy, below)
     else:
-        low = draw(lows)
+        low = draw(low_levels)
         random = draw(randoms)
         levels = _one_lower(random, size, busy, low)
     counts = [2 + more for more in loads.bundles_per_broker(random, *size)]
@@ -297,7 +296,7 @@ def _small(sketch: Sketch, count: int) -> Traffic:
 @st.composite
 def lower_boundary_off(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw a cluster with the lower boundary disabled."""
-    return draw(_idle_among_busy(fewest, {} if draw(left_out) else {LOWER_BOUNDARY: False}))
+    return draw(_idle_among_busy(fewest, {} if draw(left_unset) else {LOWER_BOUNDARY: False}))
 
 
 @st.composite

@@ -167,7 +167,7 @@ MakeCycle = Callable[[Random], Json]
 
 
 def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of one cycle, in which one cycle is enough to unload."""
+    """Return a strategy for trials of one cycle, with settings by which one is enough to unload."""
 
     def made(random: Random) -> Trial:
         found = make(random)

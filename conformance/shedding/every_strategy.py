@@ -109,7 +109,7 @@ def threshold_shedder_is_the_default(
 def the_setting_selects_the_strategy(
     asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect
 ) -> None:
-    """A strategy named in the settings sheds the same bundles as one named in the case."""
+    """A strategy named in the settings sheds the same bundles as if the case named it."""
     expect.given(
         len(asked) == 2, "a cycle whose case names the strategy, and one whose setting does"
     )

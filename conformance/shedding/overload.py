@@ -98,7 +98,7 @@ def sheds_exactly_one_bundle(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("OVERLOAD-06", draws=draws.cycle_trials(draws.overload))
 def the_one_is_the_most_expensive(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """The first bundle to be shed is the most expensive one that may move."""
+    """The first bundle to be shed is the most expensive bundle that may move."""
     _given(case, expect)
     for broker in case.brokers.values():
         given = [bundle for bundle in answer.owned(broker) if not case.blocked(bundle)][:1]
@@ -174,7 +174,7 @@ def other_brokers_do_not_matter(
 
 @SHED.check("OVERLOAD-09", draws=draws.cycle_trials(draws.overload))
 def any_one_resource_suffices(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """A single resource above the threshold overloads a broker, even if all others are idle."""
+    """A single resource above the threshold overloads a broker, even if the other four are idle."""
     _given(case, expect)
     for broker in case.brokers.values():
         threshold = overload_threshold(case)

@@ -49,7 +49,7 @@ def overload_threshold(cycle: SheddingCycle) -> Percent:
 
 
 def is_overloaded(cycle: SheddingCycle, broker: Broker) -> bool | None:
-    """True if a broker is overloaded; None if it is too close to the threshold."""
+    """True if a broker is overloaded; None if its usage is too close to the threshold to tell."""
     usage, threshold = usage_of(broker), overload_threshold(cycle)
     exact = EXACT.issuperset({*broker.percent.values(), threshold})
     if near(usage, threshold) and not exact:
@@ -177,7 +177,7 @@ class UsageLevels:
         )
 
     def idle(self, usage: Percent) -> bool | None:
-        """True if a usage is below the lower boundary; None if it is too close."""
+        """True if a usage is below the lower boundary; None if it is too close to tell."""
         exact = self.threshold in EXACT | {EXAMPLE_BOUNDARY} and self._exact
         return None if near(usage, self.bound) and not exact else usage < self.bound
 
@@ -211,13 +211,13 @@ def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def can_shed(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two or more bundles, and one that may move has traffic."""
+    """True if a broker has two or more bundles, and a bundle that may move has traffic."""
     enough = len(broker.bundles) >= FEWEST_BUNDLES
     return enough and cycle.carried(cycle.movable(broker)) > 0
 
 
 def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker has two or more bundles, and one that may move has messages and bytes."""
+    """True if a broker has several bundles, and a bundle that may move has messages and bytes."""
     return len(broker.bundles) >= FEWEST_BUNDLES and has_movable_load(cycle, broker)
 
 
@@ -397,4 +397,4 @@ STRATEGIES: Mapping[str, Callable[[SheddingCycle], bool]] = {
     "ThresholdShedder": _threshold_is_certain,
     "UniformLoadShedder": _uniform_is_certain,
 }
-"""For each documented strategy, a function that is true of a case with a certain decision."""
+"""For each documented strategy, a function that is true if the decision about a case is certain."""

@@ -217,7 +217,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 
 @SHED.check("UNIFORM-06", draws=limited)
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if the configured share of the gap is below the minimums."""
+    """Nothing is unloaded if the share of the gap is below the minimums for both measures."""
     _limits_given(case, expect)
     extremes, share = Extremes.of(case), case.settings.number(MAX_SHARE)
     ends = ((extremes.messages, MIN_MESSAGES), (extremes.throughput, MIN_BYTES))

@@ -140,7 +140,7 @@ def switched_off(draft: StoryDraft) -> None:
 
 
 def another_strategy(draft: StoryDraft) -> None:
-    """Change the strategy while only one of the two would let a broker shed."""
+    """Change the strategy while a broker would shed under only one of the two strategies."""
     before, after = draft.random.choice(((OVERLOAD, THRESHOLD), (THRESHOLD, OVERLOAD)))
     draft.settings[STRATEGY] = before
     _intervals(draft)
@@ -246,7 +246,7 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
 
 
 def _wait_for_cycles(draft: StoryDraft) -> None:
-    """Let several cycles pass, so that even a strategy that sheds at random sheds in one."""
+    """Let several cycles pass, so that even a strategy that sheds at random sheds in some."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
@@ -332,7 +332,7 @@ def with_changes(draft: StoryDraft) -> None:
 
 
 def many_partitions(draft: StoryDraft) -> None:
-    """Use 16 partitions of a topic in a namespace of many bundles, and other topics in another.
+    """Use 16 partitions in a namespace of many bundles, and other topics in another namespace.
 
     The number of other topics is between the default number of bundles before 5.0 and since 5.0.
     """

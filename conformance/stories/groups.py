@@ -66,7 +66,7 @@ def _spread(
 ) -> GroupSpread | None:
     """Return how a group is spread when a namespace is placed; None if that is uncertain.
 
-    Uses the current domains unless others are given.
+    `domains` replaces the current domains, unless it is None.
     """
     moment = scene.after
     homes = moment.domains if domains is None else domains

@@ -75,7 +75,7 @@ def assignment_is_of_whole_bundles(_case: Story, answer: Scenes, expect: Expect)
 def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Expect) -> None:
     """Demand that topics in a namespace of several bundles move with their bundles.
 
-    `left` are the brokers whose bundles were all assigned to others; no topic may stay there.
+    `left` are the brokers whose bundles were all assigned elsewhere; no topic may stay there.
     """
     to = {one.broker for one in scene.now.assigned if one.namespace == space}
     for topic in courses.topics_of(scene.after, space):
@@ -283,7 +283,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Scenes, expect: Expec
 
 
 def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> None:
-    """Demand that one bundle of a namespace is unloaded, and none that another broker owns."""
+    """Demand that only one bundle of a namespace is unloaded, and no bundle of another broker."""
     released = {one.bundle for one in scene.now.unloaded if one.namespace == space}
     found = ", ".join(sorted(released))
     expect.that(len(released) <= 1, f"{scene}: one bundle of {space} is unloaded", found)

@@ -76,7 +76,7 @@ def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
 
 
 def _usage(course: Scenes, scene: Scene) -> Iterator[Question]:
-    """Yield questions about each broker's usage, with and without weights."""
+    """Yield questions about each broker's usage at the start of a scene, weighted and not."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
@@ -153,7 +153,7 @@ PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)
 
 
 def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
-    """Return a draft with a busy and a lightly loaded broker, and the latter's namespace."""
+    """Return a draft with a busy and a lightly loaded broker, and a namespace for the latter."""
     draft = StoryDraft(random, dict(CALM), large=False)
     draft.up()
     draft.use(draft.space(), random.choice((40, 60)))

@@ -57,10 +57,9 @@ def with_assigned_bundles(course: Scenes) -> Iterator[tuple[Scene, Mapping[str, 
 
 
 def with_former_owners(course: Scenes) -> Iterator[tuple[Scene, Mapping[str, set[str]]]]:
-    """Yield each scene with the brokers that lost their last bundle of a namespace in it.
+    """Yield each scene with the brokers that lose their last bundle of a namespace, by namespace.
 
-    The brokers are given by namespace. The parts of a split bundle stay with its broker until they
-    are assigned.
+    The parts of a split bundle stay with its broker until they are assigned.
     """
     holders: dict[str, dict[str, str]] = {}
     for scene in course:

@@ -47,7 +47,7 @@ def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
 
 
 def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
-    """Demand that brokers that must shed, and have another broker to shed to, do so in time."""
+    """Demand that brokers shed in time if they must, and another broker can take the bundles."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
@@ -195,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if `before` moved the bundle of `now` or, by the reading `grace-of`, one around it."""
+    """True if `before` moved the bundle of `now` or, by `grace-of`, a bundle that contains it."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
