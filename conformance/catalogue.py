@@ -68,7 +68,7 @@ def checks() -> Mapping[str, Check]:
 
 @cache
 def aimed() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims at each reading, by name; none at one that answers cannot decide."""
+    """Return the aims of each reading, by name; a reading that no answer decides has none."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):

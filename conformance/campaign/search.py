@@ -1,7 +1,7 @@
 """Asks the parts of a campaign, in this process or in Spark tasks, and merges the results.
 
-A part is a section of a bounded world, or a number of cases drawn from its own seed. Its result
-depends on nothing else, so it does not matter where and when it is asked.
+A part is a section of a bounded world, or a number of cases drawn with the part's own seed. The
+result of a part depends on no other part, so parts can be asked anywhere and in any order.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ SECTION = 10_000
 """Maximum number of cases in a part of a bounded world."""
 
 LAST_SECTION = 1_250
-"""Minimum number of cases in a part. The last parts are small, since all cores wait for them."""
+"""Minimum number of cases in a part; the last parts are small, so that no core waits for long."""
 
 REST_SHARE = 4
-"""A part has at most the remaining cases divided by this number."""
+"""A part has at most a quarter of the cases that are not yet in any part."""
 
 MANY_PARTS = 8
 """Number of parts of bounded worlds from which on they are asked in several processes."""
 
 MAX_KEPT = 8
-"""Maximum number of faults of a rule that a campaign passes to the run."""
+"""Maximum number of cases that violate a rule and that a campaign passes to the run."""
 
 MAX_FAULTS = 3
-"""Maximum number of faults of a rule that a part returns."""
+"""Maximum number of cases that violate a rule and that a part returns."""
 
 SEEDS_APART = 2**32
-"""Distance between the seeds of consecutive parts."""
+"""Difference between the seeds of consecutive parts."""
 
 EXAMPLES = 5
 """Number of cases drawn for each rule before a search, to find out which readings are followed.
-Aimed trials decide most readings: with 20 cases, the same readings of the sample implementations
-are found, in 6.4 s of CPU time instead of 2.8.
+Five are enough, because aimed trials decide most readings: 20 cases lead to the same readings for
+the sample implementations, but take 6.4 s of CPU time instead of 2.8.
 """
 
 Found = dict[tuple[str, str, str], Searched]
@@ -86,12 +86,15 @@ class Part:
 
     @property
     def text(self) -> str:
-        """The part as text, which is the key of its stored result."""
+        """The part as JSON text; its result is stored under this text."""
         return json.dumps([self.profile, self.world, self.start, self.stop])
 
 
 def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
-    """Return the matching bounded worlds that a selected rule is about. Errors: `BadPlan`."""
+    """Return the bounded worlds that match a pattern and that a selected rule is about.
+
+    Errors: `BadPlan`.
+    """
     worlds = bounded_worlds()
     for pattern in patterns:
         if not any(fnmatchcase(one.name, pattern) for one in worlds):
@@ -106,7 +109,8 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
         if one.operation in asked and any(fnmatchcase(one.name, each) for each in patterns)
     ]
     if not found:
-        raise BadPlan(f"--exhaustive {', '.join(patterns)}: no chosen rule is about these worlds")
+        given = ", ".join(patterns)
+        raise BadPlan(f"--exhaustive {given}: none of the selected rules is about these worlds")
     return found
 
 
@@ -119,7 +123,7 @@ def parts_of(plan: Plan, worlds: Sequence[BoundedWorld], campaign: int) -> list[
 
 
 def _sections(worlds: Sequence[BoundedWorld]) -> Iterator[tuple[str, int, int]]:
-    """Yield sections of worlds. The last are smaller, so that all cores end at about one time."""
+    """Yield sections of worlds; the last ones are small, so that all cores finish together."""
     rest = sum(one.size for one in worlds)
     for world in worlds:
         start = 0
@@ -134,7 +138,7 @@ Choices = Mapping[tuple[str, str], Mapping[str, str]]
 
 
 def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the readings by which each implementation is judged; a short run finds open ones.
+    """Return the readings by which each implementation is judged; a short run finds unknown ones.
 
     Implementations that cannot be reached are omitted; the run reports the error.
     """
@@ -178,7 +182,7 @@ class Connected:
 def search_part(
     plan: Plan, readings: Choices, text: str, connected: Connected | None = None
 ) -> str:
-    """Ask the cases of a part; return the results as JSON. Errors: `AdapterError`.
+    """Ask the cases of a part, and return the results as JSON. Errors: `AdapterError`.
 
     Without `connected`, the implementations are started for this part alone.
     """
@@ -231,8 +235,9 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
 def _search_world(
     plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]], connected: Connected
 ) -> Found:
-    """Ask every implementation all cases; answers that differ from the model's are judged by all
-    rules.
+    """Ask every implementation all cases of a part, and judge the answers.
+
+    An answer is judged by all rules only if it differs from the model's answer.
 
     The model's answers are judged once for all implementations that follow the same readings.
     """
@@ -270,7 +275,7 @@ def _judged_by_rule(
     rules: Sequence[specs.Rule],
     model: JudgedModel,
 ) -> dict[str, Searched]:
-    """Return each rule's results; an answer equal to the model's gets the model's judgment."""
+    """Return each rule's results; an answer equal to the model's is judged like the model's."""
     columns = [[*words] for words in model.words(judged, rules)]
     applied = [AppliedRule(rule, judged) for rule in rules]
     for place, (got, right) in enumerate(zip(answers, model.answers, strict=True)):
@@ -284,7 +289,7 @@ def _judged_by_rule(
 
 
 def _searched(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
-    """Return a rule's results from its judgment of each trial."""
+    """Count how a rule judged the trials; `words` has one word per trial, such as `violated`."""
     counts = Counter(words)
     violated = (trial for trial, word in zip(trials, words, strict=True) if word == "violated")
     faults = tuple(islice(violated, min(counts["violated"], MAX_FAULTS)))
@@ -305,7 +310,7 @@ def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
 
 
 def merge_parts(parts: Iterable[Found]) -> Found:
-    """Merge the results of parts, given in order; each rule keeps its first faults."""
+    """Merge the results of parts, in order; keep the first violating cases of each rule."""
     found: Found = {}
     for part in parts:
         for key, one in part.items():
@@ -320,7 +325,7 @@ def merge_parts(parts: Iterable[Found]) -> Found:
 
 
 class StoredParts:
-    """Results of completed parts, each in a file of a folder that belongs to the search."""
+    """Results of completed parts: a folder for the search, with one file per part."""
 
     def __init__(self, folder: Path, plan: Plan, readings: Choices, *, resume: bool) -> None:
         listed = [[*key, dict(choices)] for key, choices in readings.items()]
@@ -350,7 +355,7 @@ class StoredParts:
 
 
 Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
-"""Function that applies another one to texts, and yields each text and result, in any order."""
+"""Function that applies a function to texts, and yields pairs (text, result) in any order."""
 
 
 @contextmanager
@@ -374,10 +379,10 @@ def search(
     ask: Ask | None = None,
     report: Callable[[int], object] = lambda _count: None,
 ) -> Found:
-    """Ask the parts that have no stored result yet; return the results of all.
+    """Ask the parts that have no stored result yet; return the results of all parts.
 
-    `ask` asks them elsewhere; by default, they are asked in this process, or in two if there are
-    many. `report` is called with the number of completed parts. Errors: `AdapterError`.
+    `ask` asks the parts elsewhere; by default, they are asked in this process, or in two processes
+    if there are many. `report` is called with the number of completed parts. Errors: `AdapterError`.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)

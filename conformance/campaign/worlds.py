@@ -80,7 +80,7 @@ MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 def clusters(
     states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
 ) -> Iterator[Key]:
-    """Yield multisets of 1 to `brokers` states that together have up to `bundles` bundles."""
+    """Yield multisets of 1 to `brokers` states, with up to `bundles` bundles (`held`) in total."""
     ordered = sorted(states, key=held)
     counts = list(map(held, ordered))
 
@@ -239,7 +239,7 @@ def spread_world(brokers: int = 4) -> BoundedWorld:
         SPREAD.id,
         SPREAD.id,
         f"{brokers} brokers in 2 domains or none, each a candidate or not, each with up to 2 "
-        "namespaces of the group and 1 of another",
+        "namespaces of the group and 1 of another group",
         partial(multisets, states, brokers, 1),
         _spread_case,
     )
@@ -293,7 +293,7 @@ def candidates_world(bundles: int = 2) -> BoundedWorld:
         SPLIT_CANDIDATES.id,
         SPLIT_CANDIDATES.id,
         f"{bundles} bundles, each below, at and above every limit, in a namespace with 126 to 128 "
-        "of at most 128",
+        "bundles of at most 128",
         partial(_candidates_keys, bundles),
         _candidates_case,
     )
@@ -385,8 +385,8 @@ def bounded_worlds() -> tuple[BoundedWorld, ...]:
         shedding_world(
             "UniformLoadShedder",
             TRAFFIC,
-            "each with 1000 to 1501 messages and 10 to 41 MB per second more, under thresholds of "
-            "50 % and 4 times",
+            "each broker with 1000 to 1501 more messages and 10 to 41 MB per second, under "
+            "thresholds of 50 % and 4 times",
             [{RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}],
             bundles=3,
             state=_traffic,

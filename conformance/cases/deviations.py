@@ -19,13 +19,13 @@ from pulsar_conformance.specs.text import counted
 
 @dataclass(frozen=True)
 class Place:
-    """A method or field in an implementation's source, by the file's path and its name."""
+    """A method or field in an implementation's source: the path of the file, and the name."""
 
     path: str
     method: str
 
     def __str__(self) -> str:
-        """Return class and method as written in Java."""
+        """Return class and method, such as `OverloadShedder.findBundlesForUnloading`."""
         return f"{PurePosixPath(self.path).stem}.{self.method}"
 
 
@@ -41,9 +41,9 @@ class Deviation:
     cases: tuple[Path, ...] = ()
     """Files of cases on which the implementation violates the rule, smallest first."""
     answers: str = ""
-    """The implementation's answer to the first case, as in a failure; empty if not listed."""
+    """The implementation's answer to the first case, as a failure shows it; empty if not listed."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings that the implementation follows but that its answers cannot show."""
+    """Readings that the implementation follows, but that its answers do not reveal."""
     proposed: str = ""
     """A sentence to propose for the documents; empty if there is none."""
 
@@ -64,7 +64,7 @@ class Deviation:
         return (self.implementation or "").rpartition(" ")[0]
 
     def answered_by(self, case: Path, answered: str) -> bool:
-        """True if an answer to one of the entry's cases is as listed, or no answer is listed.
+        """True if an answer to `case` equals the answer listed for it, or if none is listed.
 
         Only the first case can have a listed answer. Line numbers of Java code are ignored, because
         they differ between versions.
@@ -73,7 +73,7 @@ class Deviation:
         return not listed or LINE_OF_JAVA.sub("", listed) == LINE_OF_JAVA.sub("", answered)
 
     def of_another_version(self) -> Deviation:
-        """Return a copy for another version of the implementation; its reason says so."""
+        """Return a copy for another version of the implementation, with a reason that says so."""
         shown = f"as in {self.implementation}, whose case also shows it here: {self.reason}"
         return replace(self, reason=shown)
 
@@ -113,7 +113,7 @@ def _read(file: Path) -> Sheet:
 
 
 def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield a file's entries; fields missing from an entry come from the file in its `same_as`.
+    """Yield a file's entries; the file that `same_as` names supplies an entry's missing fields.
 
     Errors: `specs.SpecError` with file and line if the `same_as` file has no entry for the rule.
     """
@@ -176,8 +176,8 @@ def notes_on_unjudged(
     """Yield messages about entries whose implementation was not judged.
 
     Args: listed: all entries of the known-deviations files. judged: maps the names of each
-    implementation, its own first, to the rules by which it was judged; true for rules from which it
-    has a known deviation.
+    implementation, its own name first, to the rules that judged it; the value of a rule is true if
+    a known deviation from it was found.
     """
     named = {name for names in judged for name in names}
     for names, rules in judged.items():
@@ -189,16 +189,16 @@ def notes_on_unjudged(
             absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
-            yield f"{names[0]} has {shown} listed for other versions, as their cases show{but}"
+            yield f"{names[0]} has {shown} listed for other versions: their cases show it{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
     if len(left) > MAX_OTHERS:
         total = counted(sum(left.values()), "known deviation")
-        yield f"{total} are of {len(left)} implementations that were not judged"
+        yield f"{total} concern {len(left)} implementations that were not judged"
         return
     for name, count in left.items():
-        verb = "is" if count == 1 else "are"
-        yield f"{counted(count, 'known deviation')} {verb} of {name}, which was not judged"
+        verb = "concerns" if count == 1 else "concern"
+        yield f"{counted(count, 'known deviation')} {verb} {name}, which was not judged"
 
 
 def _cases(sheet: Sheet, place: int, file: Path, entry: Mapping[str, Any]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Settings without effect, in a release or because of other settings, and misread values."""
+"""Finds settings that a release or other settings make ineffective, and classes that cannot run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ROLES: Mapping[str, str] = {
 }
 
 BOTH = "impl.AvgShedder"
-"""The class that sheds and places, and has to be set for both."""
+"""The class that is both a shedding and a placement strategy, and has to be set as both."""
 
 LEAST_RATE = f"{PACKAGE}impl.LeastLongTermMessageRate"
 """The placement strategy that runs if there is no other."""
@@ -81,7 +81,7 @@ INSTEAD = {
     "says so",
     "refused": f"the broker {STARTS_NOT}",
 }
-"""Consequences of a bad class name, by alternative of a way."""
+"""Consequences of a bad class name, by the behavior of a release (see `specs/ways.yaml`)."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Running:
     """The class of the shedding strategy; the configured class if the load manager uses none."""
     placement: str
     culprit: str = ""
-    """The setting instead of whose class another one runs; empty if all configured classes run."""
+    """The setting whose class is replaced by another; empty if all configured classes run."""
     problem: str = ""
     """The mistake in the culprit's value."""
     instead: str = ""
@@ -105,10 +105,12 @@ class Running:
 
 
 def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
-    """Return what runs with a broker's settings in a version, and why other classes run, if so.
+    """Return the load manager and strategies that a version runs with a broker's settings.
 
-    Class names in `settings` are full. Without a version, it is not known what runs instead of a
-    missing class.
+    If they are not the configured classes, the result says why.
+
+    Class names in `settings` are full. Without a version, it is not known which
+    class replaces a missing one.
     """
     manager = manager_by_settings(settings)
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
@@ -139,7 +141,7 @@ def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
 
 
 def _replaced(configured: Running, name: str, problem: str, version: str) -> Running:
-    """Return what runs in a version that cannot load the class of a setting."""
+    """Return the classes that run in a version that cannot load the class of a setting."""
     taken = _alternative_taken(CLASSES[name][0], version)
     runs = replace(configured, culprit=name, problem=problem, instead=INSTEAD.get(taken, ""))
     if taken in ("simple", "simple-manager"):
@@ -306,7 +308,8 @@ def _why_off(
         belongs = ""  # It is not known which load manager will run.
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):
         verb = "is configured" if manager == configured else "runs"
-        return f"it belongs to the {belongs} load manager, and {manager} {verb}"
+        named = f"the {manager} one" if manager in KINDS else manager
+        return f"it belongs to the {belongs} load manager, and {named} {verb}"
     chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
     if users and chosen.isdisjoint(users):
         told = [f"the {one} load manager" if one in KINDS else one for one in users]
@@ -333,7 +336,7 @@ def _why_off(
 
 
 def parts_in_force(values: Mapping[str, Any], runs: Running) -> frozenset[str]:
-    """Return the parts of a broker that are in force, as in the `parts` of ways.
+    """Return the parts of a broker that run, as named by `parts` in `specs/ways.yaml`.
 
     They are `BROKER`, the load manager that runs, its tasks, and its strategies.
     """
@@ -378,5 +381,5 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
 
 
 def _alternative_taken(way: str, version: str) -> str:
-    """Return a version's alternative of a way; "unspoken" if it is not known."""
+    """Return the alternative of a way that a version follows; `unspoken` if it is not known."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

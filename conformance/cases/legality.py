@@ -20,8 +20,8 @@ Defaults = Mapping[str, Value]
 """
 
 A_FRACTION, A_PERCENTAGE = 1, 5
-"""A usage history seems to have fractions if its values are at most the first number, and the
-broker's usage is at least the second number, in percent.
+"""A usage history seems to have fractions if all its values are at most `A_FRACTION`, although the
+broker's usage is at least `A_PERCENTAGE` percent.
 """
 
 
@@ -76,7 +76,7 @@ def lacks_setting(trial: Trial, defaults: Defaults, readings: Readings) -> bool:
 def missing_setting(
     trial: Trial, defaults: Defaults, readings: Readings | None = None
 ) -> str | None:
-    """Return a setting that a well-formed trial needs, but that it and `defaults` lack.
+    """Return a setting that a well-formed trial needs, but that neither it nor `defaults` has.
 
     None if there is no such setting.
     """
@@ -99,7 +99,10 @@ def _problem(
 
 
 def allows(example: Example, answers: Sequence[Json]) -> bool:
-    """True if a worked example allows these answers, one per question, or any answers."""
+    """True if a worked example allows these answers, one per question.
+
+    An example without `allowed` allows any answers.
+    """
     if example.allowed is None:
         return True
     operations = [operation for operation, _case in example.questions]

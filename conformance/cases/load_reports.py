@@ -109,11 +109,11 @@ class ReportsRead:
 
 
 def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
-    """Read each broker's report from a folder; of several reports of a broker, the newest.
+    """Read the newest report of each broker from a folder.
 
-    `given`: files of the folder that are read for another purpose. Errors: `BadSnapshot` for a
-    folder without reports, for a file that is not a report, and for several reports of a broker if
-    the newest is unknown.
+    `given`: files of the folder to skip, since they are read for another purpose. Errors:
+    `BadSnapshot` for a folder without reports, for a file that is not a report, and for several
+    reports of a broker if the newest is unknown.
     """
     files, notes = saved_files(directory, given)
     found: dict[str, tuple[SavedFile, SavedReport]] = {}
@@ -139,7 +139,7 @@ def read_reports(directory: Path, given: Collection[Path] = ()) -> ReportsRead:
 def identity(name: str, report: Any) -> str:
     """Return the host and web port in a report, by which Pulsar identifies a broker.
 
-    If the report has no host and port, it is the given name.
+    If the report has no host and port, return `name`.
     """
     return address(report) or name
 
@@ -171,7 +171,7 @@ def _newer(one: SavedFile, other: SavedFile, broker: str) -> SavedFile:
 
 def _older_note(unused: SavedFile, used: SavedFile, broker: str) -> str:
     which = "the same" if unused.content == used.content else "a newer"
-    return f"{unused.path} is not used: {used.path} has {which} report of the broker, {broker}"
+    return f"{unused.path} is not used: {used.path} is {which} report of broker {broker}"
 
 
 class SavedFile(NamedTuple):
@@ -183,7 +183,7 @@ class SavedFile(NamedTuple):
 
 
 def saved_files(directory: Path, given: Collection[Path] = ()) -> tuple[list[SavedFile], list[str]]:
-    """Return the files of a folder that may have a broker's load, and notes on the other files.
+    """Return the files of a folder that may describe a broker's load, and notes on other files.
 
     A file is named `BROKER.json` or `BROKER`, or it is `BROKER/load-report`, as curl saves it. A
     file with another name is not read unless it contains a load report. `given`: files of the
@@ -350,7 +350,7 @@ def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Itera
 
 
 def policies_in(file: Path) -> Any:
-    """Read a file of policies: JSON, or Kubernetes operator resources in YAML."""
+    """Read a file of isolation policies: JSON, or Kubernetes operator resources in YAML."""
     if file.suffix not in (".yaml", ".yml"):
         return json_content(file)
     try:
@@ -381,8 +381,8 @@ NUMBERED = re.compile(r"(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
 def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dict[str, str]:
     """Return the version of each broker as three numbers, if it begins with them.
 
-    Errors: `BadSnapshot` if Pulsar compares the versions (`compared`) and one has more than three
-    numbers, such as -SNAPSHOT: Pulsar then orders it differently or not at all.
+    Errors: `BadSnapshot` if Pulsar compares the versions (`compared`) and a version has a suffix,
+    such as -SNAPSHOT, because Pulsar orders such versions differently or not at all.
     """
     found = {name: NUMBERED.match(one.version) for name, one in reports.items()}
     more = [name for name, numbers in found.items() if numbers and numbers[4]]

@@ -65,7 +65,7 @@ from pulsar_conformance.specs.judged import (
 from pulsar_conformance.specs.versions import numbers_of
 
 TARGETED = (3, 0, 0)
-"""The first version whose administrators can name the destination of an unload."""
+"""The first version in which an administrator can choose the destination of an unload."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class MadeCase:
     source: str
     """The folder, file or URL with the brokers' data."""
     ways: Mapping[str, str]
-    """Alternatives of ways in which the running version differs from the profile."""
+    """How the running version differs from the profile: alternatives by way (`specs/ways.yaml`)."""
     owned: Mapping[str, Sequence[str]]
     """For a question about topics, the ranges of their namespace that each broker owns."""
     simple: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class MadeCase:
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The IDs of the brokers, by their names in the case."""
     read: SettingsRead | None = None
-    """The settings of files or of the running cluster; None without either."""
+    """Settings from files or from the running cluster; None if there are neither."""
     release: str = ""
     """The version that the brokers run, as far as is known."""
 
@@ -202,7 +202,7 @@ def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAIN
         verb = "needs" if len(given) == 1 else "need"
         raise BadSnapshot(f"{', '.join(given)} {verb} --place BUNDLE, the bundle to be placed")
     if args.place is not None and args.topics is not None:
-        raise BadSnapshot("--place and --topics ask different questions; give one of them")
+        raise BadSnapshot("--place and --topics ask different questions; give only one of them")
 
 
 def made(
@@ -320,7 +320,7 @@ def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> I
     unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
     excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
     if unknown and (running.placement.endswith(IN_TURN) or namespace_of(bundle) in excluded):
-        yield f"the order in turn assumes port 8080 in the unknown IDs of {', '.join(unknown)}"
+        yield f"brokers take turns by ID; port 8080 is assumed for {', '.join(unknown)}"
 
 
 def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _target(trial: Trial, versions: Sequence[str], running: Running) -> Iterator
     owned = any(case["bundle"] in one.get("bundles", ()) for one in case["brokers"].values())
     since = versions and numbers_of(versions[0]) >= TARGETED
     if owned and since and running.manager == MODULAR:
-        yield "pulsar-admin namespaces unload --destinationBroker can name its target"
+        yield "pulsar-admin namespaces unload --destinationBroker can choose another broker"
 
 
 def _own_defaults(profile: str | None, operation: str) -> Mapping[str, Any]:
@@ -390,8 +390,8 @@ def _notes(
     """Yield notes for the user: versions, caveats, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
-        told = f"the brokers run {', '.join(versions)}; {versions[0]} is taken"
-        yield f"{told}; to change that, add --release"
+        told = f"the brokers run {', '.join(versions)}; {versions[0]} is explained"
+        yield f"{told}; for another version, add --release"
     if versions and profile:
         yield from filter(None, [caveat(versions[0])])
         below = ", except for the differences below" if differs else ""

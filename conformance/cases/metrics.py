@@ -155,10 +155,10 @@ def check_metrics(
 def with_smoothed_usage(
     reports: Mapping[str, SavedReport], settings: Mapping[str, Any], version: str
 ) -> tuple[Mapping[str, SavedReport], list[str]]:
-    """Return reports with usage histories that give the smoothed usage in the metrics, and notes.
+    """Return reports with the usage histories that lead to the smoothed usage in the metrics.
 
-    The history is the smoothed usage before the report, since a decision smooths it once more. A
-    note names each broker for which there is no such history.
+    A history is the smoothed usage before the report, because a decision smooths it once more. Also
+    return a note on each broker for which no history leads to the value in the metrics.
     """
     own = {
         name: settings.get(
@@ -179,8 +179,8 @@ def with_smoothed_usage(
             found[name] = replace(one, broker={**one.broker, "usageHistory": [round(before, 9)]})
         else:
             notes.append(
-                f"{name}: {SMOOTHED_METRIC} of {SMOOTHED_FEATURE} is {after:g} %, which no history "
-                f"explains with a weighted usage of {now:g} % now; it is not used"
+                f"{name}: {SMOOTHED_METRIC} of {SMOOTHED_FEATURE} is {after:g} %, but no earlier "
+                f"usage leads to that from a weighted usage of {now:g} % now; it is not used"
             )
     return found, notes
 
@@ -196,14 +196,14 @@ def _by_age(
 
 
 def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
-    """Yield a note for each broker with old samples; those in `brokers` have recent ones, too."""
+    """Yield a note for each broker with old samples; `brokers` also have recent samples."""
     for broker in sorted({sample.broker for sample, _ in old}):
         own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
         names = ", ".join(dict.fromkeys(name for name, _ in own)) if broker in brokers else "all"
         minutes = min(age for _, age in own) / 60
         yield (
-            f"{broker}: left out, since the newest samples of the file are at least "
-            f"{minutes:.0f} minutes newer: {names}"
+            f"{broker}: samples left out, since they are at least {minutes:.0f} minutes older than "
+            f"the newest samples of the file: {names}"
         )
 
 
@@ -220,7 +220,7 @@ def _missing_usage_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _missing_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a note for each metric of a rate that a bundle with other metrics lacks."""
+    """Yield a note for each rate whose metric some bundles lack."""
     for metric, rate in BUNDLE_METRICS.items():
         lacking = {
             broker: sum(rate not in stats for stats in report["lastStats"].values())
@@ -331,7 +331,7 @@ def read_consumed_load(file: Path) -> ConsumedLoad:
     brokers = {name: one for name, one in loads.items() if one is not None}
     gone = ", ".join(name for name in loads if name not in brokers)
     if not brokers:
-        raise BadSnapshot(f"{file}: no load data is left: the last messages remove that of {gone}")
+        raise BadSnapshot(f"{file}: no load data is left: the last messages remove all of {gone}")
     why = "a message without content removed its load data (TableViewLoadDataStoreImpl.removeAsync)"
     return ConsumedLoad(
         brokers,

@@ -41,7 +41,7 @@ PORT_IGNORED = "a port, but Pulsar matches only the host"
 """End of notes on regular expressions that match brokers by host and port."""
 
 COUNTS = "the first stored one counts (NamespaceIsolationPolicies.getPolicyByNamespace)"
-"""Which isolation policy Pulsar uses if several match a namespace, as text."""
+"""Text that says which isolation policy Pulsar uses if several match a namespace."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Policy:
 
     @property
     def title(self) -> str:
-        """The policy as text, by its name if it has one."""
+        """The policy as text, such as `policy isolated`, or `policy` if that is its name."""
         return self.name if self.name == "policy" else f"policy {self.name}"
 
     def with_port(self, brokers: Iterable[str]) -> list[str]:
@@ -279,10 +279,10 @@ def placement_question(
     unused = {*constraints.groups} - {*map(namespace_of, snapshot.owned), namespace}
     if constraints.groups and unused == {*constraints.groups}:
         notes.append(
-            f"the groups name no namespace of the brokers: {', '.join(sorted(unused)[:3])}"
+            f"no broker owns a bundle of the groups' namespaces: {', '.join(sorted(unused)[:3])}"
         )
     if constraints.domains and DOMAINS not in {**snapshot.settings, **what_if}:
-        notes.append(f"{DOMAINS} is not set: false, so failure domains do not count")
+        notes.append(f"{DOMAINS} is not set, so it is false, and failure domains do not count")
     brokers, ids = snapshot.brokers, broker_ids(snapshot)
     without_topics: list[Json] = []
     if constraints.policy_of(namespace) is None:
@@ -376,8 +376,8 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
         taken = [name for one in constraints.isolation(namespace, ids) for name in one["primary"]]
         kept = ", ".join(dict.fromkeys(taken)) or "no broker"
         yield (
-            f"{namespace} is under no isolation policy; such policies reserve {kept} for "
-            "other namespaces"
+            f"{namespace} is under no isolation policy; the policies of other namespaces reserve "
+            f"{kept} for them"
         )
     yield from constraints.several_policies_notes(namespace, ids)
     for policy in (own,) if own else constraints.policies:
@@ -386,9 +386,8 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
     away = sorted(listed - {*ids.values()})
     if away:
         told = (f"{one} (write {ids[one]})" if one in ids else one for one in away)
-        yield f"{counted(len(away), 'broker')} of failure domains without a report: " + ", ".join(
-            told
-        )
+        title = f"no report of {counted(len(away), 'broker')} in the failure domains"
+        yield f"{title}: {', '.join(told)}"
 
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:

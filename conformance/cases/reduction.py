@@ -11,7 +11,7 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""Function of trials; returns true for each that is legal and still fails in the same way."""
+"""Function that says of each trial whether it is legal and still fails in the same way."""
 
 Place = tuple[int, int]
 """Index of a question in a trial, and index of an event in that question's case."""

@@ -215,9 +215,9 @@ class ProvidedQuestions:
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Alternatives of ways in which a version differs from its profile."""
+    """How a version differs from its profile: alternatives by way (`specs/ways.yaml`)."""
     settings: str = ""
-    """The file with the settings; empty if the questions' file has them."""
+    """The file with the settings; empty if they are in the file with the questions."""
     version: str = ""
     """The version that is asked; empty if the profile's release is asked."""
     addresses: Mapping[str, str] = field(default_factory=dict)

@@ -160,7 +160,7 @@ def _number(text: str) -> int | float:
 
 
 def is_finite(value: Any) -> bool:
-    """False for the numbers NaN and infinity, else true."""
+    """True unless a value is NaN or infinite."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
@@ -194,7 +194,7 @@ TYPES: Mapping[str, str] = {
 
 
 def out_of_range(name: str, value: Any) -> str:
-    """Return the documented range of a setting if a value is outside it; otherwise empty."""
+    """Return a setting's documented range as text if a value is outside it; otherwise empty."""
     known = specs.load().settings
     limits = known[name].range if name in known else None
     if not limits or value is None or limits[0] <= value <= limits[1]:
@@ -256,9 +256,10 @@ def why_bad_interval(name: str, value: Any, manager: str) -> str:
 
 
 def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
-    """Return why a broker does not start with the two periods of the extensible manager's channel.
+    """Return why a broker does not start because the tombstone delay is below the waiting time.
 
-    Empty if it starts, or if the mistake is in the other setting: the first that is set.
+    Empty if it starts. The mistake is reported for only one of the two settings: the tombstone
+    delay if it is set, otherwise the waiting time.
     """
     faulty = next((one for one in (TOMBSTONE, IN_FLIGHT) if one in values), "")
     if manager != "extensible" or name != faulty:
@@ -271,7 +272,7 @@ def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str
 
 
 def prevents_election(name: str, value: Any, manager: str) -> bool:
-    """True if no broker can become the leader of a load manager with this interval."""
+    """True if a load manager with this interval keeps every broker from becoming the leader."""
     return _cannot_be_scheduled(name, value, manager, "leads")
 
 

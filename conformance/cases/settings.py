@@ -88,15 +88,15 @@ class SettingsRead:
     assumed: str = ""
     """A note on a setting that was assumed because another one implies it; empty if none was."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """For each setting in `values` that is set by its newer name, this name."""
+    """The newer names of settings that are set by that name, by the older name in `values`."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
-    """Settings in force whose values Pulsar reads otherwise than they are written."""
+    """Settings in force whose values Pulsar reads differently from how they are written."""
     unread: tuple[Unused, ...] = ()
     """Parts of the file that are not read, and settings whose values are not known."""
     reread: Callable[[str], SettingsRead] | None = field(default=None, compare=False, repr=False)
-    """Reads the same files as another version; None if their text is not known."""
+    """Function that reads the same files as a version does; None if their text is not known."""
 
     def read_by(self, version: str) -> SettingsRead:
         """Return the settings of the same files as another version reads them."""
@@ -124,7 +124,7 @@ class SettingsRead:
         """Return the settings with those in `given` replaced; None removes a setting.
 
         TransferShedder implies the extensible load manager, unless a load manager is given.
-        `spelled` is the field of that name for the replacements.
+        `spelled`: the newer names of replaced settings, as in the field of that name.
         """
         values, places = merged(dict(self.values), given), dict.fromkeys(given, GIVEN)
         assumed = ""
@@ -211,7 +211,7 @@ class SettingsRead:
         return [one for one in self.without_effect() if one.why.endswith(STARTS_NOT)]
 
     def idle(self) -> list[Unused]:
-        """Return the settings without effect that do not keep the broker from starting."""
+        """Return the settings without effect, except for settings that prevent the start."""
         return [one for one in self.without_effect() if not one.why.endswith(STARTS_NOT)]
 
     def stopping(self) -> Mapping[str, str]:

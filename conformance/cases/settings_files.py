@@ -45,7 +45,7 @@ LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line with a broker's whole configuration."""
 
-TEMPLATE = "; it has the {{ }} of a template, so give what this is rendered to"
+TEMPLATE = "; it is a template with {{ }}, so give the file that it is rendered to"
 
 MARK = "\ufeff"
 MARKED = (
@@ -104,7 +104,7 @@ def _as_read(
     off: Sequence[Unused] = (),
     unread: tuple[Unused, ...] = (),
 ) -> SettingsRead:
-    """Return the settings of entries as a release reads them; `off` have no effect in any."""
+    """Return the settings of entries as a release reads them; `off` have no effect anywhere."""
     ignored = {one: why for one in entries if (why := _why_ignored(one, release))}
     taken = (one for one in entries if one not in ignored)
     found = read_entries(taken, release, as_broker=as_broker)
@@ -120,9 +120,9 @@ def _why_ignored(entry: Entry, release: str | None) -> str:
         return ""
     new = next((one for one, own in broker_settings().items() if own.replaces == entry.name), "")
     instead = f", or {new}, its new name" if new and why_unknown(new, release) is None else ""
-    assumed = "" if release else f", and that of {known_releases()[-1]}, which is assumed, has not"
+    assumed = "" if release else f", and that of {known_releases()[-1]} (assumed) does not"
     return (
-        "bin/apply-config-from-env.py takes names without the prefix only if broker.conf has them"
+        "bin/apply-config-from-env.py takes names without the prefix only if broker.conf lists them"
         f"{assumed}; write {PREFIX}{entry.name}{instead}"
     )
 
@@ -134,7 +134,7 @@ def read_in_force(
     *,
     as_broker: bool = False,
 ) -> SettingsRead | None:
-    """Read a settings file and the dynamic configuration that overrides it; None without either.
+    """Read a settings file and the dynamic configuration that overrides it; None without both.
 
     For `as_broker`, see `read_entries`. Errors: as `read_settings`.
     """
@@ -257,7 +257,7 @@ ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return a log line's message and attributes, which are at its end unless it is JSON."""
+    """Return the message and the attributes of a log line: JSON, or text that ends with them."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -355,8 +355,9 @@ def settings_of_cluster(
     *,
     released: bool,
 ) -> SettingsRead | None:
-    """Return the settings from files or else from the running cluster at `place`, whose brokers
-    run a version; None without either.
+    """Return the settings from files or else from the running cluster at `place`.
+
+    None if there are neither. `version`: the version that the brokers run.
 
     Errors: as `files_in_force`, and `BadSnapshot` for --dynamic beside a running cluster.
     """
@@ -384,7 +385,7 @@ def _readable(read: SettingsRead | None) -> SettingsRead | None:
 def value_notes(
     read: SettingsRead, beside: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Yield remarks on values that a broker reads otherwise, and on values that look like mistakes.
+    """Yield remarks on values that a broker misreads, and on values that look like mistakes.
 
     `beside` maps some settings to a text that is added to their remarks.
     """

@@ -47,14 +47,14 @@ UNENDING = (math.inf,)
 
 
 class OwnNamespaces(NamedTuple):
-    """A pattern of namespaces that name the broker to which they belong, and versions with it."""
+    """A pattern of namespaces whose names contain a broker, and the versions that know it."""
 
     kind: str
     pattern: re.Pattern[str]
     since: tuple[float, ...] = ()
     before: tuple[float, ...] = UNENDING
     unknown_after: tuple[float, ...] = UNENDING
-    """The last version known to lack the pattern; versions up to `since` may have it."""
+    """The last version known to lack the pattern; versions from there to `since` may have it."""
 
 
 NAMING_BROKERS = (
@@ -168,15 +168,15 @@ class Snapshot:
         for name, reported in self.reported.items():
             if reported.without_limit:
                 unlimited = ", ".join(reported.without_limit)
-                yield f"{name}: left out, since they have no limit: {unlimited}"
+                yield f"{name}: resources left out, since they have no limit: {unlimited}"
             if reported.unmeasured:
                 unmeasured = ", ".join(reported.unmeasured)
-                yield f"{name}: left out, since they were not measured (limit -1): {unmeasured}"
+                yield f"{name}: resources left out, since not measured (limit -1): {unmeasured}"
             if reported.unknown:
                 fields = ", ".join(reported.unknown[:MAX_UNKNOWN])
                 more = len(reported.unknown) - MAX_UNKNOWN
                 others = f" and {more} more" if more > 0 else ""
-                yield f"{name}: not used, since no load report has them: {fields}{others}"
+                yield f"{name}: fields not used, since no load report has them: {fields}{others}"
         yield from self._old_reports()
         sampled = [name for name in self.owned if name in self.latest]
         if sampled:
@@ -191,7 +191,7 @@ class Snapshot:
                 yield f"{absent}: set {EXPOSED}=true"
         unknown = [name for name in self.owned if name not in self.bundles]
         if unknown:
-            yield f"neither bundle data nor latest rates of {_counted(unknown)}"
+            yield f"there are neither bundle data nor latest rates of {_counted(unknown)}"
 
     def _old_reports(self) -> Iterator[str]:
         """Yield a note for each report that is much older than the newest."""
@@ -330,8 +330,8 @@ def _broker_id(name: str, report: Any) -> str:
 def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterator[str]:
     """Yield a note if a bundle's namespace names a broker that is not active.
 
-    The load manager places an SLA monitor's bundle only in this case, and a heartbeat's bundle
-    never. Without a `version`, the patterns of all versions count.
+    Only then does the load manager place the bundle of an SLA monitor; it never places the bundle
+    of a heartbeat. Without a `version`, the patterns of all versions count.
 
     Errors: `BadSnapshot` if the bundle belongs to the named broker, or if this is not known.
     """
@@ -364,8 +364,8 @@ def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
     if off:
         yield (
             f"{SWITCHES[0]} is false in the report of {off}: only bundles of namespaces with "
-            "an isolation policy can go there, but the answer assumes that all can; explain with "
-            "--place BUNDLE says where a bundle goes"
+            "an isolation policy can go there, but the answer assumes that all can; to ask where a "
+            "bundle goes, use explain with --place BUNDLE"
         )
 
 
@@ -388,8 +388,8 @@ def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json
     notes = []
     if persistent:
         notes.append(
-            f"{SWITCHES[0]} is false in the report of {persistent}: no candidate for persistent "
-            f"topics of {namespace}, which has no isolation policy; left out"
+            f"{SWITCHES[0]} is false in the report of {persistent}: left out as candidates for "
+            f"persistent topics of {namespace}, which has no isolation policy"
         )
     if volatile:
         notes.append(

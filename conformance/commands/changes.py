@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="compare each release with the next, and report in which one a decision changed",
+        help="compare each release with the next, and report in which release a decision changed",
     )
     add_drawn(parser)
     parser.add_argument("--json", metavar="FILE", help="also write the result as JSON")
@@ -92,7 +92,7 @@ def adapter_of(version: str) -> str:
 
 
 class _ReleasePairs:
-    """Compares pairs of releases, of which at most two run at a time."""
+    """Compares pairs of releases; at most two releases run at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -157,7 +157,8 @@ def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[st
     both = comparison.operations
     for operation in wanted or ():
         if operation not in both:
-            raise BadPlan(f"{operation} is not answered by both; they share {', '.join(both)}")
+            shared = ", ".join(both)
+            raise BadPlan(f"{operation} is not answered by both releases; both answer {shared}")
     return [one for one in both if wanted is None or one in wanted]
 
 

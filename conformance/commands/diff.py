@@ -1,4 +1,4 @@
-"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that they decide differently."""
+"""`pulsar-conformance diff ADAPTER ADAPTER`: smallest cases that both decide differently."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
     both = [one for one in first if one in second]
     for operation in wanted or ():
         if operation not in both:
-            raise BadPlan(f"{operation} is not offered by both; they share {', '.join(both)}")
+            shared = ", ".join(both)
+            raise BadPlan(f"{operation} is not offered by both; the two share {shared}")
     return [one for one in both if wanted is None or one in wanted]
 
 
@@ -100,4 +101,4 @@ def _print(pair: Pair, difference: Difference) -> None:
         if len(broken) > MAX_RULES_LISTED:
             print(f"    breaks {counted(len(broken) - MAX_RULES_LISTED, 'rule')} more")
     if both:
-        print("  both are allowed: the documents leave this open, or rounding decides")
+        print("  both answers are allowed: the documents leave this open, or rounding decides")

@@ -99,8 +99,9 @@ OF_ANSWERS = ("profile", "reading", "broker", "bundle", "sweep", "all")
 """Options that have no effect on an example that is printed as a case."""
 
 GROUPS_UNKNOWN = (
-    "anti-affinity groups are taken as empty; a leader sheds no bundle of a group that its move "
-    "would not spread further (LoadManagerShared.shouldAntiAffinityNamespaceUnload)"
+    "it is assumed that no namespace has an anti-affinity group; a leader keeps the bundles of a "
+    "group unless moving them spreads it further "
+    "(LoadManagerShared.shouldAntiAffinityNamespaceUnload)"
 )
 
 UNNEEDED = dict.fromkeys(
@@ -226,7 +227,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
 
 
 def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) -> None:
-    """Raise `BadCase` if an option is given that is only for another source than the given one."""
+    """Raise `BadCase` if one of the options `names` is given, since they are only for `source`."""
     given = given_options(args, names)
     if given:
         named = args.case or ("--log" if args.log else f"--example {args.example}")
@@ -335,7 +336,7 @@ def _extensible_settings(
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
-    """Return the given release or, without one, that of the only image in the settings file."""
+    """Return the release of --release or, without it, of the only image in the settings file."""
     return version_for_settings(args.conf, release=args.release) or None
 
 
@@ -357,9 +358,10 @@ def _check_extensible(
 
 
 def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> ExplainOptions:
-    """Return the options for a case, with settings as the asked release reads them.
+    """Return the options for a case, with settings as the requested release reads them.
 
-    Without a release, that of the case's profile reads them. Notes on unused settings are printed.
+    Without --release, that is the release of the case's profile. Notes on unused settings are
+    printed.
     """
     own = version_of_released(profile) if profile else ""
     version = version_of_released(args.profile) if args.profile else args.release or own

@@ -87,7 +87,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 def _labelled_properties(
     known: Specs, rule: Rule, profile: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield a rule's other properties, each with a label; if `profile`, only the sources in it."""
+    """Yield a rule's other properties, each with a label; with `profile`, only its sources."""
     yield "level", rule.level
     for source in rule.sources:
         if profile and not known.says(profile, source):
@@ -185,7 +185,8 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
         "operation",
         nargs="?",
         metavar="OPERATION",
-        help="a schema: shed.select or another operation, message or shapes (without: list all)",
+        help="a schema: shed.select or another operation, message or shapes; without "
+        "a name, all schemas are listed",
     )
     parser.add_argument(
         "--example",
@@ -272,7 +273,7 @@ def _format_type(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf or, without one, released Pulsar's."""
+    """Format the profile's default as in broker.conf, or else the defaults in released Pulsar."""
     if name in defaults:
         return written_value(defaults[name])
     released = broker_settings()[name].defaults if name in broker_settings() else {}

@@ -154,7 +154,7 @@ def _make(args: argparse.Namespace) -> int:
             print_note(
                 f"{args.to / f'{name}.json'}: the cases of {', '.join(lost[:3])}"
                 f"{' and others' if len(lost) > 3 else ''} are not in this folder, so nobody can "
-                "replay them; make the report where the run was"
+                "replay them; make the report in the folder in which the run was started"
             )
         print(f"{args.to / f'{name}.json'}: {_outcome_counts(report)}")
     return 0
@@ -185,7 +185,7 @@ def _verify(args: argparse.Namespace) -> int:
             status = 1
             continue
         named = report["requirements"]
-        print(f"{file}: holds against {named['profile']}, version {named['version']}")
+        print(f"{file}: agrees with the rules of {named['profile']}, version {named['version']}")
     return status
 
 

@@ -184,7 +184,7 @@ def _used_instead(found: SettingsRead) -> Mapping[str, Mapping[str, str]]:
 
 
 NOTHING_WITHOUT_EFFECT = "every setting that differs from its default has an effect"
-WHAT_IT_READS = "which settings of load managers and strategies it reads is not known"
+WHAT_IT_READS = "it is not known which settings of load managers and strategies it reads"
 
 
 def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if found.older:
         yield (
             f"{found.version} is older than {release}, the oldest release all of whose settings "
-            "are known; a default that is not said to differ is assumed",
+            "are known; its defaults are assumed, except where a difference is listed",
             [],
         )
     yield from _own_differences(found, every)
@@ -229,7 +229,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     listed = {
         "not known": found.unknown(),
         "cannot be read" + (", so the broker does not start" if unread else ""): found.unreadable,
-        "taken for another value": found.misread,
+        "read as another value": found.misread,
         "the broker does not start with": found.refused(),
     }
     yield from ((title, _rows(some)) for title, some in listed.items() if some)
@@ -248,7 +248,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         which = "" if to else known or ", the next known release"
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
-        yield f"nothing that is set changes with Pulsar {new}, and no default that matters", []
+        yield f"Pulsar {new} changes no setting of the file, and no default that matters", []
     yield from new_settings(found, new) if to else ()
     old = nearest_profile(found.version).partition("-")[2] if found.older else release
     newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
@@ -351,7 +351,7 @@ def _remark(found: SettingsRead, name: str) -> str:
         placed = f"{PLACEMENT} is {short_value(runs.placement)}"
         said.append(f"{shedding} also places what it unloads, but {placed}")
     if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:
-        said.append(f"{ONE_CUT}, so one that it would cut more often stays whole")
+        said.append(f"{ONE_CUT}, so a bundle that it would cut more often stays whole")
     return "; ".join([*said, *found.late(name)])
 
 

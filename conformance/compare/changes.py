@@ -32,8 +32,8 @@ SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum number of smaller cases to ask the models, and to ask the releases if no model predicts
-the answers.
+"""Maximum number of smaller cases that the models are asked, and that the releases are asked if no
+model predicts the answers.
 """
 
 Progress = Callable[[str], None]

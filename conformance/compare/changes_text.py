@@ -87,7 +87,7 @@ def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterato
     """Yield, as text, the changes that no case shows, each with its place in the source."""
     if not changed:
         return
-    yield from ("", "changed as well, and shown by no drawn case")
+    yield from ("", "changed as well, but no drawn case shows it")
     for one in changed:
         yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
         file = case_of(one.name)
@@ -122,7 +122,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated_settings(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Return changed settings, with settings added that only annotations in the source describe."""
+    """Return changed settings, and those that only annotations in Pulsar's source describe."""
     if not {*versions} <= {*every_release()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -286,7 +286,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Return class and method in the source; of the other release if this one follows documents.
+    """Return class and method in the source of a release, or else of the other release.
 
     Empty for a setting that the release does not have.
     """

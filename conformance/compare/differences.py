@@ -41,7 +41,7 @@ class Pair(NamedTuple):
     second: JudgedImplementation
 
     def differences(self, trials: Sequence[Trial]) -> list[Difference]:
-        """Return the questions on which both decide, but differently. Errors: `AdapterError`."""
+        """Return the questions that the two decide differently. Errors: `AdapterError`."""
         asked = zip(*(subject.implementation.answers(trials) for subject in self), strict=True)
         return [
             Difference(trial, (first, second))
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Return the first difference that violates a rule, or else the first one, reduced."""
+        """Reduce the first difference that violates a rule, or else the first difference."""
         for difference in differences:
             for index in range(len(self)):
                 for rule in self.breaches(difference, index):
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one side violates, without those that presuppose another of them."""
+        """Yield the rules that one side violates, except rules that presuppose another of them."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -205,7 +205,7 @@ class Causes:
                     yield Factor("setting", name, None, default_of(name, newer))
 
     def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
-        """True if the models predict differing answers, and the factors `some` suffice for it."""
+        """True if the models predict differing answers because of the factors `some` alone."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)
         except MissingSetting:

@@ -182,9 +182,9 @@ class Predictor:
 
 
 def _is_same_decision(operation: str, predicted: Json, answer: Json) -> bool:
-    """True if two answers are the same decision; if both list eligible brokers, only these count.
+    """True if two answers are the same decision; False if the model cannot answer.
 
-    False if the model cannot answer.
+    If both answers list eligible brokers, only these lists are compared.
     """
     if "unsupported" in predicted:
         return False

@@ -47,7 +47,7 @@ def cases_in(folder: Path) -> list[Path]:
     """Return a folder's saved cases, sorted by name. Errors: `BadPlan` if there are none."""
     found = sorted(folder.rglob("*.json"))
     if not found:
-        raise BadPlan(f"--replay {folder}: there is no case in it; runs save failing cases there")
+        raise BadPlan(f"--replay {folder}: there is no case in it; name a folder of case files")
     return found
 
 

@@ -251,7 +251,7 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
 
 
 def _meaning(name: str, before: str = ". Its meaning: ") -> str:
-    """Return the meaning of a setting, after other words; empty if no text has it."""
+    """Return the meaning of a setting with `before` put before it; empty if it has no text."""
     known = load().settings.get(name) or load().annotated.get(name)
     return f"{before}{known.meaning}" if known and known.meaning else ""
 

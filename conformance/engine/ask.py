@@ -35,7 +35,7 @@ from pulsar_conformance.conformance.engine.readings import ResolvedReadings, doc
 
 T = TypeVar("T")
 Submit = Callable[..., object]
-"""Function like `ThreadPoolExecutor.submit`: runs another with its arguments, now or later."""
+"""Function like `ThreadPoolExecutor.submit`: calls a given function, now or later."""
 
 PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
@@ -70,10 +70,10 @@ class Dispatcher:
     """Asks an implementation each trial once and keeps the answers.
 
     The trials of all rules are asked in random order: an implementation whose answers depend on
-    earlier questions is detected only if these vary. If a question takes seconds, equal questions
-    of different trials share one answer. `submit` chooses the thread in which an operation is
-    asked; up to `concurrency` operations are asked at the same time. An implementation that runs in
-    this process is always asked in the calling thread.
+    earlier questions is detected only if the order varies. If a question takes seconds, equal
+    questions of different trials share one answer. `submit` chooses the thread in which an
+    operation is asked; up to `concurrency` operations are asked at the same time. An implementation
+    that runs in this process is always asked in the calling thread.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class AskedTrials:
     by_reading: Mapping[str, Sequence[SourcedTrial]]
     """For each reading, trials whose answers differ between its alternatives."""
     controls: Mapping[str, Sequence[SourcedTrial]]
-    """For each of these readings, trials whose answers do not differ."""
+    """For each of these readings, trials whose answers do not depend on it."""
     dispatcher: Dispatcher
 
 
@@ -216,7 +216,7 @@ def draw_and_ask(
     submit: Submit,
     notify: Listener,
 ) -> AskedTrials:
-    """Draw the cases of all rules, and ask those of each group of rules as soon as they are drawn.
+    """Draw the cases of one group of rules after another, and ask them group by group.
 
     An implementation in another process can answer while the next group is being drawn.
     """

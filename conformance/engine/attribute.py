@@ -1,4 +1,4 @@
-"""Attribute: counts each fault against one rule, which is its root cause.
+"""Attribute: counts each fault against a single rule, the root cause.
 
 A balancer that measures usage wrongly also sheds wrongly, but that is one mistake, not twenty. If a
 case violates a rule that other rules presuppose, its fault counts against the presupposed rule
@@ -115,7 +115,7 @@ def _attribute_fault(
 
 
 def own_faults(applied: AppliedRule, trials: Sequence[Trial]) -> list[Fault | None]:
-    """Ask trials; return the fault of each that counts against the rule itself, or None.
+    """Ask trials; return for each trial the fault that counts against the rule itself, or None.
 
     The result is also None for a trial that violates a presupposed rule. Errors: `AdapterError`.
     """

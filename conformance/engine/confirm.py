@@ -45,8 +45,7 @@ MAX_FAULTS = 3
 """Maximum number of a rule's faults whose cases are asked again, if a case takes seconds."""
 
 MAX_UNCERTAIN = 32
-"""Maximum number of a rule's faults that are searched for one that is a fault under all readings.
-"""
+"""Maximum number of a rule's faults that are examined to find a fault under all readings."""
 
 MAX_RESTARTS = 80
 """Maximum number of restarts in a run. If the program starts slowly, they take 30 s in total."""
@@ -60,7 +59,7 @@ MAX_RANDOM = 2
 """Number of irreproducible faults after which answers are assumed to be random."""
 
 TRIED_AT_EVERY_LENGTH = 8
-"""Number of earlier questions up to which every smaller number is tried.
+"""Maximum length of the sequences of earlier questions that are tried at every length.
 
 An implementation that counts its questions may fail only after an exact number of them.
 """
@@ -267,7 +266,7 @@ def recurring_fault(applied: AppliedRule, faults: Sequence[Fault]) -> Fault | No
 def _confirm_recurrence(applied: AppliedRule, fault: Fault) -> Fault | None:
     """Ask about a fault again, and return the fault; None if it does not recur.
 
-    It gets a note if it recurs only sometimes.
+    The fault gets a note if it recurs only sometimes.
     """
     most = RECURRENCES if REPLAY.id in fault.trial.operations else MAX_REPEATS
     recurred = asked = 0

@@ -258,7 +258,7 @@ def _valid_trials(
 
 
 def forget_drawn() -> None:
-    """Free the memory of all trials drawn so far, if no later run draws the same ones."""
+    """Free the memory of all trials drawn so far; later runs would draw the same trials again."""
     for kept in (draw_trials, with_edits, aimed_at, _controls):
         kept.cache_clear()
 
@@ -369,7 +369,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
 
 
 def holds_under(example: fixtures.Example, readings: Readings) -> bool:
-    """True if a worked example assumes no other alternatives than these readings have."""
+    """True if these readings have every alternative that a worked example assumes."""
     return all(readings[name] == value for name, value in example.readings.items())
 
 

@@ -233,7 +233,7 @@ class Evidence:
                 yield rule.id
 
     def violated(self) -> Iterator[str]:
-        """Yield the violated rules, each judged under the readings in force and its own."""
+        """Yield the violated rules, each judged under its own reading and those in force."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
             judge = self.evaluator.under(readings).judge

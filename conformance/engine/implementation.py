@@ -34,7 +34,7 @@ MODEL, NEUTRAL_MODEL = "reference", "reference:neutral"
 """Adapters of the model; in the neutral model, undocumented settings have no effect."""
 
 REMEMBERED_QUESTIONS = 20_000
-"""Maximum number of questions remembered since a start, to find out later which caused a fault."""
+"""Maximum number of questions remembered since a start, to find out later what caused a fault."""
 
 REMEMBERED_STARTS = 8
 """Number of starts, including restarts, for which questions are remembered."""

@@ -168,7 +168,7 @@ class AppliedRule:
         return found
 
     def word(self, trial: Trial, answers: Sequence[Json]) -> str:
-        """Return the word of an outcome; `not_reached` for a violation by an invalid trial."""
+        """Return the outcome as a word; `not_reached` if an invalid trial violates the rule."""
         word = self.outcome(trial, answers).word
         illegal = word == "violated" and not self.judged.evaluator.legal(trial)
         return "not_reached" if illegal else word
@@ -332,8 +332,8 @@ def outcomes_of(
 class JudgedModel:
     """The model's answers to trials and their judgments, shared by several implementations.
 
-    They hold for each implementation that agrees on the readings that the model and rules
-    consulted.
+    They are valid for each implementation that follows the same alternatives of the readings that
+    the model and the rules looked up.
     """
 
     def __init__(
@@ -342,7 +342,7 @@ class JudgedModel:
         judged: JudgedImplementation,
         answers: Sequence[Sequence[Json]] = (),
     ) -> None:
-        """Take the model's answers from `answers`, if given, and then share them with nobody."""
+        """Use `answers` as the model's answers, if given; such answers are not shared."""
         self._trials = trials
         self._neutral = judged.implementation.neutral
         self._consulting = RecordingReadings(judged.evaluator.readings.choices)

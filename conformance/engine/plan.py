@@ -126,7 +126,7 @@ class Plan:
             raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
         if self.replay is not None and not any(map(self.replayable, self.profiles)):
             asks = ", ".join(sorted(self.replay.operations))
-            raise NothingToJudge(f"--replay: the case asks {asks}; no chosen rule judges that")
+            raise NothingToJudge(f"--replay: the case asks {asks}; no selected rule judges that")
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
         """Return the selected, testable rules of a profile, in order."""
@@ -148,7 +148,7 @@ class Plan:
 
     @property
     def enough(self) -> bool:
-        """True if enough cases are drawn for a rule to fail the run if no case applies to it."""
+        """True if the run draws enough cases to fail for a rule to which no case applies."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
@@ -245,7 +245,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "action": "append",
         "metavar": "NAME=VALUE",
         "help": "a broker.conf setting of released Pulsar for all cases, even if it is "
-        "neutralized by default; repeatable",
+        "given a value without effect by default; repeatable",
     },
     "--reading": {
         "action": "append",

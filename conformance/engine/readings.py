@@ -231,7 +231,7 @@ def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: P
     options = (
         f"--reading {reading}={value}" for value in specs.load().open_values(profile, reading)
     )
-    return f"{shows}; to judge it by the one that is meant, give {' or '.join(options)}"
+    return f"{shows}; to judge it by one alternative, give {' or '.join(options)}"
 
 
 @cache

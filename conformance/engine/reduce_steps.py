@@ -34,10 +34,10 @@ samples is therefore not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""Maximum count of numbers in a trial up to which every simpler replacement is tried."""
+"""Count of numbers in a trial up to which every simpler replacement is tried."""
 
 MAX_MERGED = 8
-"""Maximum number of names in one object up to which merging is tried for every pair."""
+"""Number of names in one object, from the first, that are merged in pairs as a try."""
 
 
 MILLION = 1_000_000

@@ -80,7 +80,7 @@ def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Ve
         fault = confirmed.flaky[0]
         file = saved.save(fault.trial, plan.root, {}).as_posix()
         answered = cut(fault.outcome.answered, LONGEST_ANSWER)
-        why = f"not reproducible: broken on {file}, but not when asked again; answered {answered}"
+        why = f"not reproducible: {file} broke it, but not when asked again; answered {answered}"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)
@@ -89,7 +89,7 @@ def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Ve
     if findings.reached + searched.reached == 0:
         verdict = unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
-            why = f"it is read-only, and its current state does not show this: {verdict.why}"
+            why = f"it is read-only, and its current state cannot test the rule: {verdict.why}"
             return replace(verdict, verdict="not_applicable", why=why)
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:

@@ -71,7 +71,7 @@ class ExplainOptions:
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """For other profiles, the trial about the same cluster as they need it, by profile."""
+    """The trial about the same cluster in the form that another profile needs, by profile."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """The newer name of each setting that is given by that name."""
     sweep: str | None = None
@@ -79,7 +79,7 @@ class ExplainOptions:
 
     @property
     def named(self) -> Mapping[str, str]:
-        """Each setting's name, with the name by which it is given."""
+        """The name by which the user gave each setting, by the setting's own name."""
         return {name: self.spelled.get(name, name) for name in self.settings}
 
 
@@ -221,7 +221,7 @@ def _unsampled_notes(trial: Trial) -> Iterator[str]:
         first, *others = unsampled
         more = f" and {counted(len(others), 'other bundle')}" if others else ""
         yield (
-            f"numSamples is 0 in data of {first}{more}: their rates there are not used, and those "
+            f"numSamples is 0 in data of {first}{more}: their rates there are not used; the rates "
             "of a bundle that was never measured count instead"
         )
 
@@ -234,7 +234,7 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
 
 
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
-    """Yield a worked example, the model's derivation, and whether their answers agree.
+    """Yield a worked example, the model's derivation, and whether both give the same answer.
 
     Errors: as `case_lines`.
     """

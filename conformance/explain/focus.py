@@ -56,7 +56,7 @@ SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
 """Traffic that a bundle is assumed to have: more than any threshold."""
 
 OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
-"""Matches a text in which unknown traffic appears as no traffic."""
+"""Matches a text in which unknown traffic appears as 0 or 1 msg/s or B/s."""
 
 DECIDING = ("decision", "to shed", "share", "stays", "goes")
 """Labels of steps that follow from a broker's traffic."""

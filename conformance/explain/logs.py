@@ -78,7 +78,8 @@ def log_lines(file: Path) -> Iterator[str]:
         raise BadCase(
             f"{file}: it has no known line about a planned or rejected unload, or a split"
         )
-    yield f"{counted(found, 'line')} explained; the figures of {differing or 'none'} differ"
+    agree = f"the figures of {differing} differ" if differing else "all figures agree"
+    yield f"{counted(found, 'line')} explained; {agree}"
     if others:
         yield f"{counted(others, 'other line')} of shedders and splits not explained"
 
@@ -165,7 +166,7 @@ def _below_both_floors(figures: Figures) -> Iterator[str]:
         "minUnloadMessageThroughput and minUnloadMessage"
     )
     below = float(bytes_of) <= float(bytes_floor) and float(messages) <= float(messages_floor)
-    yield "the line agrees" if below else f"{DIFFERS}: one of them is not below"
+    yield "the line agrees" if below else f"{DIFFERS}: one of the two is not below its minimum"
 
 
 def _no_lower_broker(figures: Figures) -> Iterator[str]:
@@ -175,7 +176,7 @@ def _no_lower_broker(figures: Figures) -> Iterator[str]:
     yield f"ThresholdShedder, {broker}: no broker is under {usual:.2f} - {least:g} %"
     yield (
         f"with lowerBoundarySheddingEnabled, {broker}, the busiest at {used:.2f} %, sheds only if "
-        "there is one"
+        "there is such a broker"
     )
 
 
@@ -254,8 +255,8 @@ def _unloading(figures: Figures) -> Iterator[str]:
 
 def _failed(figures: Figures) -> Iterator[str]:
     bundle, broker = figures
-    yield f"the unload of {bundle} from {broker} failed: the lines about it before are of a plan"
-    yield "the leader does not count it as unloaded, so it may choose it again in the next cycle"
+    yield f"the unload of {bundle} from {broker} failed: earlier lines only describe the plan"
+    yield "the leader does not count it as unloaded, so it may choose the bundle again"
 
 
 def _sole_bundle(figures: Figures) -> Iterator[str]:

@@ -53,7 +53,7 @@ def decision(answer: Mapping[str, Any]) -> str:
 
 
 def condition(derived: Derivation) -> str:
-    """Return the condition for a decision, as text; empty if it has none."""
+    """Return a clause with the condition for a decision; usually empty."""
     return FIRST_IN_TURN if any(IN_TURN in one.text for one in derived.steps) else ""
 
 
@@ -137,7 +137,8 @@ def _beginning(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """Format a label and its text; the text starts on a new line if either is too long.
+    """Format a label and its text; the text starts on a new line if one of its words or the label
+    is too long.
 
     `width` is the width of the column of labels.
     """

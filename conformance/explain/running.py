@@ -77,7 +77,7 @@ def _missing_setting(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the released profile of a documented one; a released profile is returned itself.
+    """Return the release's profile for a documented profile; return a released profile unchanged.
 
     None if no release has the documents of this profile.
     """
@@ -136,12 +136,12 @@ def check_manager(
 
 
 def manager_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on each question that is answered for the modular manager but has another."""
+    """Yield a note on each question about the modular manager whose settings select another."""
     for operation, case in trial.questions:
         if _concerns_a_manager(operation, case) and (other := _other_manager(operation, case)):
             yield (
-                f"{MANAGER} selects the {other} load manager, but {operation} is answered as the "
-                "modular one does, without the settings of the other"
+                f"{MANAGER} selects the {other} load manager, but {operation} is answered for "
+                "the modular one, without the settings of the other"
             )
 
 
@@ -222,8 +222,9 @@ def unknown_history_notes(trial: Trial, model: Model) -> Iterator[str]:
         if named == AVERAGE_SHEDDER:
             ask = " ".join(f"--setting {name}=1" for name in (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS))
             yield (
-                "how often the leader found each broker apart from its partner is unknown, so this "
-                f"cycle counts as the first; to see what goes at the end of the count, add {ask}"
+                "it is unknown in how many cycles the leader has found each pair of brokers to "
+                "differ, so this cycle counts as the first; to see what goes once the number is "
+                f"reached, add {ask}"
             )
 
 
@@ -233,8 +234,8 @@ def unknown_unloads_notes(trial: Trial, model: Model) -> Iterator[str]:
         minutes = {**model.defaults, **case.get("settings", {})}.get(GRACE)
         if operation == SHED.id and minutes and not case.get("recentlyUnloaded"):
             yield (
-                "recentlyUnloaded is taken as empty; a leader sheds no bundle that it unloaded "
-                f"within the last {minutes:g} minutes ({GRACE})"
+                "recentlyUnloaded is assumed to be empty; a leader sheds no bundle that it "
+                f"unloaded within the last {minutes:g} minutes ({GRACE})"
             )
 
 
@@ -298,8 +299,8 @@ def _shared_history_notes(trial: Trial, *models: Model) -> Iterator[str]:
         and any((one.get("memory") or {}).get("usage") for one in brokers)
     ):
         yield (
-            f"usageHistory counts as given for each, although {counting[0]} includes heap memory "
-            f"in it and {without[0]} does not"
+            f"usageHistory is used as given for both profiles, although {counting[0]} includes "
+            f"heap memory in it and {without[0]} does not"
         )
 
 

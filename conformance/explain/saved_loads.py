@@ -45,8 +45,8 @@ def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
 def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     """Read a folder of load data of the extensible load manager, or what its topics contain.
 
-    None if its files are of another kind, such as load reports. `given`: files of the folder that
-    are read for another purpose. Errors: `BadSnapshot`.
+    None if its files are of another kind, such as load reports. `given`: files of the folder to
+    skip, since they are read for another purpose. Errors: `BadSnapshot`.
     """
     if has_consumed_messages(folder):
         return consumed_load_data(folder)
@@ -64,7 +64,7 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
     if unlike:
         raise BadSnapshot(
             f"{paths[unlike[0]]}: it is not load data of the extensible load manager, but other "
-            "files are; save every broker's, without which TransferShedder unloads nothing"
+            "files are; save the load data of every broker, or TransferShedder unloads nothing"
         )
     _check_loads(brokers, paths)
     for name in top:

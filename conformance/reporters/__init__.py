@@ -38,7 +38,7 @@ class Progress:
 
 
 class CountedProgress:
-    """Reports how many of a number of things are complete, and the estimated remaining time."""
+    """Reports how many parts of a task are complete, and the estimated remaining time."""
 
     def __init__(self, count: int, noun: str) -> None:
         self._count, self._noun = count, noun
@@ -46,7 +46,7 @@ class CountedProgress:
         self._reported = 0.0
 
     def show(self, done: int) -> None:
-        """Print the number of completed ones; on a terminal each time, otherwise rarely."""
+        """Print the number of completed parts: on a terminal at each call, otherwise rarely."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._count - done

@@ -102,7 +102,7 @@ def test_the_documents_decide_with_their_own_usage(ask):
 def test_a_profile_that_was_not_audited_is_asked_with_a_reservation(ask):
     alone = ask("released-3.0")
     assert answer_of(alone) == 2
-    told = "usageHistory counts as given for each, although documented-3.0 includes heap memory"
+    told = "usageHistory is used as given for both profiles, although documented-3.0 includes"
     assert told in alone.partition("other decisions about this case")[2]
     assert "usageHistory" not in ask().partition("other decisions")[2]
 

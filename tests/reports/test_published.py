@@ -109,7 +109,7 @@ FORGED = {
 @pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.stem)
 def test_what_is_published_verifies(file, capsys):
     assert main(["report", "verify", str(file)]) == 0
-    assert capsys.readouterr().out.startswith(f"{file}: holds against")
+    assert capsys.readouterr().out.startswith(f"{file}: agrees with the rules of")
 
 
 @pytest.mark.parametrize("file", OTHERS, ids=lambda file: file.stem)

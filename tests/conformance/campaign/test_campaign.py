@@ -276,7 +276,7 @@ def test_an_implementation_that_cannot_be_asked_is_an_error(small, capsys):
         (["--exhaustive", "--campaign", "10"], "--exhaustive and --campaign: choose one of them"),
         (["--campaign", "0"], "--campaign 0: at least one case must be drawn"),
         (["--exhaustive", "nothing"], "--exhaustive nothing: there is no such world;"),
-        (["--exhaustive", "usage.*", "--rules", "SPLIT-*"], "no chosen rule is about these worlds"),
+        (["--exhaustive", "usage.*", "--rules", "SPLIT-*"], "none of the selected rules"),
     ],
 )
 def test_mistakes_in_the_options_of_a_campaign(words, message, capsys):

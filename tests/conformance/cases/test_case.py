@@ -232,8 +232,8 @@ def test_what_was_not_measured_is_left_out(reports, capsys):
     said = capsys.readouterr()
     broker = json.loads(said.out)["case"]["brokers"]["broker-1"]
     assert not {"bandwidthIn", "memory"} & set(broker)
-    assert "broker-1: left out, since they have no limit: bandwidthIn" in said.err
-    assert "broker-1: left out, since they were not measured (limit -1): memory" in said.err
+    assert "broker-1: resources left out, since they have no limit: bandwidthIn" in said.err
+    assert "broker-1: resources left out, since not measured (limit -1): memory" in said.err
 
 
 def test_rates_that_a_report_does_not_have_are_summed_over_its_bundles(made, reports, capsys):

@@ -85,7 +85,7 @@ def _small(trial):
 def test_entries_of_whom_nobody_judged_are_reported():
     listed = load_deviations(FILES["pulsar 3.0.7"])
     [said] = notes_on_unjudged(listed, {("reference 0.1", "reference", "reference"): {}})
-    assert said == f"{len(listed)} known deviations are of pulsar 3.0.7, which was not judged"
+    assert said == f"{len(listed)} known deviations concern pulsar 3.0.7, which was not judged"
     assert list(notes_on_unjudged(listed, {("pulsar 3.0.7", "pulsar:3.0.7", "pulsar"): {}})) == []
 
 
@@ -95,8 +95,8 @@ def test_entries_of_other_versions_are_counted_by_what_the_judged_one_shows():
     rules = {"USAGE-01": True, "SPLIT-01": False, "SHED-04": False}
     [said] = notes_on_unjudged(listed, {names: rules})
     assert said == (
-        "pulsar 3.0.8-SNAPSHOT has 1 known deviation listed for other versions, as their cases "
-        "show, but not SPLIT-01"
+        "pulsar 3.0.8-SNAPSHOT has 1 known deviation listed for other versions: their cases "
+        "show it, but not SPLIT-01"
     )
 
 
@@ -119,7 +119,7 @@ def test_many_implementations_that_nobody_judged_are_counted_together():
     own = load_deviations(FILES["pulsar 3.0.7"])
     others = len(listed) - len(own)
     assert said == (
-        f"{others} known deviations are of {len(FILES) - 1} implementations that were not judged"
+        f"{others} known deviations concern {len(FILES) - 1} implementations that were not judged"
     )
 
 

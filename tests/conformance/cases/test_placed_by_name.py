@@ -187,7 +187,7 @@ def test_ids_that_are_not_known_are_named_where_their_order_decides(placed):
     reports = {name: report(20) for name in NAMED}
     options = ("--release", "4.2.4", "--setting", SELECTOR)
     _, _, err = placed(f"new/ns/{WHOLE}", *options, reports=reports)
-    told = "the order in turn assumes port 8080 in the unknown IDs of broker-a, broker-b, broker-c"
+    told = "port 8080 is assumed for broker-a, broker-b, broker-c"
     assert told in err
     _, _, err = placed(f"new/ns/{WHOLE}", "--release", "4.2.4", reports=reports)
     assert "unknown IDs" not in err

@@ -82,7 +82,7 @@ def placed(tmp_path, capsys):
     return placing
 
 
-TARGET = "pulsar-admin namespaces unload --destinationBroker can name its target"
+TARGET = "pulsar-admin namespaces unload --destinationBroker can choose another broker"
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def test_a_question_for_the_modular_manager_is_said_to_be_one(tmp_path, capsys, 
     file.write_text(json.dumps({"ask": "bundles.split_candidates", "case": case}), "utf-8")
     main(["explain", str(file), "--judge-by", "released-4.2"])
     out, err = (" ".join(text.split()) for text in capsys.readouterr())
-    told = "bundles.split_candidates is answered as the modular one does"
+    told = "bundles.split_candidates is answered for the modular one"
     assert (told in out) == (name == "Extensible"), err
 
 

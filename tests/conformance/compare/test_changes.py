@@ -165,7 +165,7 @@ def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
         (["3.0", "3.0.7"], "3.0.7 is given twice; name two releases"),
         (["3.0.7"], "name two releases, or --all; choose from 2.4.2, "),
         (["3.0.7", "--all"], "--all compares all releases; leave out 3.0.7"),
-        (["3.0.7", "4.2.4", "--operation", "shed.slect"], "shed.slect is not answered by both"),
+        (["3.0.7", "4.2.4", "--operation", "shed.slect"], "is not answered by both releases"),
         (["3.0.7", "4.2.4", "--json", "no/such.json"], "there is no folder no"),
     ],
 )

@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.commands.main import main
 
 TESTS = Path(__file__).parents[2]
 SHEDDING = ("--operation", "shed.select", "--examples", "15")
-OPEN = "both are allowed: the documents leave this open"
+OPEN = "both answers are allowed: the documents leave this open"
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_who_decides_nothing_breaks_rules(capfd):
     [
         (["reference", "refrence"], "did you mean reference?"),
         (["reference", "reference", "--judge-by", "documented-9"], "documented-9 is not a profile"),
-        (["reference", "reference", "--operation", "shed.slect"], "they share settings.defaults"),
+        (["reference", "reference", "--operation", "shed.slect"], "two share settings.defaults"),
         (["reference", "reference", "--reading", "overload-amount"], "write NAME=VALUE"),
         (["reference", "exec:no-such-program"], "command not found: no-such-program"),
     ],

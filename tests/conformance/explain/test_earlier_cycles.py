@@ -13,8 +13,8 @@ BUNDLE = "shop/eu/0x00000000_0x40000000"
 STRATEGY = "loadBalancerLoadSheddingStrategy"
 HISTORY = "usageHistory is unknown"
 RECENT = (
-    "recentlyUnloaded is taken as empty; a leader sheds no bundle that it unloaded within the last "
-    "30 minutes (loadBalancerSheddingGracePeriodMinutes)"
+    "recentlyUnloaded is assumed to be empty; a leader sheds no bundle that it unloaded within the "
+    "last 30 minutes (loadBalancerSheddingGracePeriodMinutes)"
 )
 
 

@@ -99,8 +99,9 @@ def test_fields_that_no_report_has_are_named_with_the_one_that_they_resemble(sai
     edit(reports / "broker-2.json", misspell)
     _, err = said("explain", reports)
     assert (
-        "broker-2: not used, since no load report has them: cpuu (did you mean cpu?), remark, "
-        "memory.usag (did you mean usage?), lastStats[…].msgRateinn (did you mean msgRateIn?)\n"
+        "broker-2: fields not used, since no load report has them: cpuu (did you mean cpu?), "
+        "remark, memory.usag (did you mean usage?), "
+        "lastStats[…].msgRateinn (did you mean msgRateIn?)\n"
     ) in err
 
 
@@ -293,7 +294,7 @@ def test_nothing_is_said_about_settings_of_a_plug_in(said, tmp_path):
 
 def test_settings_that_the_extensible_manager_does_not_read_are_named(said, tmp_path):
     name = "loadBalancerBrokerThresholdShedderPercentage"
-    told = f"{name}: it belongs to the modular load manager, and extensible is configured"
+    told = f"{name}: it belongs to the modular load manager, and the extensible one is configured"
     words = ("explain", EXTENSIBLE, "--release", "4.0.3")
     _, err = said(*words, "--setting", f"{name}=50")
     assert f"--setting {told}" in err

@@ -137,7 +137,7 @@ def test_a_strategy_that_a_version_lacks_does_not_decide(explained, tmp_path, re
         assert "strategy OverloadShedder" in out
         told = f"Pulsar {release} has no AvgShedder, so OverloadShedder runs instead"
         assert told in (err if lines else out)
-        assert "how often the leader found each broker apart" not in err
+        assert "the leader has found each pair of brokers" not in err
     out = explained([], "--release", release, command="case")[1]
     file = tmp_path / "case.json"
     data = json.loads(out)

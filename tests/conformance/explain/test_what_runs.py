@@ -70,7 +70,7 @@ def test_instead_of_a_manager_that_does_not_exist_the_simple_one_runs(said, conf
     )
     out, _ = said("settings", file, "--release", "4.0.7", status=1)
     assert "the simple load manager runs instead" in out
-    assert "it belongs to the modular load manager, and simple runs" in out
+    assert "it belongs to the modular load manager, and the simple one runs" in out
     assert f"loadBalancerBrokerUnderloadedThresholdPercentage = 40 ({file}:3;" in out
     _, err = said("explain", MODULAR, "--conf", file, "--release", "4.0.7", status=2)
     assert "so the simple load manager runs instead, but shed.select asks" in err
@@ -267,8 +267,8 @@ def test_a_setting_of_the_question_is_not_reported_as_missing(said, tmp_path):
     words = ("explain", MODULAR, "--place", "shop/eu/0x00000000_0x40000000")
     given = ("--domains", domains, "--groups", groups)
     _, err = said(*words, *given)
-    assert "failureDomainsEnabled is not set: false" in err
-    assert "the groups name no namespace of the brokers: else/where" in err
+    assert "failureDomainsEnabled is not set, so it is false" in err
+    assert "no broker owns a bundle of the groups' namespaces: else/where" in err
     _, err = said(*words, *given, "--setting", "failureDomainsEnabled=true")
     assert "failureDomainsEnabled is not set" not in err
 
