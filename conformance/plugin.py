@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.reporters.terminal import (
     VERDICT,
     Reporter,
     format_failure,
-    implementation,
+    implementation_entry,
 )
 from pulsar_conformance.conformance.session import Session, rules_reached
 from pulsar_conformance.specs.errors import print_note
@@ -89,13 +89,13 @@ class RuleItem(pytest.Item):
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
-        self.user_properties.append((IMPLEMENTATION, implementation(self.run)))
+        self.user_properties.append((IMPLEMENTATION, implementation_entry(self.run)))
         self.user_properties.append((NOTES, self.run.notes))
         self.user_properties.append((UNCHOSEN, self.run.unchosen_faults))
         text = format_failure(self.rule, verdict, self.run.name) if verdict.failure else None
-        name, enough = self.run.name, session.plan.enough
-        allure_results.attach(self, session.plan, self.rule, verdict, name, text)
-        self.explain = partial(allure_results.explain, self, verdict, name, text)
+        name, enough = self.run.name, session.plan.draws_enough
+        allure_results.attach_verdict(self, session.plan, self.rule, verdict, name, text)
+        self.explain = partial(allure_results.set_message, self, verdict, name, text)
         if verdict.verdict == "known_deviation":
             pytest.xfail(f"known deviation: {verdict.why}")
         if verdict.verdict == "not_applicable":

@@ -17,7 +17,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.compare.changes_text import case_of, why_no_case
+from pulsar_conformance.conformance.compare.changes_text import way_case_file, why_no_case
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.broker import broker_settings
 
@@ -136,7 +136,7 @@ def _case(name: str) -> str:
     """Return a link to the case that shows how a release decides, or the reason why no case shows
     it.
     """
-    file = case_of(name)
+    file = way_case_file(name)
     return f"`{file}`" if file else why_no_case(name)
 
 

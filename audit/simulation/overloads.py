@@ -78,7 +78,7 @@ def _no_derivation(variant: Variant) -> str:
 def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
     """Return the steps about a broker; None if its usage is beyond all numbers."""
     try:
-        return list(Focus(broker).of(derived.steps))
+        return list(Focus(broker).shown_steps(derived.steps))
     except (OverflowError, ValueError):  # No fraction is infinite or undefined.
         return None
 

@@ -25,7 +25,7 @@ from pulsar_conformance.audit.simulation.worlds import (
     world_titles,
 )
 from pulsar_conformance.conformance.cases.legality import missing_setting, trial_flaw
-from pulsar_conformance.conformance.cases.making import made
+from pulsar_conformance.conformance.cases.making import build_case
 from pulsar_conformance.conformance.cases.setting_types import BadSetting, with_settings
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.cases.settings_files import conf_text
@@ -151,7 +151,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     case.add_arguments(parser)
     asked = parser.parse_args([], argparse.Namespace(**{one: vars(args)[one] for one in OF_CASE}))
     instead = [f"{STRATEGY}={args.strategy}"] if args.strategy else []
-    found = made(asked, args.reports, what_if=instead)
+    found = build_case(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions
     if args.profile is None:
         check_case(found)

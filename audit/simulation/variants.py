@@ -32,7 +32,7 @@ from pulsar_conformance.conformance.cases.effects import (
     MANAGER,
     TRANSFER,
     parts_in_force,
-    what_runs,
+    running_classes,
     with_full_names,
     without_effect,
 )
@@ -135,7 +135,7 @@ def settings_without_effect(variant: Variant, world: SimulatedWorld) -> Iterator
         elif name in {*given, *variant.settings}:
             yield f"{name} has no effect with {variant.strategy}: {why}"
     values, version = _settings_that_run(variant, world), _version(variant)
-    parts = parts_in_force(values, what_runs(values, version))
+    parts = parts_in_force(values, running_classes(values, version))
     for name in sorted({*given, *variant.settings} & values.keys()):
         if why := why_odd_value(name, values[name], version, parts):
             yield f"{name} = {values[name]}: {why}"

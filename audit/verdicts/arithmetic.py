@@ -105,7 +105,7 @@ def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str
         return None
     if "unload" not in answer:
         return None
-    return {(one["broker"], one["bundle"]) for one in focus.answer(answer)["unload"]}
+    return {(one["broker"], one["bundle"]) for one in focus.shown_answer(answer)["unload"]}
 
 
 def _listed_bundles(pairs: set[tuple[str, str]]) -> str:

@@ -29,7 +29,7 @@ from pulsar_conformance.conformance.common import collecting_rarely
 from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
 from pulsar_conformance.conformance.engine import draw, outcomes
 from pulsar_conformance.conformance.engine.evaluate import Outcome
-from pulsar_conformance.conformance.engine.implementation import Implementation, reach
+from pulsar_conformance.conformance.engine.implementation import Implementation, connect_for_plan
 from pulsar_conformance.conformance.engine.judge import (
     AppliedRule,
     JudgedImplementation,
@@ -61,7 +61,7 @@ MAX_KEPT = 8
 MAX_FAULTS = 3
 """Maximum number of cases that violate a rule and that a part returns."""
 
-SEEDS_APART = 2**32
+SEED_STEP = 2**32
 """Difference between the seeds of consecutive parts."""
 
 EXAMPLES = 5
@@ -70,7 +70,7 @@ Five are enough, because aimed trials decide most readings: 20 cases lead to the
 the sample implementations, but take 6.4 s of CPU time instead of 2.8.
 """
 
-Found = dict[tuple[str, str, str], Searched]
+Results = dict[tuple[str, str, str], Searched]
 """Results of a search by adapter, profile and rule."""
 
 
@@ -158,7 +158,7 @@ def readings_of(plan: Plan) -> dict[tuple[str, str], dict[str, str]]:
     return found
 
 
-class Connected:
+class Connections:
     """The implementations of a plan, each connected when it is first needed."""
 
     def __init__(self, plan: Plan) -> None:
@@ -169,7 +169,7 @@ class Connected:
         """Return an implementation. Errors: `AdapterError` if it cannot be reached."""
         key = adapter, profile
         if key not in self._open:
-            self._open[key] = reach(self._plan, adapter, profile)
+            self._open[key] = connect_for_plan(self._plan, adapter, profile)
         return self._open[key]
 
     def close(self) -> None:
@@ -180,14 +180,14 @@ class Connected:
 
 
 def search_part(
-    plan: Plan, readings: Choices, text: str, connected: Connected | None = None
+    plan: Plan, readings: Choices, text: str, connected: Connections | None = None
 ) -> str:
     """Ask the cases of a part, and return the results as JSON. Errors: `AdapterError`.
 
     Without `connected`, the implementations are started for this part alone.
     """
     if connected is None:
-        with closing(Connected(plan)) as alone, collecting_rarely():
+        with closing(Connections(plan)) as alone, collecting_rarely():
             return search_part(plan, readings, text, alone)
     part = Part(*json.loads(text))
     followed = {
@@ -201,14 +201,14 @@ def search_part(
     return json.dumps(Campaign({}, found).as_json()["found"])
 
 
-def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Found:
+def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Results:
     """Draw, ask and judge as in a run, with the part's seed."""
     number, known = part.start // PART, KnownAnswers[Outcome]()
-    found: Found = {}
+    found: Results = {}
     for adapter, choices in readings.items():
         seeded = replace(
             plan,
-            seed=plan.seed + number * SEEDS_APART,
+            seed=plan.seed + number * SEED_STEP,
             examples=part.stop - part.start,
             readings=choices,
             saved=(),
@@ -227,14 +227,14 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
             found[adapter, part.profile, rule] = Searched(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
-    draw.forget_drawn()  # No other part uses these cases.
+    draw.forget_drawn_trials()  # No other part uses these cases.
     outcomes.model_and_answers.cache_clear()
     return found
 
 
 def _search_world(
-    plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]], connected: Connected
-) -> Found:
+    plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]], connected: Connections
+) -> Results:
     """Ask every implementation all cases of a part, and judge the answers.
 
     An answer is judged by all rules only if it differs from the model's answer.
@@ -243,7 +243,7 @@ def _search_world(
     """
     world = next(one for one in bounded_worlds() if one.name == part.world)
     trials = list(world.trials(part.start, part.stop))
-    found: Found = {}
+    found: Results = {}
     models: list[JudgedModel] = []
     for adapter, choices in readings.items():
         implementation = connected.implementation(adapter, part.profile)
@@ -297,7 +297,7 @@ def _searched(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
     return Searched(len(trials), reached, faults)
 
 
-def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
+def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Results:
     """Return empty results for all rules on the operations of these worlds, or for all rules."""
     asked = {one.operation for one in worlds}
     return {
@@ -309,9 +309,9 @@ def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Found:
     }
 
 
-def merge_parts(parts: Iterable[Found]) -> Found:
+def merge_parts(parts: Iterable[Results]) -> Results:
     """Merge the results of parts, in order; keep the first violating cases of each rule."""
-    found: Found = {}
+    found: Results = {}
     for part in parts:
         for key, one in part.items():
             before = found.get(key, Searched())
@@ -347,7 +347,7 @@ class StoredParts:
         partial_file.write_text(result, "utf-8")
         partial_file.replace(file)
 
-    def found(self, parts: Sequence[Part]) -> Iterator[Found]:
+    def results(self, parts: Sequence[Part]) -> Iterator[Results]:
         """Yield the results of parts, in order."""
         for part in parts:
             data = json.loads(self.file(part).read_text("utf-8"))
@@ -361,7 +361,7 @@ Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
 @contextmanager
 def connected_search(plan: Plan, readings: Choices) -> Iterator[Callable[[str], str]]:
     """Give a function that asks a part, with implementations that stay connected until the end."""
-    with closing(Connected(plan)) as connected, collecting_rarely():
+    with closing(Connections(plan)) as connected, collecting_rarely():
         yield partial(search_part, plan, readings, connected=connected)
 
 
@@ -378,7 +378,7 @@ def search(
     stored: StoredParts,
     ask: Ask | None = None,
     report: Callable[[int], object] = lambda _count: None,
-) -> Found:
+) -> Results:
     """Ask the parts that have no stored result yet; return the results of all parts.
 
     `ask` asks the parts elsewhere; by default, they are asked in this process, or in two processes
@@ -399,4 +399,4 @@ def search(
         stored.store(open_parts[text], result)
         done += 1
         report(done)
-    return merge_parts(stored.found(parts))
+    return merge_parts(stored.results(parts))

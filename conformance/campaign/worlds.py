@@ -68,7 +68,7 @@ def multisets(states: Sequence[Any], most: int, least: int = 0) -> Iterator[tupl
     return chain.from_iterable(combinations_with_replacement(states, size) for size in sizes)
 
 
-def names_of_eighths(count: int = 8) -> list[str]:
+def names_of_first_bundles(count: int = 8) -> list[str]:
     """Return the names of the first `count` bundles of a namespace divided into eight."""
     return [f"t/ns/{low}_{high}" for low, high in pairwise(boundaries(8))][:count]
 
@@ -77,7 +77,7 @@ KINDS = ("light", "heavy", "heavy and recent")
 MESSAGES, MEGABYTES = {"light": 100, "heavy": 400}, {"light": 10, "heavy": 30}
 
 
-def clusters(
+def all_clusters(
     states: Sequence[Any], held: Callable[[Any], int], brokers: int, bundles: int
 ) -> Iterator[Key]:
     """Yield multisets of 1 to `brokers` states, with up to `bundles` bundles (`held`) in total."""
@@ -98,7 +98,7 @@ def clusters(
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:
     """Return a shedding case; `state` turns a broker's state into report fields."""
     cluster, settings = key
-    names = iter(names_of_eighths())
+    names = iter(names_of_first_bundles())
     brokers: Json = {}
     data: Json = {}
     recent: Json = {}
@@ -147,7 +147,7 @@ def shedding_world(
         f"{SHED.id} {strategy}",
         SHED.id,
         f"{brokers} brokers and {bundles} bundles of {len(KINDS)} kinds, {bounds}",
-        lambda: product(clusters(states, lambda state: len(state[1]), brokers, bundles), settings),
+        lambda: product(all_clusters(states, lambda one: len(one[1]), brokers, bundles), settings),
         partial(_shedding_case, strategy, state),
         strategy,
     )
@@ -161,13 +161,13 @@ def _placing_keys(levels: Sequence[int], brokers: int, bundles: int) -> Iterator
         for ahead in multisets(kinds, bundles - len(own))
     ]
     states = [(own, ahead, *rest) for (own, ahead), *rest in product(held, levels, (True, False))]
-    every = clusters(states, lambda state: len(state[0]) + len(state[1]), brokers, bundles)
+    every = all_clusters(states, lambda state: len(state[0]) + len(state[1]), brokers, bundles)
     return product(every, kinds)
 
 
 def _placing_case(key: Key) -> Json:
     cluster, kind = key
-    name, *others = names_of_eighths()
+    name, *others = names_of_first_bundles()
     names = iter(others)
     brokers, data, preallocated, candidates = {}, {name: _averages(kind)}, {}, []
     for number, (own, ahead, level, candidate) in enumerate(cluster, 1):
@@ -262,7 +262,7 @@ def _candidates_keys(bundles: int) -> Iterator[Key]:
 
 def _candidates_case(key: Key) -> Json:
     cluster, (leader, reported, unload, count) = key
-    owned = dict(zip(names_of_eighths(len(cluster)), cluster, strict=True))
+    owned = dict(zip(names_of_first_bundles(len(cluster)), cluster, strict=True))
     stats = {name: dict(zip(LIMITS, values, strict=True)) for name, values in owned.items()}
     rates = {
         name: {field: one[field] for field in RATE_FIELDS if field in one}

@@ -63,7 +63,7 @@ class Deviation:
         """The implementation's name without version; empty if the entry names no implementation."""
         return (self.implementation or "").rpartition(" ")[0]
 
-    def answered_by(self, case: Path, answered: str) -> bool:
+    def expects_answer(self, case: Path, answered: str) -> bool:
         """True if an answer to `case` equals the answer listed for it, or if none is listed.
 
         Only the first case can have a listed answer. Line numbers of Java code are ignored, because
@@ -93,7 +93,7 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
     sheet = _read(file)
     found: list[Deviation] = []
     rules = specs.load().rules
-    for index, entry in enumerate(entries(file, sheet)):
+    for index, entry in enumerate(deviation_entries(file, sheet)):
         if entry["rule"] not in rules:
             raise _error_at_rule(sheet, index, unknown(entry["rule"], "rule", rules))
         _check_readings(sheet, index)
@@ -112,7 +112,7 @@ def _read(file: Path) -> Sheet:
     return sheet
 
 
-def entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
+def deviation_entries(file: Path, sheet: Sheet | None = None) -> Iterator[Mapping[str, Any]]:
     """Yield a file's entries; the file that `same_as` names supplies an entry's missing fields.
 
     Errors: `specs.SpecError` with file and line if the `same_as` file has no entry for the rule.

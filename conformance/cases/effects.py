@@ -104,7 +104,7 @@ class Running:
         return f"{self.problem}, so {self.instead}" if self.instead else self.problem
 
 
-def what_runs(settings: Mapping[str, Any], version: str = "") -> Running:
+def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
     """Return the load manager and strategies that a version runs with a broker's settings.
 
     If they are not the configured classes, the result says why.
@@ -250,7 +250,7 @@ def without_effect(
     heap memory and a replaced shedding strategy. Without a version, the oldest release is assumed.
     """
     release = nearest_release(version) if version else known_releases()[0]
-    runs = what_runs(values, version)
+    runs = running_classes(values, version)
     for name, value in values.items():
         setting = broker_settings().get(name)
         if setting is None:

@@ -349,7 +349,7 @@ def _unknown(fields: Iterable[str], known: Collection[str], above: str) -> Itera
             yield f"{above}{name}" + (f" (did you mean {near[0]}?)" if near else "")
 
 
-def policies_in(file: Path) -> Any:
+def read_policies(file: Path) -> Any:
     """Read a file of isolation policies: JSON, or Kubernetes operator resources in YAML."""
     if file.suffix not in (".yaml", ".yml"):
         return json_content(file)

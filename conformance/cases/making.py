@@ -25,8 +25,8 @@ from pulsar_conformance.conformance.cases.placing import (
     placement_question,
     read_constraints,
 )
-from pulsar_conformance.conformance.cases.setting_types import merged
-from pulsar_conformance.conformance.cases.settings import SettingsRead, read_given
+from pulsar_conformance.conformance.cases.setting_types import merge_settings
+from pulsar_conformance.conformance.cases.settings import SettingsRead, read_pairs
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
     settings_of_cluster,
@@ -41,7 +41,7 @@ from pulsar_conformance.conformance.cases.snapshot import (
     named_broker_notes,
     read_bundle_data,
     switched_off_notes,
-    trial_from,
+    trial_from_snapshot,
     unowned_notes,
 )
 from pulsar_conformance.conformance.cases.topics import topics_question
@@ -205,7 +205,7 @@ def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAIN
         raise BadSnapshot("--place and --topics ask different questions; give only one of them")
 
 
-def made(
+def build_case(
     args: argparse.Namespace,
     folder: Path | None,
     operation: str = SHED.id,
@@ -231,8 +231,8 @@ def made(
     released = bool(version_of_released(args.profile) if args.profile else versions)
     read = settings_of_cluster(args, source.place, source.runtime, release, released=released)
     judging = version_of_released(args.profile) if args.profile else release
-    asked = read_given(args.setting, judging, any_range=released)
-    later = read_given(what_if, judging, any_range=released)
+    asked = read_pairs(args.setting, judging, any_range=released)
+    later = read_pairs(what_if, judging, any_range=released)
     given = asked.values
     profile = args.profile or (nearest_profile(versions[0]) if versions else None)
     judged = judged_version(versions[0]) if versions and not args.profile else None
@@ -252,8 +252,8 @@ def made(
     written = {**(read.values if read else {}), **instead}
     own = {**_own_defaults(profile, operation)}
     own |= {name: judged.defaults.get(name, value) for name, value in own.items()} if judged else {}
-    differences = judged.differences(merged(written, given)) if judged else ()
-    settings = merged({**own, **written}, given)
+    differences = judged.differences(merge_settings(written, given)) if judged else ()
+    settings = merge_settings({**own, **written}, given)
     settings = judged.completed_settings(settings) if judged else settings
     reports = source.reports
     if args.metrics and args.profile is None:
@@ -284,13 +284,13 @@ def made(
         )
         notes += more
         ids = broker_ids(snapshot).values()
-        ports = source.constraints.with_port(namespace_of(args.place), ids)
+        ports = source.constraints.expressions_with_port(namespace_of(args.place), ids)
         notes += [
             *_unknown_order_notes(args.place, snapshot, running),
             *_target(trial, versions, running),
         ]
     else:
-        trial = trial_from(operation, snapshot)
+        trial = trial_from_snapshot(operation, snapshot)
         if operation == SHED.id:
             notes += switched_off_notes(snapshot)
         if operation in OF_EACH_BROKER:

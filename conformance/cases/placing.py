@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.cases.load_reports import (
     BadSnapshot,
     json_content,
     plain_versions,
-    policies_in,
+    read_policies,
 )
 from pulsar_conformance.conformance.cases.snapshot import (
     Snapshot,
@@ -62,7 +62,7 @@ class Policy:
         """The policy as text, such as `policy isolated`, or `policy` if that is its name."""
         return self.name if self.name == "policy" else f"policy {self.name}"
 
-    def with_port(self, brokers: Iterable[str]) -> list[str]:
+    def expressions_with_port(self, brokers: Iterable[str]) -> list[str]:
         """Return the regular expressions that match a host with its port, but no host alone."""
         hosts = {host_of(name): name for name in brokers}
         return [
@@ -110,10 +110,10 @@ class Constraints:
         """Return a namespace's isolation policy: the first stored one that matches, or None."""
         return next(iter(self.policies_matching(namespace)), None)
 
-    def with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
+    def expressions_with_port(self, namespace: str, brokers: Iterable[str]) -> tuple[str, ...]:
         """Return the regular expressions of a namespace's policies that match only with a port."""
         own = self.policy_of(namespace)
-        found = (one.with_port(brokers) for one in ((own,) if own else self.policies))
+        found = (one.expressions_with_port(brokers) for one in ((own,) if own else self.policies))
         return tuple(dict.fromkeys(chain.from_iterable(found)))
 
     def policies_and_group_of(self, namespace: str) -> str:
@@ -174,7 +174,7 @@ def read_constraints(
 ) -> Constraints:
     """Read placement constraints from the files that are given. Errors: `BadSnapshot`."""
     return Constraints(
-        policies_of(str(isolation), policies_in(isolation)) if isolation else (),
+        policies_of(str(isolation), read_policies(isolation)) if isolation else (),
         domains_of(str(domains), json_content(domains)) if domains else {},
         groups_of(str(groups), json_content(groups)) if groups else {},
     )
@@ -392,7 +392,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
 
 def _unmatched_notes(policy: Policy, brokers: Sequence[str]) -> Iterator[str]:
     """Yield a note for each regular expression of a policy that matches no broker."""
-    hosts, ports = [host_of(name) for name in brokers], policy.with_port(brokers)
+    hosts, ports = [host_of(name) for name in brokers], policy.expressions_with_port(brokers)
     for pattern in (*policy.primary, *policy.secondary):
         if not any(pattern.matches(host) for host in hosts):
             why = f": it contains {PORT_IGNORED}" if pattern.text in ports else ""

@@ -17,7 +17,7 @@ Place = tuple[int, int]
 """Index of a question in a trial, and index of an event in that question's case."""
 
 
-def shorter_story(trial: Trial, failing: Failing) -> Trial:
+def shorten_story(trial: Trial, failing: Failing) -> Trial:
     """Drop and merge as many events as possible while the trial still fails.
 
     A trial without events is returned unchanged.

@@ -187,7 +187,7 @@ def _why_no_trial(data: Any) -> str:
     return why_no_question(data) or f"it is not of the form {FORM}"
 
 
-def saved_before(root: Path) -> list[Saved]:
+def load_earlier_cases(root: Path) -> list[Saved]:
     """Return all cases that earlier runs saved below `root`, sorted by file name.
 
     Errors: `BadCase` for a damaged file, and for a file in the place of the folder of cases.

@@ -123,7 +123,7 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     if not text:
         return None
     try:
-        value = parsed(name, text, type_of(name))
+        value = parse_as_pulsar(name, text, type_of(name))
     except NotParsed as error:
         raise BadSetting(f"{name}={text}: it takes {error}") from None
     if not any_range and not is_finite(value):
@@ -133,7 +133,7 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
     return value
 
 
-def parsed(name: str, text: str, kind: str) -> Any:
+def parse_as_pulsar(name: str, text: str, kind: str) -> Any:
     """Parse a setting's value as Pulsar does. Errors: `NotParsed`."""
     try:
         value = PARSERS[kind](text)
@@ -366,10 +366,10 @@ def _with_settings(question: Question, given: Mapping[str, Any]) -> Question:
         if field and case.get(field) is not None:
             said = f"{field} of the case, {case[field]}, overrides it"
             raise BadSetting(f"--setting {name}: {said}; set {field} to null to use the setting")
-    return Question(operation, {**case, "settings": merged(case.get("settings"), given)})
+    return Question(operation, {**case, "settings": merge_settings(case.get("settings"), given)})
 
 
-def merged(settings: Json | None, given: Mapping[str, Any]) -> Json:
+def merge_settings(settings: Json | None, given: Mapping[str, Any]) -> Json:
     """Return settings in which `given` replaces some values; None removes a setting."""
     both = {**(settings or {}), **given}
     return {name: value for name, value in both.items() if name not in given or value is not None}

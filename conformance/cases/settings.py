@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.cases.effects import (
     Running,
     manager_by_settings,
     parts_in_force,
-    what_runs,
+    running_classes,
     with_full_names,
     without_effect,
 )
@@ -36,7 +36,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     Unused,
     is_empty_by_default,
     is_finite,
-    merged,
+    merge_settings,
     setting_value,
     type_of,
 )
@@ -126,7 +126,7 @@ class SettingsRead:
         TransferShedder implies the extensible load manager, unless a load manager is given.
         `spelled`: the newer names of replaced settings, as in the field of that name.
         """
-        values, places = merged(dict(self.values), given), dict.fromkeys(given, GIVEN)
+        values, places = merge_settings(dict(self.values), given), dict.fromkeys(given, GIVEN)
         assumed = ""
         transfers = str(given.get(STRATEGY)).rpartition(".")[2] == TRANSFER
         if transfers and MANAGER not in given and manager_by_settings(values) == MODULAR:
@@ -163,7 +163,7 @@ class SettingsRead:
             reread=partial(_both_by, self, dynamic),
         )
 
-    def late(self, name: str) -> list[str]:
+    def delay_remarks(self, name: str) -> list[str]:
         """Return a remark on when a dynamic setting takes effect, if there is one."""
         if not self.places.get(name, "").endswith(DYNAMIC):
             return []
@@ -178,14 +178,14 @@ class SettingsRead:
         """Return the entries of `unread`, without settings whose values are given elsewhere."""
         return [one for one in self.unread if one.name not in self.places]
 
-    def named(self) -> Mapping[str, Any]:
+    def values_with_full_names(self) -> Mapping[str, Any]:
         """Return the values, with full names for classes that the command line names."""
         given = [name for name, place in self.places.items() if place == GIVEN]
         return with_full_names(self.values, given)
 
     def running(self) -> Running:
         """Return the load manager and the strategies that run with these settings."""
-        return what_runs(self.named(), self.version)
+        return running_classes(self.values_with_full_names(), self.version)
 
     def parts(self) -> frozenset[str]:
         """Return the parts of a broker that are in force with these settings."""
@@ -210,11 +210,11 @@ class SettingsRead:
         """Return the settings that are readable but keep the broker from starting."""
         return [one for one in self.without_effect() if one.why.endswith(STARTS_NOT)]
 
-    def idle(self) -> list[Unused]:
+    def ineffective(self) -> list[Unused]:
         """Return the settings without effect, except for settings that prevent the start."""
         return [one for one in self.without_effect() if not one.why.endswith(STARTS_NOT)]
 
-    def stopping(self) -> Mapping[str, str]:
+    def reasons_not_to_start(self) -> Mapping[str, str]:
         """Return the settings that keep the broker from starting, each with the reason.
 
         Dynamic settings are left out, because the broker reads them only after it has started.
@@ -230,7 +230,7 @@ class SettingsRead:
         Settings with their default are left out, unless `defaults` is true. If the broker does not
         start, because it does not find a class, it is assumed to start with the most similar class.
         """
-        named, runs = self.named(), self.running()
+        named, runs = self.values_with_full_names(), self.running()
         instead = self.corrected() if runs.manager == STOPPED else {}
         off = without_effect({**named, **instead}, self.version, defaults=defaults)
         why = {**dict(self._without_package()), **dict(self._as_set(off))}
@@ -240,7 +240,8 @@ class SettingsRead:
 
     def corrected(self) -> Mapping[str, str]:
         """Return, for each setting with a class that Pulsar lacks, the most similar class."""
-        classes = {name: similar_class(name, str(value)) for name, value in self.named().items()}
+        named = self.values_with_full_names().items()
+        classes = {name: similar_class(name, str(value)) for name, value in named}
         return {name: one for name, one in classes.items() if one}
 
     def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -270,13 +271,13 @@ class SettingsRead:
         """
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
-            for late in self.late(name):
+            for late in self.delay_remarks(name):
                 yield f"{name}: {late}; the answer is about the time after that"
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)
         stop = "with which a broker does not start"
-        for title, some in ((stop, self.refused()), ("without effect", self.idle())):
+        for title, some in ((stop, self.refused()), ("without effect", self.ineffective())):
             if some:
                 yield f"{counted(len(some), 'setting')} {title}:"
                 yield from (f"  {one}" for one in some)
@@ -366,11 +367,11 @@ def _use_documented_spelling(
 
 
 def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
-    """Parse `NAME=VALUE` texts, whichever release has the settings. Errors: as `read_given`."""
-    return dict(read_given(texts, any_range=any_range).values)
+    """Parse `NAME=VALUE` texts, whichever release has the settings. Errors: as `read_pairs`."""
+    return dict(read_pairs(texts, any_range=any_range).values)
 
 
-def read_given(texts: Iterable[str], release: str = "", *, any_range: bool = False) -> SettingsRead:
+def read_pairs(texts: Iterable[str], release: str = "", *, any_range: bool = False) -> SettingsRead:
     """Read `NAME=VALUE` texts as a release does; an empty value becomes None, which removes the
     setting.
 

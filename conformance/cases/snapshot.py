@@ -303,7 +303,7 @@ OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
 """Operations that are asked once for each broker, and whose cases do not name the broker."""
 
 
-def trial_from(operation: str, snapshot: Snapshot) -> Trial:
+def trial_from_snapshot(operation: str, snapshot: Snapshot) -> Trial:
     """Return a trial with an operation's questions about a snapshot, in order of the brokers."""
     return Trial.of(operation, *MAKERS[operation](snapshot))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
-from pulsar_conformance.conformance.cases.making import add_source_arguments, made
+from pulsar_conformance.conformance.cases.making import add_source_arguments, build_case
 from pulsar_conformance.conformance.cases.saved import content_of, derivations_for
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.explain.running import (
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a case file for `explain`, `ask` or `run --replay`; return 2 if it cannot be made."""
     if args.folder and args.reports:
         raise BadSnapshot("FOLDER and --reports mean the same; give one of them")
-    found = made(args, args.folder or args.reports, args.operation)
+    found = build_case(args, args.folder or args.reports, args.operation)
     if args.profile is None:
         check_case(found)
     asked = Model(found.profile or DEFAULT_PROFILE).with_ways(found.ways)

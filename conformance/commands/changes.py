@@ -16,14 +16,14 @@ from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
+    changes_by_release,
+    changes_without_case,
     heading,
-    lines_of,
     lines_without_case,
+    operation_lines,
     profile_of,
     settings_lines,
-    summary,
     summary_as_json,
-    unshown,
     with_annotated_settings,
 )
 from pulsar_conformance.conformance.compare.differences import Pair
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             found.append(_print_pair(comparison, (older, newer), operations, args))
             print()
         if args.all:
-            print("\n".join(summary(found)))
+            print("\n".join(changes_by_release(found)))
         if args.json:
             Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     finally:
@@ -180,14 +180,14 @@ def _print_pair(
     left = iter(files)
     for each in found:
         if each not in unchanged:
-            _print(lines_of(each, versions, comparison.profiles, left))
+            _print(operation_lines(each, versions, comparison.profiles, left))
     if unchanged:
         names = ", ".join(f"{one.operation} ({one.asked})" for one in unchanged)
         _print(["", *paragraph(f"nothing changed (cases asked): {names}")])
     settings = with_annotated_settings(comparison.settings(), versions)
     _print(settings_lines(settings, versions))
     everything = args.operation is None
-    others = unshown(found, versions) if everything else []
+    others = changes_without_case(found, versions) if everything else []
     _print(lines_without_case(others, versions))
     return summary_as_json(versions, found, files, settings, others)
 

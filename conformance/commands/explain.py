@@ -23,16 +23,16 @@ from pulsar_conformance.conformance.cases.effects import (
     MODULAR,
     STRATEGY,
     manager_by_settings,
-    what_runs,
+    running_classes,
     with_full_names,
 )
 from pulsar_conformance.conformance.cases.making import (
     OF_SOURCES,
     MadeCase,
     add_source_arguments,
+    build_case,
     check_constraints,
     given_options,
-    made,
     other_files,
 )
 from pulsar_conformance.conformance.cases.metrics import has_consumed_messages
@@ -47,7 +47,7 @@ from pulsar_conformance.conformance.cases.saved import (
 from pulsar_conformance.conformance.cases.setting_types import with_settings
 from pulsar_conformance.conformance.cases.settings import (
     SettingsRead,
-    read_given,
+    read_pairs,
 )
 from pulsar_conformance.conformance.cases.settings_files import (
     NOTHING_READ,
@@ -264,7 +264,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
             yield from changed_lines(data, settings, before, release)
         return True
     texts, args.setting = args.setting, []
-    found = made(args, folder, what_if=texts)
+    found = build_case(args, folder, what_if=texts)
     what_if = found.what_if.values
     if args.profile is None:
         check_case(found)
@@ -321,7 +321,7 @@ def _extensible_settings(
 
     A value is accepted if a broker accepts it. Errors: `BadCase` for a value that it cannot read.
     """
-    asked = read_given(args.setting, release or "", any_range=bool(release))
+    asked = read_pairs(args.setting, release or "", any_range=bool(release))
     given = asked.values
     read = read_in_force(args.conf, args.dynamic, release, as_broker=True)
     read = read or SettingsRead({}, {}, version=release or "")
@@ -350,7 +350,7 @@ def _check_extensible(
         raise BadCase(f"{here}, which Pulsar {release} does not have; {instead}")
     manager = manager_by_settings(settings)
     given = [one.partition("=")[0].strip() for one in args.setting]
-    runs = what_runs(with_full_names(settings, given), release or "")
+    runs = running_classes(with_full_names(settings, given), release or "")
     if runs.culprit == MANAGER:
         raise BadCase(f"{here}, but {MANAGER}: {runs}; leave the setting out")
     if settings.get(MANAGER) and manager != EXTENSIBLE:
@@ -367,7 +367,7 @@ def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> Explai
     version = version_of_released(args.profile) if args.profile else args.release or own
     released = bool(version and (args.profile or args.release))
     read = files_in_force(args, own, released=released)
-    given = read_given(args.setting, version, any_range=released)
+    given = read_pairs(args.setting, version, any_range=released)
     changed = (read or NOTHING_READ).changed(given.values, given.spelled)
     for note in (*map(str, given.unused), *value_notes(changed)):
         print_note(note)

@@ -104,7 +104,7 @@ def _replay(args: argparse.Namespace, left_out: list[str]) -> int:
         raise BadPlan("--replay of a folder takes no options for pytest; remove the words after --")
     files = replay.cases_in(Path(args.conformance_replay))
     outcomes = []
-    for one in replay.replayed(files, plan_for):
+    for one in replay.replay_cases(files, plan_for):
         print(one.line(), flush=True)
         outcomes.append(one)
     print(f"\n{len(outcomes)} replayed: {replay.count_outcomes(outcomes)}")

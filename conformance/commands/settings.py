@@ -224,7 +224,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
             [],
         )
     yield from _own_differences(found, every)
-    stops, without = found.stopping(), found.idle()
+    stops, without = found.reasons_not_to_start(), found.ineffective()
     unread = any(one.name in stops for one in found.unreadable)
     listed = {
         "not known": found.unknown(),
@@ -352,7 +352,7 @@ def _remark(found: SettingsRead, name: str) -> str:
         said.append(f"{shedding} also places what it unloads, but {placed}")
     if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:
         said.append(f"{ONE_CUT}, so a bundle that it would cut more often stays whole")
-    return "; ".join([*said, *found.late(name)])
+    return "; ".join([*said, *found.delay_remarks(name)])
 
 
 def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         "takenForAnotherValue": found.misread,
         "outOfRange": [Unused(found.places[name], name, why) for name, why in odd.items()],
         "doesNotStartWith": found.refused(),
-        "withoutEffect": found.idle(),
+        "withoutEffect": found.ineffective(),
         "withoutDifference": _without_difference(found),
     }
     notes = [*_release_notes(found, assumed=assumed)]

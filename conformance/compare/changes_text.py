@@ -35,7 +35,7 @@ def heading(older: str, newer: str) -> str:
     return f"{title}\n{'=' * len(title)}"
 
 
-def lines_of(
+def operation_lines(
     changes: Changes, versions: Versions, profiles: Sequence[str], files: Iterator[str]
 ) -> Iterator[str]:
     """Yield the number of changed cases of an operation, then each kind of change."""
@@ -72,7 +72,7 @@ def settings_of_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield from paragraph(one, 6)
 
 
-def unshown(found: Sequence[Changes], versions: Versions) -> list[Factor]:
+def changes_without_case(found: Sequence[Changes], versions: Versions) -> list[Factor]:
     """Return the changes of ways and readings that concern both releases but that no case shows."""
     shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
@@ -90,14 +90,14 @@ def lines_without_case(changed: Sequence[Factor], versions: Versions) -> Iterato
     yield from ("", "changed as well, but no drawn case shows it")
     for one in changed:
         yield from ("", *paragraph(one.name, 2), *paragraph(_question(one), 4))
-        file = case_of(one.name)
+        file = way_case_file(one.name)
         yield from paragraph(f"case: {file}" if file else why_no_case(one.name), 4)
         for index, version in enumerate(versions):
             where = _own_place(one, (one.older, one.newer)[index])
             yield from paragraph(f"{version}: {_means(one, index)}{where}", 4)
 
 
-def case_of(name: str) -> str:
+def way_case_file(name: str) -> str:
     """Return the case file that shows a way; empty if there is none."""
     file = f"fixtures/ways/{name}.json"
     return file if fixtures.bundled_path(file).exists() else ""
@@ -156,7 +156,7 @@ def _setting_change(one: Factor) -> str:
     return f"new{instead}; its default is {_default(one.newer)}"
 
 
-def summary(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+def changes_by_release(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield, for each decision and default, the release in which it changed."""
     yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}

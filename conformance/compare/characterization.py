@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.evaluate import (
     Evidence,
     common_alternatives,
     disagreeing_trials,
-    narrow,
+    narrow_domains,
     without_broken_rules,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -66,7 +66,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
     found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
     every = _every_alternative(implementation)
     sound = without_broken_rules(found, every)
-    domains = narrow(sound, every)
+    domains = narrow_domains(sound, every)
     return [
         _finding(implementation, name, found.get(name), sound.get(name, ()), domains, seed)
         for name in readings

@@ -149,7 +149,7 @@ def version_of_profile(profile: str) -> Version:
     return release.version if release else ()
 
 
-def is_about(one: Factor, version: Version) -> bool:
+def factor_concerns(one: Factor, version: Version) -> bool:
     """True unless a factor is a way that concerns only releases after this version."""
     since = specs.load().ways[one.name].since if one.kind == "way" else ""
     return not since or version_of(since) <= version
@@ -165,7 +165,7 @@ class Causes:
         self.models = Model(older), Model(newer)
         self._versions = version_of_profile(older), version_of_profile(newer)
         found = [one for one in factors(older, newer) if one.older != one.newer]
-        self._factors = tuple(one for one in found if is_about(one, self._versions[0]))
+        self._factors = tuple(one for one in found if factor_concerns(one, self._versions[0]))
         self._absent = tuple(one for one in found if one not in self._factors)
         self._turned = cache(self._model_with)
 

@@ -23,7 +23,7 @@ STATUS: Mapping[Word, int] = {"FIXED": 0, "FAILED": 1, "KNOWN": 0, "UNJUDGED": 0
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayOutcome:
     """The outcome of a saved case for one implementation and profile."""
 
     file: str
@@ -51,7 +51,9 @@ def cases_in(folder: Path) -> list[Path]:
     return found
 
 
-def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterator[Replayed]:
+def replay_cases(
+    files: Sequence[Path], plan_for: Callable[[Path], Plan]
+) -> Iterator[ReplayOutcome]:
     """Replay each case for all implementations and profiles of its plan; yield the outcomes.
 
     Errors: `BadPlan` for a mistake that would affect all cases.
@@ -60,10 +62,10 @@ def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterato
         try:
             plan = plan_for(file)
         except NothingToJudge as nothing:
-            yield Replayed(str(file), "UNJUDGED", why=str(nothing))
+            yield ReplayOutcome(str(file), "UNJUDGED", why=str(nothing))
             continue
         except UnusableCase as error:
-            yield Replayed(str(file), "ERROR", why=str(error), status=STATUS["ERROR"])
+            yield ReplayOutcome(str(file), "ERROR", why=str(error), status=STATUS["ERROR"])
             continue
         session = Session(plan, ignore_event, alone=False)
         try:
@@ -73,15 +75,17 @@ def replayed(files: Sequence[Path], plan_for: Callable[[Path], Plan]) -> Iterato
             session.close()
 
 
-def _outcome(file: str, run: Run) -> Replayed:
+def _outcome(file: str, run: Run) -> ReplayOutcome:
     verdicts = [run.verdict(rule) for rule in rules_reached(run, run.rules)]
     word, telling = _word(verdicts)
     if word == "UNJUDGED" and not telling:
-        return Replayed(file, word, run.name, run.profile, why=why_no_rule_applies(run, run.rules))
+        return ReplayOutcome(
+            file, word, run.name, run.profile, why=why_no_rule_applies(run, run.rules)
+        )
     why = telling[0].why if word in ("ERROR", "UNJUDGED") else ""
     rules = tuple(one.rule for one in telling)
     status = max(one.exit_status(False) for one in telling)
-    return Replayed(file, word, run.name, run.profile, rules, why, status)
+    return ReplayOutcome(file, word, run.name, run.profile, rules, why, status)
 
 
 def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
@@ -99,7 +103,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
     return "UNJUDGED", []
 
 
-def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
+def write_outcomes(outcomes: Sequence[ReplayOutcome], out: Path) -> Path:
     """Write the outcomes to a file of their own, one JSON object per line."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
@@ -108,7 +112,7 @@ def write_outcomes(outcomes: Sequence[Replayed], out: Path) -> Path:
     return file
 
 
-def count_outcomes(outcomes: Sequence[Replayed]) -> str:
+def count_outcomes(outcomes: Sequence[ReplayOutcome]) -> str:
     """Format the number of cases with each outcome."""
     counts = Counter(one.outcome for one in outcomes)
     return ", ".join(f"{counts[word]} {word}" for word in STATUS if counts[word])

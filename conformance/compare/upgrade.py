@@ -141,8 +141,8 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     will = upgraded.running()
     stopped = will.manager == STOPPED and not upgraded.corrected()
     culprits = {now.running().culprit, will.culprit, *upgraded.corrected()}
-    stopping = upgraded.stopping()
-    for name in stopping.keys() - now.stopping().keys() - {will.culprit}:
+    stopping = upgraded.reasons_not_to_start()
+    for name in stopping.keys() - now.reasons_not_to_start().keys() - {will.culprit}:
         yield f"the broker no longer starts: {name}: {stopping[name].rpartition(', so ')[0]}"
         culprits.add(name)
     once = " once the broker starts" if stopping else ""

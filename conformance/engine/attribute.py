@@ -234,9 +234,9 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
         if outcome.unanswered:
             for question, answer in zip(tried.trial.questions, answers, strict=True):
                 if (reason := why_unanswered(question, answer)) is not None:
-                    yield Fault(Trial((question,)), [answer], without_answer(reason))
+                    yield Fault(Trial((question,)), [answer], outcome_without_answer(reason))
 
 
-def without_answer(reason: str) -> Outcome:
+def outcome_without_answer(reason: str) -> Outcome:
     """Return the outcome of a case that got no answer for this reason."""
     return Outcome("violated", AN_ANSWER, reason, unanswered=True)

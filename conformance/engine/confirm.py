@@ -105,11 +105,11 @@ class Confirmer:
         if fault is None and deviation is not None:
             fault = self._fault_of(deviation, applied)
         if fault is not None:
-            return Confirmed(findings, self.shown(applied, fault, deviation))
+            return Confirmed(findings, self.with_smallest_case(applied, fault, deviation))
         example = None if findings.own else wrong_example(applied, findings.answered)
         return Confirmed(findings, flaky=tuple(findings.own), example=example)
 
-    def shown(
+    def with_smallest_case(
         self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None
     ) -> ShownFault:
         """Return a confirmed fault, with the smallest case found for it. Errors: `AdapterError`.
@@ -139,7 +139,7 @@ class Confirmer:
             return None
         for one in listed:
             for file, fault in self._faults_of(one, findings.applied):
-                if one.answered_by(file, fault.outcome.answered):
+                if one.expects_answer(file, fault.outcome.answered):
                     return one.of_another_version()
         return None
 

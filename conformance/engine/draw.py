@@ -125,7 +125,7 @@ def trials_of_rule(
     for trial, example in _worked_trials(rule.id, profile):
         yield SourcedTrial("example", trial, example)
     if plan.campaign is not None:
-        for trial in plan.searched(implementation.adapter, profile, rule.id).faults:
+        for trial in plan.campaign_results(implementation.adapter, profile, rule.id).faults:
             yield SourcedTrial("searched", trial)
         return
     costly = implementation.costly(rule)
@@ -257,7 +257,7 @@ def _valid_trials(
     return tuple(one for one in draw(strategy, count, seed) if trial_flaw(one, defaults) is None)
 
 
-def forget_drawn() -> None:
+def forget_drawn_trials() -> None:
     """Free the memory of all trials drawn so far; later runs would draw the same trials again."""
     for kept in (draw_trials, with_edits, aimed_at, _controls):
         kept.cache_clear()

@@ -191,7 +191,7 @@ class RecordingReadings(Readings):
         return {name: self.choices[name] for name in sorted(self._recorded)}
 
 
-def consulted(
+def consulted_readings(
     rule: specs.Rule, evaluator: RuleEvaluator, trial: Trial, answers: Sequence[Json]
 ) -> Choices:
     """Return the readings on which a rule's judgment depends, with their alternatives."""
@@ -352,7 +352,7 @@ def without_broken_rules(
     return {name: [one.judged_without(broken) for one in each] for name, each in left.items()}
 
 
-def narrow(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
+def narrow_domains(evidence: Mapping[str, Sequence[Evidence]], domains: Domains) -> Domains:
     """Return the alternatives of each reading that all evidence leaves possible.
 
     The evidence is examined repeatedly, because each reading that is decided helps to decide

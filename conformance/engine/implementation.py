@@ -378,7 +378,7 @@ class Implementation:
             raise AdapterError("hello", str(error), hint, adapter=self.adapter) from None
 
 
-def reach(plan: Plan, adapter: str, profile: str) -> Implementation:
+def connect_for_plan(plan: Plan, adapter: str, profile: str) -> Implementation:
     """Connect to an implementation, and tell it all readings by which it is judged.
 
     The implementation's list of known deviations can pin readings, too. It is found by the name in

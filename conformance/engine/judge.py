@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.evaluate import (
     Outcome,
     RecordingReadings,
     RuleEvaluator,
-    consulted,
+    consulted_readings,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -84,7 +84,7 @@ class JudgedImplementation:
         return self.implementation.why_not_offered(rule) or self.resolved.why_not(rule)
 
     @property
-    def way(self) -> Hashable:
+    def outcome_key(self) -> Hashable:
         """Everything on which an outcome depends besides the rule, the trial and the answers."""
         choices = frozenset(self.evaluator.readings.choices.items())
         return self.resolved.profile, choices, self.implementation.neutral
@@ -191,7 +191,7 @@ class AppliedRule:
 
     def consulted(self, trial: Trial, answers: Sequence[Json]) -> Choices:
         """Return the readings on which the outcome depends, with the alternatives in force."""
-        return consulted(self.rule, self.judged.evaluator, trial, answers)
+        return consulted_readings(self.rule, self.judged.evaluator, trial, answers)
 
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
         """True if, under every choice of readings, answers violate this rule or a related one.
@@ -318,7 +318,7 @@ def outcomes_of(
     outcome is taken from `known`.
     """
     applied, found = AppliedRule(rule, judged), []
-    kept = {} if known is None else known.outcomes(judged.way)
+    kept = {} if known is None else known.outcomes(judged.outcome_key)
     for sourced, answers in answered:
         key = rule.id, sourced.origin, id(sourced.trial)
         first, outcome = kept.get(key) or (None, None)

@@ -99,7 +99,7 @@ class Plan:
                 check_name(adapter)
             chosen = chosen_readings(readings, *profiles)
             listed = _load_deviations(deviations) if deviations else ()
-            earlier = () if replay else tuple(saved.saved_before(root))
+            earlier = () if replay else tuple(saved.load_earlier_cases(root))
             trial = _load_replayed(replay, profiles) if replay else None
         except saved.BadCase as error:
             raise UnusableCase(str(error)) from None
@@ -141,13 +141,13 @@ class Plan:
         asked = self.replay.operations if self.replay else frozenset()
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
-    def searched(self, adapter: str, profile: str, rule: str) -> Searched:
+    def campaign_results(self, adapter: str, profile: str, rule: str) -> Searched:
         """Return the campaign's results for a rule; `NOT_SEARCHED` if it has none."""
         found = self.campaign.found if self.campaign else {}
         return found.get((adapter, profile, rule), NOT_SEARCHED)
 
     @property
-    def enough(self) -> bool:
+    def draws_enough(self) -> bool:
         """True if the run draws enough cases to fail for a rule to which no case applies."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES

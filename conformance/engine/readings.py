@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.evaluate import (
     RuleEvaluator,
     common_alternatives,
     disagreeing_trials,
-    narrow,
+    narrow_domains,
     without_broken_rules,
 )
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -179,7 +179,7 @@ def find_readings(
     evidence = _evidence_that_decides(
         {name: evidence_in(answered, name) for name in before.open}, suspects, domains
     )
-    domains = narrow(evidence, before.domains)
+    domains = narrow_domains(evidence, before.domains)
     how = dict(before.how)
     disagreeing = {}
     for name in before.open:
@@ -210,7 +210,7 @@ def _evidence_that_decides(
     rest = {
         name: [one.judged_without(suspects[name]) for one in each] for name, each in left.items()
     }
-    by_all, by_rest = narrow(sound, domains), narrow(rest, domains)
+    by_all, by_rest = narrow_domains(sound, domains), narrow_domains(rest, domains)
     return {
         name: [] if suspects[name] and by_all[name] != by_rest[name] else each
         for name, each in left.items()

@@ -14,7 +14,7 @@ from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases.reduction import Failing
 from pulsar_conformance.conformance.common.events import ANSWERING
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Question, Trial
-from pulsar_conformance.conformance.engine.attribute import own_faults, without_answer
+from pulsar_conformance.conformance.engine.attribute import outcome_without_answer, own_faults
 from pulsar_conformance.conformance.engine.evaluate import Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce_steps import STEPS, ReductionStep
@@ -152,7 +152,7 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
         search.may_be_asked = judged.applies_to_trial
     small = reduce(fault.trial, search)
     reason = search.outcomes.get(small.fingerprint, fault.outcome.answered)
-    return Fault(small, fault.answers, without_answer(reason))
+    return Fault(small, fault.answers, outcome_without_answer(reason))
 
 
 class _UnansweredSearch:

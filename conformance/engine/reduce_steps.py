@@ -17,7 +17,7 @@ from pulsar_conformance.conformance.any_answer.transformations import (
 from pulsar_conformance.conformance.cases.reduction import (
     Failing,
     first_failing,
-    shorter_story,
+    shorten_story,
 )
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial, copied
@@ -320,7 +320,7 @@ def _replaced(trial: Trial, edits: Sequence[Replacement]) -> Trial:
 
 
 STEPS = (
-    shorter_story,
+    shorten_story,
     _without_questions,
     _without_names,
     _without_fields,

@@ -42,7 +42,7 @@ def verdict_of(
     """Return the verdict that follows from confirmed findings and a known deviation, if any."""
     findings = confirmed.findings
     counts = Counter(one.origin for one, _ in findings.answered)
-    searched = plan.searched(blank.implementation, blank.profile, blank.rule)
+    searched = plan.campaign_results(blank.implementation, blank.profile, blank.rule)
     verdict = replace(
         _verdict_of_findings(confirmed, blank, plan),
         saved=counts["saved"],
@@ -85,9 +85,9 @@ def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Ve
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)
         return replace(blank, verdict="fail", failure=failure)
-    searched = plan.searched(blank.implementation, blank.profile, blank.rule)
+    searched = plan.campaign_results(blank.implementation, blank.profile, blank.rule)
     if findings.reached + searched.reached == 0:
-        verdict = unreached(blank, findings)
+        verdict = verdict_if_unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
             why = f"it is read-only, and its current state cannot test the rule: {verdict.why}"
             return replace(verdict, verdict="not_applicable", why=why)
@@ -99,7 +99,7 @@ def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Ve
     return blank
 
 
-def unreached(verdict: Verdict, findings: Findings) -> Verdict:
+def verdict_if_unreached(verdict: Verdict, findings: Findings) -> Verdict:
     """Return the verdict on a rule that no case exercised, with the reason.
 
     Every case was unsupported or did not meet the rule's preconditions. The reason is taken from

@@ -26,7 +26,7 @@ from pulsar_conformance.conformance.engine.ask import (
 )
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute, unchosen_faults
 from pulsar_conformance.conformance.engine.confirm import Confirmer
-from pulsar_conformance.conformance.engine.implementation import Implementation, reach
+from pulsar_conformance.conformance.engine.implementation import Implementation, connect_for_plan
 from pulsar_conformance.conformance.engine.judge import JudgedImplementation, collect_answers
 from pulsar_conformance.conformance.engine.outcomes import judge_all
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -141,7 +141,7 @@ class Run:
         """The connected implementation. Errors: `AdapterError`, the same one at every access."""
         if self._reached is None:
             try:
-                self._reached = reach(self.plan, self.adapter, self.profile)
+                self._reached = connect_for_plan(self.plan, self.adapter, self.profile)
             except AdapterError as error:
                 self._reached = error
         if isinstance(self._reached, AdapterError):

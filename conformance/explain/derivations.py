@@ -24,7 +24,7 @@ from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.explain import paper
 from pulsar_conformance.conformance.explain.focus import (
     Focus,
-    shortened,
+    shorten_stays,
     sweep_lines,
     undecided_brokers,
     without_unknown_traffic,
@@ -296,13 +296,15 @@ def _derivations(
         often = f", asked {len(each)} times" if len(each) > 1 else ""
         title = specs.schema(f"operations/{operation}")["title"]
         yield from ("", *paragraph(f"{which}{operation}{often}: {title}"))
-        found = tuple(map(paper.with_logged_unit, fold_steps(tuple(focus.of(each[0].steps)))))
+        found = tuple(
+            map(paper.with_logged_unit, fold_steps(tuple(focus.shown_steps(each[0].steps))))
+        )
         found = tuple(_with_ports(one, options.ports) for one in found)
         every = options.every or bool(focus)
         kept = found
         if not every:
             kept = tuple(
-                paper.with_long_runs_shortened(tuple(shortened(found)), case, each[0].answer)
+                paper.with_long_runs_shortened(tuple(shorten_stays(found)), case, each[0].answer)
             )
         steps = list(paper.format_derivation(kept))
         yield from ("", *steps) if steps else ()
@@ -310,7 +312,7 @@ def _derivations(
         others = [answer for index, answer in enumerate(answers) if answer not in answers[:index]]
         for answer in others:
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
-            shown = with_numbered_changes(focus.answer(answer))
+            shown = with_numbered_changes(focus.shown_answer(answer))
             if len(each) == 1 and operation in DRAWING and shown.get("broker"):
                 shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
             yield from ("", f"answer{times}", *paper.format_answer(shown, every=every))

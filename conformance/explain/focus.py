@@ -81,7 +81,7 @@ class Focus:
     def __bool__(self) -> bool:
         return self.broker is not None or self.bundle is not None
 
-    def of(self, steps: Sequence[Step]) -> Iterator[Step]:
+    def shown_steps(self, steps: Sequence[Step]) -> Iterator[Step]:
         """Yield the general steps, and the steps about the selected broker or bundle."""
         for section in _sections(steps):
             if not section[0].text and not self._includes(section):
@@ -97,7 +97,7 @@ class Focus:
         walked = step.label.strip() in FATES
         return self.bundle is None or not walked or _is_about(step, self.bundle)
 
-    def answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    def shown_answer(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return an answer with only the unloads of the selected broker or bundle."""
         pairs = answer.get("unload")
         if not isinstance(pairs, list) or not self:
@@ -201,13 +201,13 @@ def _decision_about(trial: Trial, model: Model, focus: Focus) -> str:
     answer = complete.answer(*trial.questions[0])
     if "unload" not in answer:
         return decision(answer)
-    pairs = focus.answer(answer)["unload"]
+    pairs = focus.shown_answer(answer)["unload"]
     if focus.bundle is None:
         return decision({"unload": pairs})
     return f"it is unloaded from {pairs[0]['broker']}" if pairs else "it stays"
 
 
-def shortened(steps: Sequence[Step]) -> Iterator[Step]:
+def shorten_stays(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield a decision's steps, with only the first two bundles that each broker keeps.
 
     These two are the next ones that would be moved. If the decision keeps few bundles, all steps

@@ -107,7 +107,7 @@ def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
         item.add_marker(pytest.mark.allure_link(address, link_type="link", name=title))
 
 
-def attach(
+def attach_verdict(
     item: pytest.Item, plan: Plan, rule: Rule, verdict: Verdict, name: str, text: str | None
 ) -> None:
     """Attach title, suite, parameters, the rule, and the failure with the model's derivation.
@@ -136,7 +136,7 @@ def attach(
     allure.attach(case, "case", allure.attachment_type.JSON)
 
 
-def explain(item: pytest.Item, verdict: Verdict, name: str, text: str | None) -> None:
+def set_message(item: pytest.Item, verdict: Verdict, name: str, text: str | None) -> None:
     """Set the message of the Allure result to the verdict, instead of the suite's exception."""
     listener = item.config.pluginmanager.get_plugin("allure_listener")
     if listener is None or verdict.verdict == "pass":

@@ -86,7 +86,7 @@ MAX_DECLARED = 3
 """Maximum number of declared readings that are printed; a longer list is left out."""
 
 
-def implementation(run: Run) -> dict[str, Any]:
+def implementation_entry(run: Run) -> dict[str, Any]:
     """Return the entry for an implementation and profile in the verdict stream's first line."""
     about: dict[str, Any] = {
         "adapter": run.adapter,
@@ -187,7 +187,7 @@ class Reporter:
             return
         write_stream(self._directory, self.first_line, self.verdicts)
         if session.exitstatus in COMPLETED:
-            statuses = [verdict.exit_status(self.plan.enough) for verdict in self.verdicts]
+            statuses = [verdict.exit_status(self.plan.draws_enough) for verdict in self.verdicts]
             session.exitstatus = max([int(bool(self.unchosen or self._judged_nothing)), *statuses])
 
     @property
@@ -230,7 +230,7 @@ class Reporter:
         terminal = config.pluginmanager.get_plugin("terminalreporter")
         if self.found and terminal is not None:
             lines = [self.first_line, *(verdict.as_json() for verdict in self.verdicts)]
-            for line in table.result_lines(lines, self.unchosen.values(), self.plan.enough):
+            for line in table.result_lines(lines, self.unchosen.values(), self.plan.draws_enough):
                 terminal.write_line(printable(line))
 
     def _report_command(self) -> str:

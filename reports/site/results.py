@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.pulsar.versions import documents_of
-from pulsar_conformance.conformance.cases.deviations import entries
+from pulsar_conformance.conformance.cases.deviations import deviation_entries
 from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.judge import DECISIVE
@@ -245,7 +245,8 @@ def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Li
     """Return the known deviations by the file that lists them. The oldest version is first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (version_numbers(file.stem), file.stem))
     return {
-        file.stem: [ListedDeviation(file.stem, entry) for entry in entries(file)] for file in files
+        file.stem: [ListedDeviation(file.stem, entry) for entry in deviation_entries(file)]
+        for file in files
     }
 
 

@@ -139,9 +139,9 @@ def test_entries_of_the_version_before_come_first(version, nearest):
 def test_answers_are_compared_but_for_lines_of_java():
     case = Path("one.json")
     one = Deviation("BUNDLE-04", "r", "l", cases=(case,), answers="failed: X at Y.f(Y.java:130)")
-    assert one.answered_by(case, "failed: X at Y.f(Y.java:77)")
-    assert not one.answered_by(case, "failed: Z at Y.f(Y.java:130)")
-    assert one.answered_by(Path("two.json"), "anything")
+    assert one.expects_answer(case, "failed: X at Y.f(Y.java:77)")
+    assert not one.expects_answer(case, "failed: Z at Y.f(Y.java:130)")
+    assert one.expects_answer(Path("two.json"), "anything")
 
 
 def test_an_entry_for_an_implementation_goes_before_one_for_all():

@@ -63,7 +63,7 @@ def test_a_variable_that_broker_conf_lacks_needs_the_prefix(read, text, name):
     assert found.values == {LISTED: 5}
     [ignored] = found.unused
     assert ignored.name == UNLISTED
-    assert "only if broker.conf has them; write PULSAR_PREFIX_minUnloadMessage" in ignored.why
+    assert "only if broker.conf lists them; write PULSAR_PREFIX_minUnloadMessage" in ignored.why
     assert ":" in ignored.place
 
 

@@ -16,11 +16,11 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.compare import changes as compared
 from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
-    case_of,
+    changes_without_case,
     lines_without_case,
     profile_of,
     settings_lines,
-    unshown,
+    way_case_file,
     why_no_case,
 )
 from pulsar_conformance.conformance.compare.differences import Causes, factors
@@ -236,7 +236,7 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
 
 def test_what_no_case_shows_is_reported_in_words():
     versions = ("2.10.5", "3.0.7")
-    changed = unshown([], versions)
+    changed = changes_without_case([], versions)
     names = [one.name for one in changed]
     assert "gone-brokers" in names
     # 2.10.5 divides at no positions, and has no AvgShedder.
@@ -246,7 +246,7 @@ def test_what_no_case_shows_is_reported_in_words():
     assert "(ThresholdShedder.onActiveBrokersChange)" in told
     way = next(one for one in changed if one.name == "gone-brokers")
     shown = SimpleNamespace(found=[SimpleNamespace(cause=SimpleNamespace(factors=[way]))])
-    assert way not in unshown([shown], versions)
+    assert way not in changes_without_case([shown], versions)
     assert list(lines_without_case([], versions)) == []
 
 
@@ -254,7 +254,7 @@ def test_each_change_that_no_drawn_case_shows_has_a_case_or_a_reason_why_none_ca
     for file in sorted((TESTS.parent / "reports/changes").glob("*.json")):
         [pair] = json.loads(file.read_text("utf-8"))
         for name in (one["name"] for one in pair["unshown"]):
-            case = case_of(name)
+            case = way_case_file(name)
             assert bool(case) != bool(why_no_case(name)), name
             if case:
                 saved = json.loads((TESTS.parent / case).read_text("utf-8"))

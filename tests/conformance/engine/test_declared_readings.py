@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.commands import check
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.engine import implementation as implementations
-from pulsar_conformance.conformance.engine.implementation import Implementation, reach
+from pulsar_conformance.conformance.engine.implementation import Implementation, connect_for_plan
 from pulsar_conformance.conformance.engine.plan import Plan
 
 PROFILES = [one.id for one in specs.load().profiles.values() if one.kind == "documented"]
@@ -86,7 +86,7 @@ def test_a_reading_declared_in_vain_does_not_hide_a_listed_one(monkeypatch, tmp_
         "  link: https://example.org/1\n  readings: {placement-score: weighted-with-bundle}\n"
     )
     plan = Plan.make(["reference"], ["documented-3.0"], deviations=str(listed))
-    assert reach(plan, "reference", "documented-3.0").pinned == {
+    assert connect_for_plan(plan, "reference", "documented-3.0").pinned == {
         "placement-score": "weighted-with-bundle"
     }
 

@@ -8,7 +8,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.engine.attribute import without_answer
+from pulsar_conformance.conformance.engine.attribute import outcome_without_answer
 from pulsar_conformance.conformance.engine.evaluate import Fault, RuleEvaluator
 from pulsar_conformance.conformance.engine.reduce import (
     reduce,
@@ -227,5 +227,5 @@ def test_what_fails_in_each_half_is_reduced_to_one_question():
 def test_several_questions_without_an_answer_stay_as_they_are():
     case = {"settings": {}, "weighted": False, "broker": {}}
     trial = Trial((Question("usage.max", case), Question("usage.max", case)))
-    fault = Fault(trial, [{"failed": "why"}, {"percent": 0}], without_answer("failed: why"))
+    fault = Fault(trial, [{"failed": "why"}, {"percent": 0}], outcome_without_answer("failed: why"))
     assert smallest_unanswered(None, fault, None) == fault

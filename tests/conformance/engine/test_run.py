@@ -19,7 +19,7 @@ from pulsar_conformance.conformance.engine.evaluate import Outcome
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.engine.report import unreached
+from pulsar_conformance.conformance.engine.report import verdict_if_unreached
 from pulsar_conformance.conformance.engine.run import Run
 
 TESTS = Path(__file__).parents[2]
@@ -318,9 +318,12 @@ def test_saved_cases_of_other_rules_do_not_make_a_rule_applicable():
     hearing = AppliedRule(specs.load().rules[verdict.rule], subject)
     declined = Outcome("unsupported", why="no such algorithm")
     outcomes = [Outcome("not_reached", why="not given"), declined, declined]
-    found = unreached(verdict, Findings(hearing, tried, outcomes))
+    found = verdict_if_unreached(verdict, Findings(hearing, tried, outcomes))
     assert (found.verdict, found.why) == ("not_applicable", "no such algorithm")
-    assert unreached(verdict, Findings(hearing, tried[:1], outcomes[:1])).verdict == "unexercised"
+    assert (
+        verdict_if_unreached(verdict, Findings(hearing, tried[:1], outcomes[:1])).verdict
+        == "unexercised"
+    )
 
 
 def test_chosen_rules_that_judge_nothing_do_not_hold_a_gate(tmp_path, capsys):

@@ -87,7 +87,7 @@ def test_an_unload_that_failed_is_reported_as_failed(explained):
     )
     assert status == 0
     assert "the unload of a/b/0x00000000_0x80000000 from b1:8080 failed" in out
-    assert "may choose it again in the next cycle" in out
+    assert "it may choose the bundle again" in out
 
 
 def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):

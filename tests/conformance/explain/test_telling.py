@@ -228,6 +228,8 @@ def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
     fault = Fault(Trial((Question(operation, case),)), [shed], outcome)
     rule = specs.load().rules["OVERLOAD-04"]
     applied = AppliedRule(rule, subject)
-    failure = failure_of_case(applied, Confirmer(plan, ignore_event).shown(applied, fault), plan)
+    failure = failure_of_case(
+        applied, Confirmer(plan, ignore_event).with_smallest_case(applied, fault), plan
+    )
     assert failure.allowed == outcome.allowed
     assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.legality import case_flaw
-from pulsar_conformance.conformance.cases.reduction import shorter_story
+from pulsar_conformance.conformance.cases.reduction import shorten_story
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.attribute import own_faults
 from pulsar_conformance.conformance.engine.draw import draw_trials
@@ -258,7 +258,7 @@ def test_events_are_left_out_until_each_one_matters():
         kept = [one.questions[0].case["events"] for one in trials]
         return [all(event in one for event in needed) for one in kept]
 
-    [(_, case)] = shorter_story(trial, failing).questions
+    [(_, case)] = shorten_story(trial, failing).questions
     assert case["events"] == needed
     assert len(asks) < 60
 
@@ -266,7 +266,7 @@ def test_events_are_left_out_until_each_one_matters():
 @pytest.mark.parametrize("verdict", [True, False])
 def test_shortening_a_story_ends_whatever_fails(verdict):
     trial = long_story()
-    short = shorter_story(trial, lambda trials: [verdict] * len(trials))
+    short = shorten_story(trial, lambda trials: [verdict] * len(trials))
     assert (short == trial) is not verdict
 
 
@@ -288,5 +288,5 @@ def test_ticks_are_joined_and_a_crash_with_a_return_becomes_a_restart():
             for one in kept
         ]
 
-    [(_, case)] = shorter_story(trial, waits_and_ends_up).questions
+    [(_, case)] = shorten_story(trial, waits_and_ends_up).questions
     assert case["events"] == [{"tick": {"minutes": 3}}, {"restart": {"broker": "b1"}}]
