@@ -77,7 +77,7 @@ def aimed() -> Mapping[str, tuple[Aim, ...]]:
 
 
 @cache
-def presupposed() -> tuple[DerivedQuestions, ...]:
+def presupposed_questions() -> tuple[DerivedQuestions, ...]:
     """Return all functions that make questions to test presupposed rules.
 
     Functions for all rules of an operation come before those for a single rule.

@@ -1,4 +1,4 @@
-"""A session: judges every implementation by every profile, and asks several at the same time."""
+"""A session: judges every implementation by every profile, several at the same time."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pulsar_conformance.audit.collect.sources import (
     open_source,
     time_of,
 )
-from pulsar_conformance.conformance.cases.settings_files import parsed_line, read_logged_line
+from pulsar_conformance.conformance.cases.settings_files import parse_log_line, read_logged_line
 from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
 
 IMPORTED = "give load reports, a range query of Prometheus, logs of brokers or histories"
@@ -64,7 +64,7 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     """
     day, before, split, known = date, "", 0, len(found.records) + len(found.logged)
     for number, line in enumerate(lines, 1):
-        message, attributes = parsed_line(line)
+        message, attributes = parse_log_line(line)
         unload = _bundle_and_broker(UNLOADING, message, attributes)
         elected, cycle = ELECTED.search(message), CYCLE_MESSAGES.search(message)
         split += SPLITTING.search(message) is not None

@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.cases.setting_types import Entry
 from pulsar_conformance.conformance.cases.settings import read_entries
 from pulsar_conformance.conformance.explain.balance import balance_lines
 from pulsar_conformance.conformance.explain.focus import Focus
-from pulsar_conformance.conformance.explain.saved_loads import parsed_load_data
+from pulsar_conformance.conformance.explain.saved_loads import parse_load_data
 from pulsar_conformance.specs.text import counted, paragraph
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -266,7 +266,7 @@ def _balance_at(contexts: DataFrame, time: str) -> Iterator[str]:
     entries = (Entry("the history", name, text) for name, text in written.items())
     given = read_entries(entries, as_broker=True).values
     top = {broker: one for broker, one in loads.items() if TOP in one}
-    yield from balance_lines(parsed_load_data(loads, top), given, None)
+    yield from balance_lines(parse_load_data(loads, top), given, None)
 
 
 def _last_cycles(rows: DataFrame, count: int) -> list[str]:

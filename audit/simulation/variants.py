@@ -38,7 +38,7 @@ from pulsar_conformance.conformance.cases.effects import (
 )
 from pulsar_conformance.conformance.cases.setting_types import (
     NotParsed,
-    swept_values,
+    parse_sweep,
     why_odd_value,
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
@@ -254,7 +254,7 @@ def sweep(
     A variant on which no value has an effect stays unchanged, with a note. Errors: `BadWorld`.
     """
     try:
-        swept, values = swept_values(text)
+        swept, values = parse_sweep(text)
     except NotParsed as wrong:
         raise BadWorld(f"--sweep {text}: {wrong}") from None
     found: list[Variant] = []

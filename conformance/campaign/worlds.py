@@ -141,7 +141,7 @@ def shedding_world(
     bundles: int = 4,
     state: Callable[[Any], Json] = _cpu,
 ) -> BoundedWorld:
-    """Return the world of a strategy's shedding cycles in small clusters."""
+    """Return the bounded world of shedding cycles of a strategy in small clusters."""
     states = list(product(levels, multisets(KINDS, bundles)))
     return BoundedWorld(
         f"{SHED.id} {strategy}",
@@ -195,7 +195,7 @@ def _averages(kind: str) -> Json:
 
 
 def placing_world(brokers: int = 3, bundles: int = 3) -> BoundedWorld:
-    """Return the world of bundle placements in small clusters."""
+    """Return the bounded world of placing a bundle in small clusters."""
     levels = (0, 40, 84, 85, 86)
     return BoundedWorld(
         PLACE.id,
@@ -233,7 +233,7 @@ def _spread_case(cluster: Key) -> Json:
 
 
 def spread_world(brokers: int = 4) -> BoundedWorld:
-    """Return the world of placements within an anti-affinity group."""
+    """Return the bounded world of placing a namespace of an anti-affinity group."""
     states = list(product((None, "east", "west"), range(3), (False, True), (True, False)))
     return BoundedWorld(
         SPREAD.id,
@@ -288,7 +288,7 @@ def _candidates_case(key: Key) -> Json:
 
 
 def candidates_world(bundles: int = 2) -> BoundedWorld:
-    """Return the world of automatic splits of one broker's bundles."""
+    """Return the bounded world of automatic splits of the bundles of a single broker."""
     return BoundedWorld(
         SPLIT_CANDIDATES.id,
         SPLIT_CANDIDATES.id,
@@ -311,7 +311,7 @@ def _usage_case(key: Key) -> Json:
 
 
 def usage_world() -> BoundedWorld:
-    """Return the world of one broker's resource usage."""
+    """Return the bounded world of the resource usage of a single broker."""
     levels = (None, 0, 50, 75, 100)
     weights = [None, *product(WEIGHTS, repeat=WEIGHTED)]
     return BoundedWorld(
@@ -334,7 +334,7 @@ def _average_case(key: Key) -> Json:
 
 
 def average_world(samples: int = 9) -> BoundedWorld:
-    """Return the world of one bundle's averages over short and long windows."""
+    """Return the bounded world of a bundle's averages over short and long windows."""
     kinds = ((0, 0, 0, 0), (8, 4, 2, 1), (1024, 0, 0, 512))
     windows = ((1, 1), (1, 2), (2, 3), (2, 4), (3, 3), (3, 5))
     sizes = range(samples + 1)

@@ -270,7 +270,7 @@ def without_effect(
 
 
 def _manager(values: Mapping[str, Any], runs: Running) -> str:
-    """Return the load manager that runs, or the configured one if none runs or it is not known."""
+    """Return the load manager that runs; if none runs or it is unknown, the configured one."""
     stopped = runs.manager in (STOPPED, NOT_KNOWN)
     return manager_by_settings(values) if stopped else runs.manager
 

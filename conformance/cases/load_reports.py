@@ -28,7 +28,7 @@ REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.js
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
-"""Fields with a report's time: the modular load manager's, and the simple one's."""
+"""Fields with the time of a report of the modular and of the simple load manager."""
 
 
 class BadSnapshot(UserError):

@@ -179,7 +179,7 @@ CONSTRAINTS = ("isolation", "domains", "groups")
 """Options with placement constraints, which a question about shedding does not use."""
 
 FILES = ("conf", "dynamic", "bundle_data", "topics")
-"""Options with other files about a cluster."""
+"""Options that name further files about a cluster."""
 
 OF_SOURCES = ("place", "topics", "bundle_data", "release", "cluster", *CONSTRAINTS)
 """Options that apply to a cluster's data, but not to a case that is already built."""
@@ -211,7 +211,7 @@ def build_case(
     operation: str = SHED.id,
     what_if: Sequence[str] = (),
 ) -> MadeCase:
-    """Build the case that the sources in `args` describe. Errors: as for reading the sources.
+    """Build the case that the sources in `args` describe. Errors: if a source cannot be read.
 
     `what_if`: settings that the command changes later, as NAME=VALUE, so that a setting with an
     effect after the change is not reported as unused.

@@ -84,7 +84,7 @@ class Campaign:
                 **dict(zip(("adapter", "profile", "rule"), key, strict=True)),
                 "drawn": one.drawn,
                 "reached": one.reached,
-                "faults": [content_of(trial) for trial in one.faults],
+                "faults": [case_content(trial) for trial in one.faults],
             }
             for key, one in self.found.items()
         ]
@@ -96,7 +96,7 @@ def load_campaign(file: Path) -> Campaign:
     return Campaign.from_json(json.loads(file.read_bytes()))
 
 
-def path_of(trial: Trial) -> Path:
+def case_file_path(trial: Trial) -> Path:
     """Return the path for a trial's file: operation as folder, fingerprint as file name."""
     return FOLDER / trial.operation / f"{trial.fingerprint[:FINGERPRINT_DIGITS]}.json"
 
@@ -106,10 +106,10 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
 
     `about` has further fields for the file, such as the profile.
     """
-    relative = path_of(trial)
+    relative = case_file_path(trial)
     target = root / relative
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = {**content_of(trial), **about}
+    content = {**case_content(trial), **about}
     partial = target.with_suffix(f".{os.getpid()}.partial")
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     partial.write_bytes(text.encode("utf-8", "backslashreplace"))
@@ -117,7 +117,7 @@ def save(trial: Trial, root: Path, about: Mapping[str, Any]) -> Path:
     return relative
 
 
-def content_of(trial: Trial) -> dict[str, Any]:
+def case_content(trial: Trial) -> dict[str, Any]:
     """Return a trial in the format of a case file; the inverse of `trial_of`."""
     lines = trial.as_json()
     content = lines[0] if len(lines) == 1 else {"trial": lines}
@@ -231,7 +231,7 @@ ZNODES_HINT = (
 FORMS_HINT = "give a case, a log of the load balancer or a folder of load reports"
 
 
-def provided_questions(file: str) -> list[ProvidedQuestions]:
+def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
     """Read questions from a file, or from standard input if it is "-".
 
     The input is JSON values one after another, in whatever layout, each `{"ask", "case"}`,

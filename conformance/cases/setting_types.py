@@ -69,7 +69,7 @@ TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 TOMBSTONE = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
 IN_FLIGHT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
 CHANNEL_DEFAULTS: Json = {TOMBSTONE: 3600, IN_FLIGHT: 30_000}
-"""Periods of the channel of the extensible load manager; 3.0 has the second one as a constant."""
+"""Defaults of two periods of the extensible manager's channel; 3.0 has the second as a constant."""
 
 BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
@@ -321,7 +321,7 @@ MAX_VALUES = 100
 """Maximum number of values in a sweep."""
 
 
-def swept_values(text: str) -> tuple[str, list[str]]:
+def parse_sweep(text: str) -> tuple[str, list[str]]:
     """Return the setting and the values of `NAME=FIRST..LAST/STEP`. Errors: `NotParsed`."""
     found = SWEEP.fullmatch(text)
     try:

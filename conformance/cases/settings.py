@@ -121,7 +121,7 @@ class SettingsRead:
     def changed(
         self, given: Mapping[str, Any], spelled: Mapping[str, str] = MappingProxyType({})
     ) -> SettingsRead:
-        """Return the settings with those in `given` replaced; None removes a setting.
+        """Return a copy in which the values in `given` replace others; None removes a setting.
 
         TransferShedder implies the extensible load manager, unless a load manager is given.
         `spelled`: the newer names of replaced settings, as in the field of that name.
@@ -192,7 +192,7 @@ class SettingsRead:
         return parts_in_force(self.values, self.running())
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
-        """Return the strategy that runs instead of the strategy in these settings, by setting.
+        """Return the strategy that runs in place of a configured one, by the name of its setting.
 
         Empty if no other strategy runs, or if the command line names the strategy.
         """
@@ -225,7 +225,7 @@ class SettingsRead:
         return {**own, runs.culprit: str(runs)} if runs.manager == STOPPED else own
 
     def disabled(self, *, defaults: bool = False) -> list[Unused]:
-        """Return the settings in `values` that have no effect because of others.
+        """Return the settings in `values` that have no effect because of other settings.
 
         Settings with their default are left out, unless `defaults` is true. If the broker does not
         start, because it does not find a class, it is assumed to start with the most similar class.

@@ -134,7 +134,7 @@ def read_in_force(
     *,
     as_broker: bool = False,
 ) -> SettingsRead | None:
-    """Read a settings file and the dynamic configuration that overrides it; None without both.
+    """Read a settings file and the dynamic configuration that overrides it; None without files.
 
     For `as_broker`, see `read_entries`. Errors: as `read_settings`.
     """
@@ -154,7 +154,7 @@ def read_dynamic(
 
 
 def _as_dynamic(found: SettingsRead) -> SettingsRead:
-    """Return settings with the places of dynamic ones."""
+    """Return settings whose places say that the settings are dynamic."""
     places = {name: f"{place}{DYNAMIC}" for name, place in found.places.items()}
     unreadable = tuple(replace(one, place=f"{one.place}{DYNAMIC}") for one in found.unreadable)
     reread = partial(_dynamic_by, found)
@@ -256,7 +256,7 @@ TRAILING = re.compile(r"\{(\w+=[^{}]*)\}\s*$")
 ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
-def parsed_line(line: str) -> tuple[str, Mapping[str, str]]:
+def parse_log_line(line: str) -> tuple[str, Mapping[str, str]]:
     """Return the message and the attributes of a log line: JSON, or text that ends with them."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):

@@ -34,8 +34,9 @@ ASSIGNER = "topicBundleAssignmentStrategy"
 
 
 def read_topics(file: Path) -> list[str]:
-    """Read a file with one topic per line, with its full or its short name. Errors: `BadSnapshot`,
-    also for a line that is no topic.
+    """Read a file with one topic per line, such as `persistent://tenant/namespace/a` or `a`.
+
+    Errors: `BadSnapshot`, also for a line that is no topic.
     """
     try:
         text = file.read_text("utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE, add_dynamic, add_profile
 from pulsar_conformance.conformance.cases.load_reports import BadSnapshot
 from pulsar_conformance.conformance.cases.making import add_source_arguments, build_case
-from pulsar_conformance.conformance.cases.saved import content_of, derivations_for
+from pulsar_conformance.conformance.cases.saved import case_content, derivations_for
 from pulsar_conformance.conformance.cases.snapshot import MAKERS
 from pulsar_conformance.conformance.explain.running import (
     check_case,
@@ -77,5 +77,5 @@ def run(args: argparse.Namespace) -> int:
         print_note(note)
     about: dict[str, object] = {"profile": found.profile} if found.profile else {}
     about |= {"ways": dict(found.ways)} if found.ways else {}
-    print(json.dumps({**content_of(found.trial), **about}, indent=1, ensure_ascii=False))
+    print(json.dumps({**case_content(found.trial), **about}, indent=1, ensure_ascii=False))
     return 0

@@ -105,7 +105,7 @@ def _indented(error: AdapterError) -> str:
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's example cases, or the adapter's own if it answers no other cases."""
+    """Return the operation's example cases, or the cases of an adapter that answers no others."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples

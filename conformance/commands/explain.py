@@ -41,8 +41,8 @@ from pulsar_conformance.conformance.cases.saved import (
     BadCase,
     ProvidedQuestions,
     adapted_to_version,
-    content_of,
-    provided_questions,
+    case_content,
+    read_questions_of_user,
 )
 from pulsar_conformance.conformance.cases.setting_types import with_settings
 from pulsar_conformance.conformance.cases.settings import (
@@ -206,14 +206,14 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
         example = _example(args.example or args.case)
         if args.as_case:
             _check_options(args, OF_ANSWERS, "an explanation")
-            content = content_of(with_settings(Trial.asking(example.questions), wanted.settings))
+            content = case_content(with_settings(Trial.asking(example.questions), wanted.settings))
             yield json.dumps(content, indent=1, ensure_ascii=False)
             return True
         yield from example_lines(example, wanted)
         return True
     answered = []
     options: dict[str, ExplainOptions] = {}
-    for number, provided in enumerate(provided_questions(args.case)):
+    for number, provided in enumerate(read_questions_of_user(args.case)):
         yield from ("", provided.place) if number else ()
         profile = provided.profile or ""
         if profile not in options:

@@ -181,7 +181,7 @@ WITH_COLORS = frozenset({"run"})
 """Commands whose output comes from pytest and has colors; all others print plain text."""
 
 SAME_AS = {"--release": ("--profile", "--judge-by"), "--judge-by": ("--profile",)}
-"""Arguments of some commands that have another name in other commands."""
+"""Arguments of some commands, with the names that other commands use for them."""
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""

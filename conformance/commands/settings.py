@@ -204,13 +204,13 @@ def _explanation(found: SettingsRead, args: argparse.Namespace, *, assumed: bool
 def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Section]:
     from pulsar_conformance.conformance.cases.effects import KINDS, NOT_KNOWN, NOTHING, STOPPED
     from pulsar_conformance.conformance.compare.upgrade import (
-        changes_with,
         later_releases,
         new_settings,
         note_on_version,
         release_compared,
         short_value,
-        target_of,
+        upgrade_changes,
+        version_to_compare,
     )
     from pulsar_conformance.specs.broker import release_line
     from pulsar_conformance.specs.judged import caveat, judged_version, nearest_profile
@@ -239,8 +239,8 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if without or not (stops or plugged):
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), _rows(without)
     later = later_releases(found, to)
-    new = target_of(later, to)
-    changes = list(changes_with(found, later, new, every=every or bool(to)))
+    new = version_to_compare(later, to)
+    changes = list(upgrade_changes(found, later, new, every=every or bool(to)))
     told = (note_on_version(to, new), new and caveat(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
@@ -358,11 +358,11 @@ def _remark(found: SettingsRead, name: str) -> str:
 def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str, Any]:
     from pulsar_conformance.conformance.cases.setting_types import Unused, is_finite
     from pulsar_conformance.conformance.compare.upgrade import (
-        changes_with,
         later_releases,
         release_compared,
         short_value,
-        target_of,
+        upgrade_changes,
+        version_to_compare,
     )
 
     later, odd = later_releases(found, to), _odd(found)
@@ -396,5 +396,5 @@ def _as_json(found: SettingsRead, to: str | None, *, assumed: bool) -> dict[str,
         "defaults": dict(_defaults(found)),
         "usedInstead": _used_instead(found),
         "others": found.others,
-        "nextRelease": list(changes_with(found, later, target_of(later, to))),
+        "nextRelease": list(upgrade_changes(found, later, version_to_compare(later, to))),
     }

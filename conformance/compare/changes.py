@@ -131,7 +131,7 @@ class Comparison:
         ]
 
     def _draw_questions(self, operation: str, seed: int, examples: int) -> list[Trial]:
-        """Return valid questions drawn for both releases' rules, and for their branches."""
+        """Return valid questions drawn for both releases' rules and for branches of the source."""
         based = dict.fromkeys(specs.load().profile(one).based_on or one for one in self.profiles)
         found = {
             trial.fingerprint: trial
@@ -273,7 +273,7 @@ def cause_name(cause: Cause) -> str:
 
 
 def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """Return the causes that are combinations of other causes."""
+    """Return the causes with several factors, each of which is also the only factor of a cause."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 

@@ -38,7 +38,7 @@ from pulsar_conformance.specs.text import table
 
 @dataclass(frozen=True)
 class Finding:
-    """Which alternative of one reading an implementation was found to follow."""
+    """The alternative of a reading that an implementation was found to follow."""
 
     reading: str
     says: str | None

@@ -218,7 +218,7 @@ class Causes:
         return _predicts(self._turned(some), trial, newer)
 
     def _model_with(self, some: tuple[Factor, ...]) -> Model:
-        """Return the model of the older release with some of the newer one's factors."""
+        """Return the model of the older release with some factors of the newer release."""
         ways, readings, settings = (
             {one.name: one.newer for one in (*self._absent, *some) if one.kind == kind}
             for kind in ("way", "reading", "setting")

@@ -212,7 +212,7 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
 
 
 def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add settings to a question that has settings; the question's own settings have priority."""
+    """Add hidden settings to a question with settings; its own values have priority."""
     operation, case = question
     if "settings" not in case:
         return question
@@ -247,7 +247,7 @@ def _is_about_answers(rule: specs.Rule) -> bool:
 
 
 BRANCHES = Path(fixtures.__file__).parent / "branches"
-"""Folder with one file for each released profile."""
+"""Folder with one file of questions for each released profile."""
 
 ByOperation = Mapping[str, Sequence[Trial]]
 """Single questions by operation."""

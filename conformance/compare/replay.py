@@ -104,7 +104,7 @@ def _word(verdicts: Sequence[Verdict]) -> tuple[Word, list[Verdict]]:
 
 
 def write_outcomes(outcomes: Sequence[ReplayOutcome], out: Path) -> Path:
-    """Write the outcomes to a file of their own, one JSON object per line."""
+    """Write the outcomes to `replayed.jsonl`, one JSON object per line; return its path."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "replayed.jsonl"
     lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in outcomes]

@@ -77,7 +77,7 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
 
-def target_of(later: tuple[str, ...], to: str | None) -> str:
+def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
     """Return the version to compare with: `to`, or else the last of `later`, without a milestone.
 
     Empty if there is none.
@@ -94,7 +94,7 @@ def note_on_version(to: str | None, new: str) -> str:
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
 
 
-def changes_with(
+def upgrade_changes(
     found: SettingsRead, later: tuple[str, ...], new: str, *, every: bool = True
 ) -> Iterator[str]:
     """Yield what changes from the file's version to a new one; `later` are the releases between.

@@ -197,7 +197,7 @@ class AskedTrials:
     """All trials that an implementation is asked."""
 
     before: ResolvedReadings
-    """The readings as known before anything was asked."""
+    """The readings, as far as they were known before anything was asked."""
     groups: Sequence[Sequence[specs.Rule]]
     """Groups of rules, in the order in which they are asked; groups share no operation."""
     by_rule: Mapping[str, Sequence[SourcedTrial]]

@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.catalogue import presupposed
+from pulsar_conformance.conformance.catalogue import presupposed_questions
 from pulsar_conformance.conformance.common.events import AN_ANSWER, ANSWERING
 from pulsar_conformance.conformance.common.trial import Json, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial, AnsweredTrialsByRule
@@ -78,7 +78,7 @@ def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[Presuppos
         for question, answer in zip(fault.trial.questions, fault.answers, strict=True):
             if question.operation in rule.operations:
                 yield PresupposedCheck(rule, Trial((question,)), [answer])
-            for derived in presupposed():
+            for derived in presupposed_questions():
                 if derived.concerns(rule, question):
                     by = judged.evaluator.defaults, judged.evaluator.readings
                     for one in derived.questions(rule, question, answer, *by):

@@ -48,11 +48,11 @@ MAX_UNCERTAIN = 32
 """Maximum number of a rule's faults that are examined to find a fault under all readings."""
 
 MAX_RESTARTS = 80
-"""Maximum number of restarts in a run. If the program starts slowly, they take 30 s in total."""
+"""Maximum number of restarts in a run; with a program that starts slowly, these take 30 s."""
 
 MAX_SEQUENCES = 3
 """Maximum number of searches for a sequence of questions in a run. Few are enough, because one
-mistake in an implementation's memory violates many rules.
+mistake that depends on earlier questions violates many rules.
 """
 
 MAX_RANDOM = 2

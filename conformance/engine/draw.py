@@ -40,7 +40,7 @@ TRIALS_PER_AIM = 8
 """Number of trials drawn from each strategy that distinguishes the alternatives of a reading."""
 
 TRIALS_PER_CONTROL = 6
-"""Number of trials drawn from each control; all readings of a control share its trials."""
+"""Number of trials drawn from each control; readings with the same control share its trials."""
 
 COSTLY_DIVISOR = 2
 """Divisor of a rule's number of trials if a case takes seconds. The rule then also judges the
@@ -239,7 +239,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 
 
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
-    """Return valid trials that resemble those of `aimed_at`, but distinguish no alternatives."""
+    """Return valid trials that resemble trials of `aimed_at`, but distinguish no alternatives."""
     aims = (aim for aim in aimed().get(reading, ()) if aim.control)
     return tuple(trial for aim in aims for trial in _controls(aim.strategy, profile, seed))
 

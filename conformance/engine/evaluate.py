@@ -35,7 +35,7 @@ class Outcome:
     allowed: str = ""
     """The answer that the rule allows, for a violation."""
     answered: str = ""
-    """The given answer, for a violation."""
+    """The answer that was given, for a violation."""
     why: str = ""
     """The reason why the rule does not apply or the question is unsupported."""
     unanswered: bool = False

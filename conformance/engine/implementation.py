@@ -46,9 +46,10 @@ MAX_RECONNECTS = 8
 class Implementation:
     """An implementation that is asked under one profile.
 
-    It is told to follow the readings in `pinned`, and the profile's defaults for all others. Up to
-    `concurrency` threads may ask it at the same time. If `patient` is true and a case crashes it,
-    the other cases of the batch are asked again without that case, whose answer is `failed`.
+    It is told to follow the readings in `pinned`, and the profile's defaults for all other
+    readings. Up to `concurrency` threads may ask it at the same time. If `patient` is true and a
+    case crashes it, the other cases of the batch are asked again without that case, whose answer is
+    `failed`.
 
     Errors: `AdapterError` from the constructor if the implementation cannot be reached or declares
     a reading that does not exist.

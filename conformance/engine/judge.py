@@ -72,7 +72,7 @@ class JudgedImplementation:
 
     @classmethod
     def before_asking(cls, implementation: Implementation) -> JudgedImplementation:
-        """Return an implementation with its pinned or declared readings; all others are default."""
+        """Return an implementation with its pinned and declared readings, or else defaults."""
         return cls.of(implementation, before_asking(implementation))
 
     def choosing(self, choices: Choices) -> JudgedImplementation:
@@ -106,7 +106,7 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def applies_to_trial(self, trial: Trial) -> bool:
-        """True if at least one rule applies to the trial with the model's answers."""
+        """True if at least one rule judges the model's answers to the trial."""
         right = self.model_answers(trial)
         return right is None or any(
             self.evaluator.judge(rule.id, trial, right).word in DECISIVE
@@ -242,7 +242,7 @@ class Answered:
     known: KnownAnswers[Outcome]
 
     def with_shared_faults(self, faults: AnsweredTrialsByRule) -> Answered:
-        """Return a copy in which each rule also has other rules' trials that violate it."""
+        """Return a copy in which each rule also has the trials of other rules that violate it."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
 

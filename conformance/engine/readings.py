@@ -121,7 +121,7 @@ def documented_alternatives(profile: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def before_asking(implementation: Implementation) -> ResolvedReadings:
-    """Return the readings as known before anything is asked.
+    """Return the readings, as far as they are known before anything is asked.
 
     Pinned and declared readings are known, and all others are open. Under a released profile, the
     readings are those of the release, and none is open.
@@ -155,7 +155,7 @@ AnswersByReading = Mapping[str, Iterable[tuple[Trial, Sequence[Json]]]]
 def find_readings(
     before: ResolvedReadings, answered: AnswersByReading, controls: AnswersByReading
 ) -> ResolvedReadings:
-    """Return the readings, with open ones decided as far as the answers decide them.
+    """Return the readings; those that were open are decided as far as the answers allow.
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule

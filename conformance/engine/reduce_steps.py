@@ -26,7 +26,7 @@ Path = tuple[int | str, ...]
 """Keys and indexes that lead to a value in a case; the value is changed in all cases of a trial."""
 
 Replacement = tuple[Path, float, float]
-"""The path of a number, the number, and a simpler one that replaces it."""
+"""The path of a number, the number, and a simpler number that replaces it."""
 
 MAX_CHUNKS = 256
 """Maximum number of chunks of names or fields that are removed one after the other. A list of 1,000

@@ -54,7 +54,7 @@ def verdict_of(
 
 
 def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) -> Verdict:
-    """Return the verdict, changed to a known deviation or unexpected pass if one is listed.
+    """Return the verdict, changed to known_deviation or unexpected_pass for a listed deviation.
 
     If a deviation is listed, a pass is unexpected: the list is out of date. In a replay, a pass is
     not unexpected, because a single case cannot prove that a deviation is gone.

@@ -43,7 +43,7 @@ UNDERLOAD, IDLE = 22321, 23626
 """Pull requests that changed when a broker is underloaded, and whether idle bundles are moved."""
 
 EARLIEST = "3.0.0"
-"""The first version with an extensible load manager; its rules are those before all changes."""
+"""The first version with an extensible load manager, before all changes of its rules."""
 
 
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Explanations of cases and worked examples."""
+"""Explains the model's answers to cases and to worked examples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pulsar_conformance.conformance.explain.running import (
     NIC_SPEED,
     check_manager,
     compared_lines,
-    drawn_broker,
+    describe_chosen_broker,
     manager_notes,
     other_decisions,
     release_of,
@@ -73,7 +73,7 @@ class ExplainOptions:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     """The trial about the same cluster in the form that another profile needs, by profile."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The newer name of each setting that is given by that name."""
+    """The newer names of settings that the user gave by these names."""
     sweep: str | None = None
     """A setting and several values, for each of which the decision is shown."""
 
@@ -314,7 +314,9 @@ def _derivations(
             times = f", {answers.count(answer)} times" if len(others) > 1 else ""
             shown = with_numbered_changes(focus.shown_answer(answer))
             if len(each) == 1 and operation in DRAWING and shown.get("broker"):
-                shown["broker"] = drawn_broker(Trial.of(operation, case), model, shown["broker"])
+                shown["broker"] = describe_chosen_broker(
+                    Trial.of(operation, case), model, shown["broker"]
+                )
             yield from ("", f"answer{times}", *paper.format_answer(shown, every=every))
             if shown.get("unload") != answer.get("unload"):
                 yield from paragraph(f"the whole decision: {paper.decision(answer)}", 4, "  ")

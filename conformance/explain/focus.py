@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.cases.saved import BadCase
 from pulsar_conformance.conformance.cases.setting_types import (
     NotParsed,
-    swept_values,
+    parse_sweep,
     with_settings,
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
@@ -135,7 +135,7 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
     """
     here = f"--sweep {text}"
     try:
-        swept, values = swept_values(text)
+        swept, values = parse_sweep(text)
     except NotParsed as wrong:
         raise BadCase(f"{here}: {wrong}") from None
     if not focus:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pulsar_conformance.adapters.protocol import NotJSON, parse_line
 from pulsar_conformance.conformance.cases.saved import BadCase
-from pulsar_conformance.conformance.cases.settings_files import parsed_line
+from pulsar_conformance.conformance.cases.settings_files import parse_log_line
 from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted, paragraph
 
@@ -86,7 +86,7 @@ def log_lines(file: Path) -> Iterator[str]:
 
 def _explained(line: str) -> list[str]:
     """Return the explanation of a line; empty if it is not about an unload or a split."""
-    message, attributes = parsed_line(line)
+    message, attributes = parse_log_line(line)
     for pattern, explain in PATTERNS.items():
         if matched := pattern.search(message):
             return list(explain(matched.groups()))

@@ -52,7 +52,7 @@ def decision(answer: Mapping[str, Any]) -> str:
     return f"unload {len(pairs)} bundles: {', '.join(f'{n} of {name}' for name, n in counts)}"
 
 
-def condition(derived: Derivation) -> str:
+def condition_clause(derived: Derivation) -> str:
     """Return a clause with the condition for a decision; usually empty."""
     return FIRST_IN_TURN if any(IN_TURN in one.text for one in derived.steps) else ""
 

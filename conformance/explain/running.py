@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.cases.legality import missing_setting, trial
 from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.explain.paper import condition, decision
+from pulsar_conformance.conformance.explain.paper import condition_clause, decision
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
@@ -165,7 +165,7 @@ def _other_manager(
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield notes on unknown settings, and on an undocumented one that changes the answer."""
+    """Yield notes on unknown settings, and on balancing that is off, which no document covers."""
     yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
@@ -340,7 +340,7 @@ def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
         yield model.derive(operation, case)
 
 
-def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
+def describe_chosen_broker(trial: Trial, model: Model, broker: str) -> str:
     """Return the chosen broker as text, with the other brokers if the choice is random.
 
     If brokers take bundles in turn, the condition under which it is this broker's turn is added.
@@ -349,7 +349,7 @@ def drawn_broker(trial: Trial, model: Model, broker: str) -> str:
     found = {str(one.answer.get("broker")) for one in derived} | {broker}
     if len(found) > 1:
         return f"{' or '.join(sorted(found))}, drawn"
-    return broker + condition(derived[0])
+    return broker + condition_clause(derived[0])
 
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:
@@ -366,7 +366,7 @@ def _comparable(derived: Derivation) -> Any:
 
 
 def _decision_of(derived: Derivation) -> str:
-    return decision(derived.answer) + condition(derived)
+    return decision(derived.answer) + condition_clause(derived)
 
 
 def _cases_without_manager(trial: Trial) -> Any:

@@ -31,7 +31,7 @@ def consumed_load_data(file: Path) -> LoadData:
     """
     brokers, top, notes = read_consumed_load(file)
     _check_loads(brokers, dict.fromkeys(brokers, file))
-    return replace(parsed_load_data(brokers, top), notes=notes)
+    return replace(parse_load_data(brokers, top), notes=notes)
 
 
 def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
@@ -77,11 +77,11 @@ def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
         if paths[one.broker] != one.path:
             raise BadSnapshot(f"{one.path}: there is already load data of {one.broker}; keep one")
     named = {name.removesuffix(SUFFIX): one for name, one in top.items()}
-    return replace(parsed_load_data(brokers, named), notes=tuple(notes))
+    return replace(parse_load_data(brokers, named), notes=tuple(notes))
 
 
-def parsed_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
-    """Return load data and top bundles, given Pulsar's own JSON."""
+def parse_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadData:
+    """Parse load data and top bundles from Pulsar's own JSON."""
     return LoadData(
         {name: one[LOAD] for name, one in brokers.items()},
         {name: one.get(TRAFFIC, _carried(one) or 0.0) for name, one in brokers.items()},

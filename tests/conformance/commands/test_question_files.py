@@ -4,7 +4,7 @@ import json
 
 import pytest
 from pulsar_conformance.adapters.questions import BadLine, values
-from pulsar_conformance.conformance.cases.saved import provided_questions
+from pulsar_conformance.conformance.cases.saved import read_questions_of_user
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.predictions import read_questions
 
@@ -41,7 +41,7 @@ def test_every_command_takes_every_layout(text, count, tmp_path, capsys):
     file.write_text(text, newline="")
     assert main(["ask", "reference", str(file)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == count
-    assert sum(len(one.trial.questions) for one in provided_questions(str(file))) == count
+    assert sum(len(one.trial.questions) for one in read_questions_of_user(str(file))) == count
     assert sum(map(len, read_questions(file).values())) == count
     assert main(["explain", str(file)]) == 0
     assert capsys.readouterr().out.count("answer\n") == (1 if "trial" in text else count)

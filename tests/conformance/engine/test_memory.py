@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.saved import content_of, load_saved, trial_of
+from pulsar_conformance.conformance.cases.saved import case_content, load_saved, trial_of
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine import confirm
 from pulsar_conformance.conformance.engine import implementation as implementations
@@ -110,7 +110,7 @@ def test_a_row_is_a_file_of_its_own():
     trial = Trial.of("usage.max", case)
     row = trial.after(trial.questions)
     assert row.fingerprint != trial.fingerprint
-    assert trial_of(json.loads(json.dumps(content_of(row)))) == row
+    assert trial_of(json.loads(json.dumps(case_content(row)))) == row
     assert row.size.startswith("2 cases")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.conformance.cases.saved import load_saved, path_of, save
+from pulsar_conformance.conformance.cases.saved import case_file_path, load_saved, save
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Trial, canonical
 from pulsar_conformance.conformance.engine import implementation as implementations
@@ -185,7 +185,7 @@ def test_one_verdict_tells_it_and_all_others_stand(
     failure = found[broken].failure
     assert failure.allowed == "an answer"
     assert SAID[how] in failure.answered
-    assert cases_in(tmp_path / "with") == {failure.case_file, path_of(trial).as_posix()}
+    assert cases_in(tmp_path / "with") == {failure.case_file, case_file_path(trial).as_posix()}
     small = load_saved(tmp_path / "with" / failure.case_file).trial
     assert MARK in canonical(small.as_json())
     assert len(canonical(small.as_json())) < len(canonical(trial.as_json()))

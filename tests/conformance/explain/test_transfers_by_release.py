@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main
-from pulsar_conformance.conformance.explain.saved_loads import parsed_load_data
+from pulsar_conformance.conformance.explain.saved_loads import parse_load_data
 from pulsar_conformance.reference.released.load_data import TransferRules, load_pairs
 from pulsar_conformance.specs.revisions import has_revision
 from standins.cycles import cycle, shed
@@ -219,7 +219,7 @@ def test_what_comes_is_counted_in_debug_mode_alone():
         name: {"topBundlesLoadData": list(listed(name, rates))}
         for name, rates in {"a": [3, 3, 0.2, 3], "c": [0.4, 0.4]}.items()
     }
-    data = parsed_load_data(brokers, top)
+    data = parse_load_data(brokers, top)
     plain = next(load_pairs(data, RULES))
     debug = next(load_pairs(data, replace(RULES, debug=True)))
     assert plain.moved_net == plain.moved == 6 * MB
