@@ -317,8 +317,8 @@ def usage_world() -> BoundedWorld:
     return BoundedWorld(
         USAGE.id,
         USAGE.id,
-        f"5 resources at {as_alternatives(levels[1:])} % or unreported, unweighted or "
-        f"{WEIGHTED} of them with weights of {as_alternatives(WEIGHTS)}",
+        f"5 resources at {as_alternatives(levels[1:])} % or unreported, without weights or "
+        f"with weights of {as_alternatives(WEIGHTS)} for {WEIGHTED} of them",
         lambda: product(product(levels, repeat=len(RESOURCES)), weights),
         _usage_case,
     )

@@ -74,7 +74,7 @@ class Deviation:
 
     def of_another_version(self) -> Deviation:
         """Return a copy for another version of the implementation, with a reason that says so."""
-        shown = f"as in {self.implementation}, whose case also shows it here: {self.reason}"
+        shown = f"known from {self.implementation}, and its case fails here as well: {self.reason}"
         return replace(self, reason=shown)
 
 
@@ -189,7 +189,7 @@ def notes_on_unjudged(
             absent = [rule for rule, known in shows.items() if not known]
             but = f", but not {', '.join(absent)}" if absent else ""
             shown = counted(len(shows) - len(absent), "known deviation")
-            yield f"{names[0]} has {shown} listed for other versions: their cases show it{but}"
+            yield f"{names[0]} shows {shown} listed for other versions{but}"
     others = Counter(one.implementation for one in listed if one.implementation is not None)
     left = {name: count for name, count in others.items() if name not in named}
     if len(left) > MAX_OTHERS:

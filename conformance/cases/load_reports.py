@@ -388,8 +388,8 @@ def plain_versions(reports: Mapping[str, SavedReport], *, compared: bool) -> dic
     more = [name for name, numbers in found.items() if numbers and numbers[4]]
     if compared and more:
         raise BadSnapshot(
-            f"{more[0]} runs {reports[more[0]].version}: with preferLaterVersions, Pulsar compares "
-            "what follows the three numbers of a version, and a case cannot contain that"
+            f"{more[0]} runs {reports[more[0]].version}: with preferLaterVersions, Pulsar also "
+            "compares the text after the three numbers, and a case cannot contain that text"
         )
     return {
         name: ".".join(str(int(part)) for part in numbers.groups()[:3])

@@ -117,7 +117,7 @@ def read_metrics(file: Path) -> ReportsRead:
     if (most := max(counts.values())) > 1:
         saved = not text.lstrip().startswith("{")
         also = "" if saved else f"; to use all {most}, make a history with import"
-        notes.append(f"{file}: of the samples of each series, only the newest counts{also}")
+        notes.append(f"{file}: only the newest sample of each series is used{also}")
     unmeasured = ", ".join(sorted({*brokers} - {*measured}))
     if unmeasured:
         older_record = "".join(f"; {one}" for one in _old_notes(old, brokers))

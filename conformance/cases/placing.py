@@ -40,7 +40,7 @@ FAILOVER_TYPE = "min_available"
 PORT_IGNORED = "a port, but Pulsar matches only the host"
 """End of notes on regular expressions that match brokers by host and port."""
 
-COUNTS = "the first stored one counts (NamespaceIsolationPolicies.getPolicyByNamespace)"
+COUNTS = "Pulsar uses the one stored first (NamespaceIsolationPolicies.getPolicyByNamespace)"
 """Text that says which isolation policy Pulsar uses if several match a namespace."""
 
 

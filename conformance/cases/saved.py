@@ -137,7 +137,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     if others:
         where = f", the second on line {others[0][0]}" if others[0][0] > number else ""
         raise BadCase(
-            f"{file}: it has {len(others) + 1} cases{where}; give one, or a trial with them all"
+            f"{file}: it has {len(others) + 1} cases{where}; give one, or a trial with all of them"
         )
     trial = trial_of(data)
     if trial is None:

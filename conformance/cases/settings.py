@@ -360,7 +360,7 @@ def _use_documented_spelling(
         value, place = values.pop(name), places.pop(name)
         if old not in values or value not in (None, setting.default(known_releases()[-1])):
             if old in values and values[old] != value:
-                why = f"{place} sets {name}, which counts instead"
+                why = f"{place} sets {name}, which is used instead"
                 overridden.append(Unused(places[old], old, why))
             values[old], places[old], spelled[old] = value, place, name
     return spelled, overridden

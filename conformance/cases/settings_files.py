@@ -49,7 +49,7 @@ TEMPLATE = "; it is a template with {{ }}, so give the file that it is rendered 
 
 MARK = "\ufeff"
 MARKED = (
-    "a byte order mark precedes its name, so it is another name; save the file without the mark"
+    "a byte order mark precedes its name, so Pulsar reads another name; save the file without it"
 )
 
 OF_BROKERS = re.compile(

@@ -69,7 +69,7 @@ def _print_readings(pair: Pair) -> None:
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:
-            print(f"reading {name}: {first[name]} and {second[name]}")
+            print(f"reading {name}: the first follows {first[name]}, the second {second[name]}")
 
 
 def _print_differences(pair: Pair, operation: str, args: argparse.Namespace) -> bool:

@@ -125,8 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log",
         type=Path,
         metavar="FILE",
-        help="recompute the unloads in a broker's log from their figures, instead of "
-        "explaining a case",
+        help="recompute the figures of each unload in a broker's log, instead of explaining a case",
     )
     add_source_arguments(parser)
     purpose = f"the documents to follow (those named by the file, otherwise {DEFAULT_PROFILE})"

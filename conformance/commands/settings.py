@@ -281,7 +281,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         for name, value in _defaults(found).items()
     ]
     count = counted(len(defaults), "setting")
-    but = "applies" if itself else f"is assumed, unless {found.version} is said to differ"
+    but = "applies" if itself else f"is assumed, unless {found.version} differs as listed"
     title = f"not set, so that the default of Pulsar {release} {but}"
     yield (title, defaults) if every else (f"{title}: {count} (--all lists them)", [])
     if found.others:

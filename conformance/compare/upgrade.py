@@ -147,7 +147,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
         culprits.add(name)
     once = " once the broker starts" if stopping else ""
     if stopped:
-        yield f"which other settings have an effect is known once {will.culprit} is correct"
+        yield f"correct {will.culprit} first to see which other settings have an effect"
     for name in (name for name in now.values if name not in culprits and not stopped):
         if name in after.keys() - before.keys() and name not in upgraded.values:
             instead = _default_instead(upgraded, name, now.values[name])

@@ -170,7 +170,7 @@ def unchosen_faults(findings: Mapping[str, Findings]) -> dict[str, str]:
     the profile's release is known to violate are left out.
     """
     return {
-        f"{name}: {counted(cases, 'case')} break {rule}, which was not chosen": rule
+        f"{name}: {counted(cases, 'case')} break {rule}, which was not selected": rule
         for name, found in findings.items()
         for rule, cases in found.aside.items()
         if rule not in findings

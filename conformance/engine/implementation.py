@@ -134,7 +134,7 @@ class Implementation:
         about one kind of load manager or strategy does not apply to others.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
-            return "it is read-only, and nothing that can be read shows this"
+            return "it is read-only, and nothing that can be read shows whether it keeps the rule"
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:
@@ -147,10 +147,10 @@ class Implementation:
             return f"the rule is about the {' or '.join(managers)} load manager, not the {own} one"
         placement, general = self.hello.placement, rule.any_operation or rule.any_strategy
         if placement and PLACE.id in rule.operations and not general:
-            return f"the rule is about the documented placement strategy, and {placement} is asked"
+            return f"the rule is about the documented placement strategy, not {placement}"
         sheds = any(name.startswith("shed.") for name in rule.operations)
         if sheds and not general and self.plugged_strategy is not None:
-            return f"the rule is about documented strategies, and {self.plugged_strategy} is asked"
+            return f"the rule is about documented strategies, not {self.plugged_strategy}"
         return None
 
     @property

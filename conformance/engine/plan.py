@@ -244,8 +244,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--setting": {
         "action": "append",
         "metavar": "NAME=VALUE",
-        "help": "a broker.conf setting of released Pulsar for all cases, even if it is "
-        "given a value without effect by default; repeatable",
+        "help": "a broker.conf setting of released Pulsar for all cases, even one that the "
+        "suite switches off by default; repeatable",
     },
     "--reading": {
         "action": "append",

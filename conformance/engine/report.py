@@ -80,7 +80,8 @@ def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Ve
         fault = confirmed.flaky[0]
         file = saved.save(fault.trial, plan.root, {}).as_posix()
         answered = cut(fault.outcome.answered, LONGEST_ANSWER)
-        why = f"not reproducible: {file} broke it, but not when asked again; answered {answered}"
+        again = "broke the rule, but not when asked again"
+        why = f"not reproducible: {file} {again}; answered {answered}"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)

@@ -96,7 +96,7 @@ class Run:
             findings = attribute(rules, trials, outcomes, judged)
             self._judged = JudgedRun(judged, findings, answered.errors)
             self._mixed = [
-                f"{self.name}, {self.profile}, is mixed about {name}: "
+                f"{self.name}, {self.profile}, follows no single alternative of {name}: "
                 + describe_mixed(name, trials, self.profile, self.plan.root)
                 for name, trials in judged.resolved.disagreeing.items()
                 if judged.resolved.how[name] == "mixed"

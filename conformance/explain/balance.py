@@ -222,8 +222,8 @@ def _policy_remarks(state: LoadState) -> Iterator[str]:
     why = f"since {WITH_POLICIES} is {str(free).lower()}"
     if bound is None:
         yield (
-            f"policies are not known here (--isolation, --groups): bundles {of_namespaces} {fate}, "
-            f"{why}"
+            f"policies are unknown without --isolation and --groups: bundles {of_namespaces} "
+            f"{fate}, {why}"
         )
     elif bound and not free:
         yield f"bundles {of_namespaces} {fate}, {why}"

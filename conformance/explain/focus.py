@@ -119,7 +119,7 @@ class Focus:
         brokers = list(case.get("brokers") or ())
         listed = ", ".join(brokers[:MAX_LISTED]) + (", …" if len(brokers) > MAX_LISTED else "")
         near = get_close_matches(self.bundle or "", known, n=1) if "bundle" in gone else []
-        other = f"did you mean {near[0]}?" if near else "see the names in it"
+        other = f"did you mean {near[0]}?" if near else "see the names in the case"
         hint = f"its brokers are {listed}" if "broker" in gone else other
         named = " and no ".join(f"{what} {name}" for what, name in gone.items())
         return f"it contains no {named}; {hint}"

@@ -153,7 +153,7 @@ def _over_other_broker(figures: Figures) -> Iterator[str]:
     part = f"{100 * share:.4g} % of the difference of {apart:.6g} {unit}"
     yield f"to move: {part} = {amount:.6g} {unit}"
     explanation = "maxUnloadPercentage is the share of the difference to move, 0.2 by default"
-    yield (explanation if 0 < share <= 1 else f"{DIFFERS}: that is not a part of the difference")
+    yield (explanation if 0 < share <= 1 else f"{DIFFERS}: the amount is no part of the difference")
 
 
 def _below_both_floors(figures: Figures) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _transferred(figures: Figures) -> Iterator[str]:
 
 def _too_large(figures: Figures) -> Iterator[str]:
     bundle, *amounts = figures
-    yield f"TransferShedder keeps {bundle}: with it, more would go than is to be moved"
+    yield f"TransferShedder keeps {bundle}: with it, too much traffic would move"
     yield from _of_target(amounts)
 
 

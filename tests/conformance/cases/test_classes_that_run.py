@@ -147,6 +147,6 @@ def test_an_upgrade_after_which_the_broker_does_not_start_shows_the_rest(tmp_pat
     file.write_text(f"{STRATEGY}={PACKAGE}Qqq\n{THRESHOLD}=20\n{NEWER}=1\n")
     main(["settings", str(file), "--release", "3.0.7", "--to", "4.2.4"])
     out = " ".join(capsys.readouterr().out.split())
-    assert f"which other settings have an effect is known once {STRATEGY} is correct" in out
+    assert f"correct {STRATEGY} first to see which other settings have an effect" in out
     assert f"{NEWER}: Pulsar 4.2.4 has this setting" in out
     assert f"{THRESHOLD}: it takes effect" not in out

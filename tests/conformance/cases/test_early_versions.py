@@ -100,7 +100,7 @@ def test_settings_names_the_default_strategy_of_an_early_version(told, version):
     assert f"{STRATEGY} = OverloadShedder" in out
     assert f"{STRATEGY}: the default becomes ThresholdShedder, from OverloadShedder" in out
     assert "the default of Pulsar 3.0.7 applies" not in out
-    assert f"the default of Pulsar 3.0.7 is assumed, unless {version} is said to differ" in out
+    assert f"the default of Pulsar 3.0.7 is assumed, unless {version} differs as listed" in out
 
 
 def test_a_strategy_that_cannot_be_set_has_no_default(told):

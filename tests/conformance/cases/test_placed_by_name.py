@@ -129,7 +129,7 @@ def test_the_first_policy_in_the_file_counts_and_that_is_said_to_be_assumed(plac
     _, out, err = placed(f"shop/eu/{WHOLE}", "--release", "4.2.4", "--isolation", str(file))
     assert "answer broker b1" in out
     told = (
-        "several policies match shop/eu: m, z; the first stored one counts "
+        "several policies match shop/eu: m, z; Pulsar uses the one stored first "
         "(NamespaceIsolationPolicies.getPolicyByNamespace), assumed to be m, the first in the file"
     )
     assert told in err

@@ -122,8 +122,8 @@ def test_a_byte_order_mark_hides_the_first_setting(tmp_path):
     found = read_settings(file)
     assert found.values == {RATE: 70}
     assert [str(one) for one in found.unused] == [
-        f"{file}:1: {BUNDLES}: a byte order mark precedes its name, so it is another name; save "
-        "the file without the mark"
+        f"{file}:1: {BUNDLES}: a byte order mark precedes its name, so Pulsar reads another name; "
+        "save the file without it"
     ]
     file.write_text(f"\ufeff# first\n{RATE}=70\n", "utf-8")
     assert (read_settings(file).values, read_settings(file).unused) == ({RATE: 70}, ())

@@ -185,7 +185,7 @@ def test_an_upgrade_names_a_variable_that_broker_conf_loses(tmp_path, capsys, na
     [
         (f"PULSAR_PREFIX_{OLD}=0.2", f"{OLD}: its name becomes {NEW}; the former name still works"),
         (f"{OLD}=0.2\n{NEW}=0.3", f"{OLD}: it loses its effect: bin/apply-config"),
-        (f"PULSAR_PREFIX_{OLD}=0.2\n{NEW}=0.3", f"sets {NEW}, which counts instead"),
+        (f"PULSAR_PREFIX_{OLD}=0.2\n{NEW}=0.3", f"sets {NEW}, which is used instead"),
         (
             "loadBalancerSheddingExcludedNamespaces=a/b",
             "Pulsar 4.2.4 has this setting, but it has no effect: bin/apply-config-from-env.py",

@@ -293,7 +293,7 @@ def test_a_mixed_reading_is_shown_by_two_cases_and_says_how_to_pin_it(judged, tm
     profile, name, word = "documented-3.0", "overload-trigger", MIXED["overload-trigger"][1]
     run, _ = judged(Wavering(profile, name, "reaches", word), profile, name)
     assert run.readings.how[name] == "mixed"
-    [note] = [one for one in run.notes if f"is mixed about {name}: " in one]
+    [note] = [one for one in run.notes if f"follows no single alternative of {name}: " in one]
     shows = dict(re.findall(r"(\w+) in (\.conformance/cases/shed\.\w+/\w+\.json)", note))
     assert set(shows) == {"exceeds", "reaches"}
     assert word in json.dumps(json.loads((tmp_path / shows["reaches"]).read_text()))

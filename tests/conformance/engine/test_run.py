@@ -201,7 +201,7 @@ def test_a_known_deviation_of_another_version_applies_where_its_case_shows_it(
     words = ("--known-deviations", "known", "--rules", "USAGE-01", "--examples", "1")
     ended, _, found = judged("python:rare_balancer:Rare", *words)
     assert (ended, found["USAGE-01"]["verdict"]) == (status, word)
-    shown = "as in rare 0.9, whose case also shows it here: It guesses."
+    shown = "known from rare 0.9, and its case fails here as well: It guesses."
     assert found["USAGE-01"].get("why", "").startswith(shown) == (word == "known_deviation")
 
 

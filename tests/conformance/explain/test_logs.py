@@ -206,7 +206,7 @@ TRANSFER = "TransferShedder - "
         (
             f"{TRANSFER}Can't unload bundle:a/b/0x0_0x1. The traffic to unload:90.00 - gain:10.00 "
             "= 70.00 KByte/s is greater than the target :50.00 KByte/s.",
-            "TransferShedder keeps a/b/0x0_0x1: with it, more would go than is to be moved",
+            "TransferShedder keeps a/b/0x0_0x1: with it, too much traffic would move",
         ),
         (
             "BundleSplitterTask - The bundle a/b/0x0_0x1 is considered to be unload. Topics: "

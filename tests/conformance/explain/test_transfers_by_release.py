@@ -262,10 +262,10 @@ def test_a_value_that_a_broker_cannot_read_is_refused(decided, tmp_path, capsys)
 )
 def test_bundles_under_policies_are_named_where_something_goes(decided, given, fate):
     out, _ = decided(IDLE_FIRST, "--release", "4.2.4", *given)
-    assert "policies are not known here (--isolation, --groups): bundles of namespaces" in out
+    assert "policies are unknown without --isolation and --groups: bundles of namespaces" in out
     assert f"or an anti-affinity group {fate}" in out
     out, _ = decided({"a": (0.3, 60 * MB), "b": (0.29, 60 * MB)}, "--release", "4.2.4", *given)
-    assert "policies are not known" not in out
+    assert "policies are unknown" not in out
 
 
 # TransferShedder.isTransferable: a bundle of a namespace with an isolation policy or an
@@ -290,7 +290,7 @@ def test_policies_that_are_given_keep_their_bundles(decided, tmp_path, kind):
     named = {"isolation": "the isolation policy own", "groups": "the anti-affinity group own"}[kind]
     assert "answer: unload nothing, since none of the top bundles of" in out
     assert f"stays {bundle_of('a', 0)} 10 MB/s its namespace has {named}" in out
-    assert "policies are not known" not in out
+    assert "policies are unknown" not in out
     free = ("--setting", "loadBalancerSheddingBundlesWithPoliciesEnabled=true")
     out, _ = decided(loads, *wanted, *free, top=top)
     assert f"goes {bundle_of('a', 0)}" in out

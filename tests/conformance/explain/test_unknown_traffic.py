@@ -123,7 +123,7 @@ def test_earlier_samples_of_a_series_are_reported(explained, tmp_path, capsys):
         f'pulsar_lb_cpu_usage{{broker="b1"}} {usage} {at}\n'
         for usage, at in zip((1, 2), times, strict=True)
     )
-    told = "of the samples of each series, only the newest counts"
+    told = "only the newest sample of each series is used"
     assert told in explained(BUSY, more=text)[2]
     assert told not in explained(BUSY)[2]
     series = [
