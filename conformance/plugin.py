@@ -65,7 +65,7 @@ class RuleFile(pytest.File):
     """A file with the rules of one area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """Yield an item per rule, implementation and profile; for replays, if the rule applies."""
+        """Yield an item per rule, implementation and profile; in replays, if the rule applies."""
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]

@@ -56,10 +56,10 @@ MANY_PARTS = 8
 """Number of parts of bounded worlds from which on they are asked in several processes."""
 
 MAX_KEPT = 8
-"""Maximum number of cases that violate a rule and that a campaign passes to the run."""
+"""Maximum number of violating cases of each rule that a campaign passes to the run."""
 
 MAX_FAULTS = 3
-"""Maximum number of cases that violate a rule and that a part returns."""
+"""Maximum number of violating cases of each rule that a part returns."""
 
 SEED_STEP = 2**32
 """Difference between the seeds of consecutive parts."""
@@ -76,11 +76,11 @@ Results = dict[tuple[str, str, str], Searched]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a campaign: cases `start` to `stop`, exclusive, of a world or of drawn cases."""
+    """A part of a campaign: the cases from `start` up to, but not including, `stop`."""
 
     profile: str
     world: str
-    """Name of a bounded world, or empty if cases are drawn."""
+    """Name of the bounded world that has the cases; empty if the cases are drawn."""
     start: int
     stop: int
 
@@ -202,7 +202,7 @@ def search_part(
 
 
 def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, str]]) -> Results:
-    """Draw, ask and judge as in a run, with the part's seed."""
+    """Draw, ask and judge cases as a run does, but with the part's own seed."""
     number, known = part.start // PART, KnownAnswers[Outcome]()
     found: Results = {}
     for adapter, choices in readings.items():

@@ -65,7 +65,7 @@ BOTH = "impl.AvgShedder"
 """The class that is both a shedding and a placement strategy, and has to be set as both."""
 
 LEAST_RATE = f"{PACKAGE}impl.LeastLongTermMessageRate"
-"""The placement strategy that runs if there is no other."""
+"""The placement strategy that runs if no other strategy is configured."""
 
 SIMPLE_PLACEMENT = "loadBalancerPlacementStrategy"
 PLACEMENT_SINCE = (2, 11)
@@ -96,7 +96,7 @@ class Running:
     culprit: str = ""
     """The setting whose class is replaced by another; empty if all configured classes run."""
     problem: str = ""
-    """The mistake in the culprit's value."""
+    """The mistake in the value of the setting `culprit`."""
     instead: str = ""
     """The consequence of the mistake; empty if the release is not known."""
 

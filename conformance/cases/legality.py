@@ -1,4 +1,4 @@
-"""Validity of cases and equality of answers, as defined by their operations.
+"""Checks if cases are valid and if answers are equal, as their operations define it.
 
 The same definitions hold for drawn, reduced, pasted and saved cases.
 """

@@ -38,7 +38,7 @@ RESOURCE_METRICS = {
         ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
-"""The resource whose usage in percent each metric has, by the metric's name."""
+"""For each metric, by name, the resource of which it gives the usage in percent."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -52,7 +52,7 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""The statistic of a bundle that each metric has, by the metric's name."""
+"""For each metric, by name, the statistic of a bundle that it gives."""
 
 SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
 """The metric of a broker's weighted and smoothed usage, and the value of its label `feature`.
@@ -310,7 +310,7 @@ class PrintedMessage(NamedTuple):
 
 
 class ConsumedLoad(NamedTuple):
-    """Each broker's load data and top bundles, as Pulsar's JSON; notes on brokers left out."""
+    """The JSON of each broker's load data and top bundles, and notes on brokers that are left out."""
 
     brokers: Mapping[str, Any]
     top: Mapping[str, Any]

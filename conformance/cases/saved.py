@@ -45,9 +45,9 @@ class Searched:
     """A campaign's results for one rule, found before the run."""
 
     drawn: int = 0
-    """Number of cases asked, without `faults`."""
+    """Number of cases asked, not counting `faults`."""
     reached: int = 0
-    """Number of cases to which the rule applied, without `faults`."""
+    """Number of cases to which the rule applied, not counting `faults`."""
     faults: tuple[Trial, ...] = ()
     """Some of the cases that violate the rule; the run asks them again."""
 

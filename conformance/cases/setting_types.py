@@ -1,4 +1,4 @@
-"""Values of settings: parses texts, finds mistakes, and replaces settings of cases."""
+"""Parses the values of settings, finds mistakes in them, and replaces the settings of cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|
 HEXADECIMAL = re.compile(
     r"([+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
 )
-"""The hexadecimal numbers that Double.valueOf accepts; the first group lacks the suffix."""
+"""The hexadecimal numbers that Double.valueOf accepts; the first group lacks a suffix like `d`."""
 
 WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
 COMMENTED = (

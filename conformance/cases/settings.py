@@ -57,7 +57,7 @@ BOOLEANS = ("", "true", "false")
 EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
 
 DYNAMIC = ", dynamic"
-"""End of the place of a dynamic setting."""
+"""End of the place of a dynamic setting, as in `dynamic.json, dynamic`."""
 
 AT_START = "a running broker keeps its strategy until it restarts"
 """Remark on a dynamic shedding strategy, from the annotation of its field in Pulsar."""
@@ -88,7 +88,7 @@ class SettingsRead:
     assumed: str = ""
     """A note on a setting that was assumed because another one implies it; empty if none was."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The newer names of settings that are set by that name, by the older name in `values`."""
+    """For each setting in `values` that the file sets by its newer name: the newer name."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
@@ -141,7 +141,7 @@ class SettingsRead:
         return replace(found, reread=None)
 
     def with_dynamic(self, dynamic: SettingsRead) -> SettingsRead:
-        """Return the settings, overridden by the dynamic configuration."""
+        """Return a copy in which the dynamic configuration overrides these settings."""
         whys = {name: why_not_dynamic(name, dynamic.version) for name in dynamic.values}
         fixed = {name: why for name, why in whys.items() if why}
         given = {name: value for name, value in dynamic.values.items() if name not in fixed}

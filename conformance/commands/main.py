@@ -33,7 +33,7 @@ class Command:
     """A command: the module that implements it, its purpose, and examples for its help."""
 
     place: str
-    """Module relative to this package, as in `import_module`; `:OBJECT` follows if an object in it
+    """Name of the module, relative to this package; `:OBJECT` follows if an object in the module
     is the command.
     """
     purpose: str

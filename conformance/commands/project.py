@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance.specs.errors import UserError, print_note, suggest_names
 
 OptionValues = Callable[[Any], Iterator[str]]
-"""Function that yields the option values for a key's value. Errors: `ValueError`, which says what
+"""Function that turns the value of a key into option values. Errors: `ValueError`, which says what
 the key takes.
 """
 

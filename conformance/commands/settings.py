@@ -19,7 +19,7 @@ Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
 
 GLOB = frozenset("*?[")
-"""Characters of patterns; other words with a dot are files, since no setting's name has a dot."""
+"""Characters of patterns; any other word with a dot is a file, as no setting's name has a dot."""
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.setting_types import Unused

@@ -83,7 +83,7 @@ class Changes:
 
 
 class Comparison:
-    """Two releases, older first, each under its released profile."""
+    """Compares two releases, the older one first, each under its own profile."""
 
     def __init__(self, pair: Pair, progress: Progress) -> None:
         self._pair = pair

@@ -104,7 +104,7 @@ def way_case_file(name: str) -> str:
 
 
 def why_no_case(name: str) -> str:
-    """Return the reason why no case can show a way or a reading; empty if one could."""
+    """Return the reason why no case can show a way or a reading; empty if a case can."""
     known = specs.load().ways
     return known[name].without_case if name in known else ""
 
@@ -286,7 +286,7 @@ def _means(one: Factor, place: int) -> str:
 
 
 def _place(one: Factor, place: int) -> str:
-    """Return class and method in the source of a release, or else of the other release.
+    """Return the class and method in a release's source that show a factor, if recorded.
 
     Empty for a setting that the release does not have.
     """

@@ -150,7 +150,7 @@ def version_of_profile(profile: str) -> Version:
 
 
 def factor_concerns(one: Factor, version: Version) -> bool:
-    """True unless a factor is a way that concerns only releases after this version."""
+    """False if a factor is a way that concerns only releases after this version."""
     since = specs.load().ways[one.name].since if one.kind == "way" else ""
     return not since or version_of(since) <= version
 

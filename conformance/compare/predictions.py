@@ -1,4 +1,4 @@
-"""Measures how many of an implementation's decisions the model predicts, and why not all."""
+"""Measures how many of an implementation's decisions the model predicts, and why it misses some."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Share:
         return cls(operation, sum(one.asked for one in shares), missed, examples)
 
     def lines(self) -> Iterator[str]:
-        """Yield the share, then the causes by descending number of cases."""
+        """Yield the predicted share, then the causes of missed cases, most cases first."""
         percent = 100 * self.predicted / self.asked if self.asked else 100
         digits = 2 if self.missed else 1
         yield f"{self.operation}: {self.predicted} of {self.asked} ({percent:.{digits}f} %)"
@@ -71,7 +71,7 @@ class Share:
 
 
 class Predictor:
-    """The model under an implementation's profile and readings."""
+    """Predicts decisions with the model, under the profile and readings of an implementation."""
 
     def __init__(self, subject: JudgedImplementation) -> None:
         self.subject = subject
@@ -167,7 +167,7 @@ class Predictor:
 
     @cached_property
     def _models_of_alternatives(self) -> Sequence[tuple[str, str, Model]]:
-        """Each reading, an alternative that is not in force, and the model under it."""
+        """Each alternative that is not in force, with its reading and the model under it."""
         chosen = self.subject.evaluator.readings
         return [
             (

@@ -34,11 +34,11 @@ from pulsar_conformance.specs.text import counted, written_value
 from pulsar_conformance.specs.versions import numbers_of
 
 WEIGHT, NEUTRAL = "ResourceWeight", 1
-"""The end of the names of weights, and the weight that changes nothing."""
+"""The suffix of the names of weights, and the weight that changes no decision."""
 
 
 OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
-"""Ways on which the effect of settings depends."""
+"""Ways (behaviors that differ between releases) on which the effect of settings depends."""
 
 
 def release_compared(found: SettingsRead) -> str:

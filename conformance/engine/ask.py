@@ -52,7 +52,7 @@ AnsweredTrialsByRule = Mapping[str, Sequence[AnsweredTrial]]
 
 
 def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
-    """Run a function immediately."""
+    """Call a function at once, in place of the `submit` of a thread pool."""
     return work(*given)
 
 
@@ -99,7 +99,7 @@ class Dispatcher:
         """
         self._answers: dict[SourcedTrial, list[Json]] = {}
         self._shared: dict[_QuestionKey, tuple[PendingAnswers, int, int]] = {}
-        """The place of the answer to each costly question, in the same form."""
+        """The place of the answer to each costly question, in the form of `_places`."""
 
     def ask(self, trials: Iterable[SourcedTrial]) -> None:
         """Ask the trials that have not been asked yet, in one batch per operation."""

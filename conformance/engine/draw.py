@@ -43,8 +43,8 @@ TRIALS_PER_CONTROL = 6
 """Number of trials drawn from each control; readings with the same control share its trials."""
 
 COSTLY_DIVISOR = 2
-"""Divisor of a rule's number of trials if a case takes seconds. The rule then also judges the
-trials that were drawn for other rules.
+"""Number by which a rule's number of trials is divided if a case takes seconds. The rule then also
+judges the trials that were drawn for other rules.
 """
 
 COSTLY_RULES = 12

@@ -40,7 +40,7 @@ NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the imp
 """The answer that stands for a case that was not asked."""
 
 CAUSED_BY_CASES = ("ask", "answer")
-"""Phases in which a case may have caused an error; it cannot cause a failed start."""
+"""Phases in which a case may have caused an error; no case can make a start fail."""
 
 
 class Isolation:

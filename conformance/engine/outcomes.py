@@ -35,7 +35,7 @@ allows all answers to the questions of some rule.
 """
 
 MAX_SUPPORTING = 16
-"""Maximum number of a rule's faults that are examined for support of a combination."""
+"""Maximum number of a rule's faults that are judged again under a combination of readings."""
 
 MAX_SHARED_FAULTS = 3
 """Maximum number of faults of a rule to collect from trials that were drawn for other rules."""

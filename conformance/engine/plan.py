@@ -148,7 +148,7 @@ class Plan:
 
     @property
     def draws_enough(self) -> bool:
-        """True if the run draws enough cases to fail for a rule to which no case applies."""
+        """True if so many cases are drawn that a rule to which none applies fails the run."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 

@@ -167,7 +167,7 @@ class _UnansweredSearch:
         self._report = report
         self._until = time.monotonic() + MAX_SECONDS
         self.may_be_asked: Callable[[Trial], bool] = lambda _trial: True
-        """True of a trial that is worth asking; by default, of every trial."""
+        """Function that is true for trials worth asking; by default, for every trial."""
         self.outcomes: dict[str, str] = {}
         """The reason why each unanswered trial got no answer, by the trial's fingerprint."""
 

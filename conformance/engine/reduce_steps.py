@@ -37,7 +37,7 @@ MAX_NUMBERS = 120
 """Count of numbers in a trial up to which every simpler replacement is tried."""
 
 MAX_MERGED = 8
-"""Number of names in one object, from the first, that are merged in pairs as a try."""
+"""Maximum number of names in one object that are tentatively merged in pairs."""
 
 
 MILLION = 1_000_000
@@ -280,7 +280,7 @@ def _numbers(trial: Trial) -> list[tuple[Path, float]]:
 def simpler_numbers(number: float) -> list[float]:
     """Return simpler numbers, simplest first: round, with fewer digits, or whole.
 
-    Round numbers are 0, 1, 10, 100 and 1000 and, for a number of 100,000 or more, these millions.
+    Round numbers are 0, 1, 10, 100 and 1000; for a number of 100,000 or more, they are millions.
     """
     candidates: list[float] = [*(ROUND if abs(number) < MILLION / 10 else ROUND_MILLIONS)]
     if number:

@@ -355,7 +355,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
     re.compile(r"Sole namespace bundle (\S+) is overloading broker (\S+?)\. "): _sole_bundle,
     re.compile(r"Error when trying to perform load shedding on (\S+) for broker (\S+)"): _failed,
 }
-"""Patterns of log lines, and the function that explains each; the groups are its figures."""
+"""Patterns of log lines, with the functions that explain them; the groups are the figures."""
 
 SPLIT_COUNTS = "topics", "maxBundleTopics", "producerCount", "consumerCount", "maxBundleSessions"
 SPLIT_RATES = "messageRate", "maxBundleMsgRate", "messageThroughputMiB", "maxBundleBandwidthMiB"

@@ -38,7 +38,7 @@ OF_MODULAR = ("shed.", "place.", "bundles.split_candidates", "average.")
 """Prefixes of operations that only the modular load manager has."""
 
 DRAWING = {ASSIGN.id: "brokers", PLACE.id: "candidates"}
-"""Operations whose answer may be random, with the field that has the brokers."""
+"""Operations whose answer may be random, with the field of a case that lists the brokers."""
 
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
