@@ -310,7 +310,7 @@ class PrintedMessage(NamedTuple):
 
 
 class ConsumedLoad(NamedTuple):
-    """The JSON of each broker's load data and top bundles, and notes on brokers that are left out."""
+    """JSON of each broker's load data and top bundles, and notes on brokers that are left out."""
 
     brokers: Mapping[str, Any]
     top: Mapping[str, Any]
