@@ -67,7 +67,7 @@ def checks() -> Mapping[str, Check]:
 
 
 @cache
-def aimed() -> Mapping[str, tuple[Aim, ...]]:
+def aims_by_reading() -> Mapping[str, tuple[Aim, ...]]:
     """Return the aims of each reading, by name; a reading that no answer decides has none."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():

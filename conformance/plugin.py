@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.engine.plan import (
     CAMPAIGN_FILE,
     BadPlan,
     add_options,
-    destination,
+    option_attribute,
     plan_of,
     rules_folder,
 )
@@ -123,7 +123,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of a run."""
     group = parser.getgroup("conformance", "conformance of load balancers")
     add_options(group.addoption)
-    group.addoption(CAMPAIGN_FILE, dest=destination(CAMPAIGN_FILE), help="results of a campaign")
+    group.addoption(
+        CAMPAIGN_FILE, dest=option_attribute(CAMPAIGN_FILE), help="results of a campaign"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

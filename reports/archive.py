@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.conformance.cases.legality import allows, trial_flaw
+from pulsar_conformance.conformance.cases.legality import example_allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.fixtures import Example, examples
 from pulsar_conformance.reference import MissingSetting, Model
@@ -130,7 +130,7 @@ def holds_example(example: Example, profile: str) -> bool:
         answers = [model.answer(*question) for question in example.questions]
     except MissingSetting:
         return False
-    return example.required_answers is None or allows(example, answers)
+    return example.required_answers is None or example_allows(example, answers)
 
 
 def _path(example: Example) -> str:

@@ -23,7 +23,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.workers import results_here, results_of_processes
 from pulsar_conformance.conformance.campaign.worlds import BoundedWorld, bounded_worlds
-from pulsar_conformance.conformance.cases.saved import Campaign, Searched
+from pulsar_conformance.conformance.cases.saved import Campaign, SearchResult
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common import collecting_rarely
 from pulsar_conformance.conformance.common.trial import Json, KnownAnswers, Trial
@@ -70,7 +70,7 @@ Five are enough, because aimed trials decide most readings: 20 cases lead to the
 the sample implementations, but take 6.4 s of CPU time instead of 2.8.
 """
 
-Results = dict[tuple[str, str, str], Searched]
+Results = dict[tuple[str, str, str], SearchResult]
 """Results of a search by adapter, profile and rule."""
 
 
@@ -224,7 +224,7 @@ def _search_drawn(plan: Plan, part: Part, readings: Mapping[str, Mapping[str, st
         for rule, one in judged.findings.items():
             own = [trial for (trial, _) in one.answered if trial.origin in ("drawn", "edited")]
             faults = tuple(fault.trial for fault in one.own)
-            found[adapter, part.profile, rule] = Searched(
+            found[adapter, part.profile, rule] = SearchResult(
                 len(own), one.reached - len(faults[:MAX_FAULTS]), faults[:MAX_FAULTS]
             )
     draw.forget_drawn_trials()  # No other part uses these cases.
@@ -274,34 +274,34 @@ def _judged_by_rule(
     judged: JudgedImplementation,
     rules: Sequence[specs.Rule],
     model: JudgedModel,
-) -> dict[str, Searched]:
+) -> dict[str, SearchResult]:
     """Return each rule's results; an answer equal to the model's is judged like the model's."""
     columns = [[*words] for words in model.words(judged, rules)]
     applied = [AppliedRule(rule, judged) for rule in rules]
     for place, (got, right) in enumerate(zip(answers, model.answers, strict=True)):
         if right is None or not all(map(agrees_with_model, got, right)):
             for words, one in zip(columns, applied, strict=True):
-                words[place] = one.word(trials[place], got)
+                words[place] = one.outcome_word(trials[place], got)
         elif any("unsupported" in one for one in got):
             for words in columns:
                 words[place] = "unsupported"
     return {rule.id: _searched(trials, words) for rule, words in zip(rules, columns, strict=True)}
 
 
-def _searched(trials: Sequence[Trial], words: Sequence[str]) -> Searched:
+def _searched(trials: Sequence[Trial], words: Sequence[str]) -> SearchResult:
     """Count how a rule judged the trials; `words` has one word per trial, such as `violated`."""
     counts = Counter(words)
     violated = (trial for trial, word in zip(trials, words, strict=True) if word == "violated")
     faults = tuple(islice(violated, min(counts["violated"], MAX_FAULTS)))
     reached = counts["allowed"] + counts["violated"] - len(faults)
-    return Searched(len(trials), reached, faults)
+    return SearchResult(len(trials), reached, faults)
 
 
 def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Results:
     """Return empty results for all rules on the operations of these worlds, or for all rules."""
     asked = {one.operation for one in worlds}
     return {
-        (adapter, profile, rule.id): Searched()
+        (adapter, profile, rule.id): SearchResult()
         for adapter in plan.adapters
         for profile in plan.profiles
         for rule in plan.rules_of(profile)
@@ -314,9 +314,9 @@ def merge_parts(parts: Iterable[Results]) -> Results:
     found: Results = {}
     for part in parts:
         for key, one in part.items():
-            before = found.get(key, Searched())
+            before = found.get(key, SearchResult())
             faults = (*before.faults, *one.faults)
-            found[key] = Searched(
+            found[key] = SearchResult(
                 before.drawn + one.drawn,
                 before.reached + one.reached + len(faults[MAX_KEPT:]),
                 faults[:MAX_KEPT],

@@ -98,7 +98,7 @@ def _problem(
     return next(OPERATIONS[operation].legal(case, settings), None)
 
 
-def allows(example: Example, answers: Sequence[Json]) -> bool:
+def example_allows(example: Example, answers: Sequence[Json]) -> bool:
     """True if a worked example allows these answers, one per question.
 
     An example without `allowed` allows any answers.

@@ -346,7 +346,7 @@ def _report_of(name: str, bundle: str, snapshot: Snapshot, constraints: Constrai
 
 
 def _known_bundles(bundle: str, snapshot: Snapshot) -> Mapping[str, Json]:
-    known = {**snapshot.latest, **snapshot.data}
+    known = {**snapshot.latest_statistics, **snapshot.data}
     return {name: known[name] for name in (*snapshot.owned, bundle) if name in known}
 
 

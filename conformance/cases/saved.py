@@ -32,7 +32,7 @@ class BadCase(UserError):
     """Raised for an unusable case file; the message gives the file and the reason."""
 
 
-class Saved(NamedTuple):
+class SavedTrial(NamedTuple):
     """A trial from a case file, with the violated rule and the profile if the file names them."""
 
     trial: Trial
@@ -41,7 +41,7 @@ class Saved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """A campaign's results for one rule, found before the run."""
 
     drawn: int = 0
@@ -52,7 +52,7 @@ class Searched:
     """Some of the cases that violate the rule; the run asks them again."""
 
 
-NOT_SEARCHED = Searched()
+NOT_SEARCHED = SearchResult()
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class Campaign:
 
     about: Mapping[str, Any]
     """Description of the campaign for the verdict stream's first line."""
-    found: Mapping[tuple[str, str, str], Searched]
+    found: Mapping[tuple[str, str, str], SearchResult]
     """Results by adapter, profile and rule."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Campaign:
         """Parse a campaign from the result of `as_json`."""
         found = {
-            (one["adapter"], one["profile"], one["rule"]): Searched(
+            (one["adapter"], one["profile"], one["rule"]): SearchResult(
                 one["drawn"],
                 one["reached"],
                 tuple(trial for each in one["faults"] if (trial := trial_of(each))),
@@ -125,7 +125,7 @@ def case_content(trial: Trial) -> dict[str, Any]:
     return {"after": before, **content} if before else content
 
 
-def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
+def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTrial:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
     If the file has `"after": [...]`, the implementation is restarted and asked the questions in
@@ -145,7 +145,7 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> Saved:
     problem = None if defaults is None else trial_flaw(trial, defaults)
     if problem:
         raise BadCase(f"{file}: {problem}")
-    return Saved(trial, data.get("rule"), data.get("profile"))
+    return SavedTrial(trial, data.get("rule"), data.get("profile"))
 
 
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
@@ -187,7 +187,7 @@ def _why_no_trial(data: Any) -> str:
     return why_no_question(data) or f"it is not of the form {FORM}"
 
 
-def load_earlier_cases(root: Path) -> list[Saved]:
+def load_earlier_cases(root: Path) -> list[SavedTrial]:
     """Return all cases that earlier runs saved below `root`, sorted by file name.
 
     Errors: `BadCase` for a damaged file, and for a file in the place of the folder of cases.

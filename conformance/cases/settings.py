@@ -231,14 +231,14 @@ class SettingsRead:
         start, because it does not find a class, it is assumed to start with the most similar class.
         """
         named, runs = self.values_with_full_names(), self.running()
-        instead = self.corrected() if runs.manager == STOPPED else {}
+        instead = self.similar_classes() if runs.manager == STOPPED else {}
         off = without_effect({**named, **instead}, self.version, defaults=defaults)
         why = {**dict(self._without_package()), **dict(self._as_set(off))}
         why |= {name: misspelt_class(name, str(named[name])) for name in instead}
         why |= {runs.culprit: str(runs)} if instead else {}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 
-    def corrected(self) -> Mapping[str, str]:
+    def similar_classes(self) -> Mapping[str, str]:
         """Return, for each setting with a class that Pulsar lacks, the most similar class."""
         named = self.values_with_full_names().items()
         classes = {name: similar_class(name, str(value)) for name, value in named}

@@ -148,7 +148,7 @@ class Snapshot:
         return [name for broker in self.brokers.values() for name in broker.get("bundles", ())]
 
     @cached_property
-    def latest(self) -> dict[str, Json]:
+    def latest_statistics(self) -> dict[str, Json]:
         """For each bundle without bundle data: its reported statistics, as data with one sample."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
@@ -160,7 +160,7 @@ class Snapshot:
     @cached_property
     def bundles(self) -> dict[str, Json]:
         """The data of each owned bundle whose data are known, in report order."""
-        known = {**self.latest, **self.data}
+        known = {**self.latest_statistics, **self.data}
         return {name: known[name] for name in self.owned if name in known}
 
     def notes(self) -> Iterator[str]:
@@ -178,7 +178,7 @@ class Snapshot:
                 others = f" and {more} more" if more > 0 else ""
                 yield f"{name}: fields not used, since no load report has them: {fields}{others}"
         yield from self._old_reports()
-        sampled = [name for name in self.owned if name in self.latest]
+        sampled = [name for name in self.owned if name in self.latest_statistics]
         if sampled:
             yield f"no bundle data of {_counted(sampled)}: the latest rates count as one sample"
         if not self.owned and any(one.report is None for one in self.reported.values()):

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.compare.changes import Comparison
 from pulsar_conformance.conformance.compare.changes_text import (
     changes_by_release,
     changes_without_case,
-    heading,
+    comparison_heading,
     lines_without_case,
     operation_lines,
     profile_of,
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         for older, newer in pairwise(versions):
             comparison = walk.between(older, newer)
             operations = _operations(comparison, args.operation)
-            print(heading(older, newer), flush=True)
+            print(comparison_heading(older, newer), flush=True)
             if len(operations) > 1:
                 print_note(_effort_note(operations, args.examples))
             found.append(_print_pair(comparison, (older, newer), operations, args))

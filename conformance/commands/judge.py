@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.engine.plan import (
     BadPlan,
     Plan,
     add_options,
-    destination,
+    option_attribute,
     plan_of,
     rules_folder,
 )
@@ -126,7 +126,7 @@ def _options(args: argparse.Namespace) -> list[str]:
     """Return the options of the run as arguments for pytest."""
     words: list[str] = []
     for flag in OPTIONS:
-        value = getattr(args, destination(flag))
+        value = getattr(args, option_attribute(flag))
         for one in value if isinstance(value, list) else [value]:
             if one not in (None, False):
                 words.append(flag if one is True else f"{flag}={one}")

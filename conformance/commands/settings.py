@@ -269,7 +269,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     of_release = f"of Pulsar {defaulted}" + (", which are assumed" if assumed else "")
     none = f"nothing that is set is in force; the defaults are those {of_release}"
     once = " once the broker starts" if stops else ""
-    once += " with the most similar class" if stops and found.corrected() else ""
+    once += " with the most similar class" if stops and found.similar_classes() else ""
     yield (f"in force{once}, with the defaults {of_release}" if rows else none), rows
     if idle := _rows(_without_difference(found)):
         title, count = "set to values that make no difference", counted(len(idle), "setting")

@@ -182,7 +182,7 @@ class Comparison:
 
     def _cause(self, difference: Difference) -> Cause | None:
         """Return the cause of a difference; None if ties, random choice or rounding explain it."""
-        explained = self._causes.of(*difference)
+        explained = self._causes.explaining_factors(*difference)
         if explained is None:
             return None
         if explained:
@@ -218,7 +218,7 @@ class Comparison:
         """
 
         def foreseen(candidates: Sequence[Trial]) -> list[bool]:
-            known = self._causes.foreseen
+            known = self._causes.predict_difference
             return [self._legal(one) and known(one, cause.factors) for one in candidates]
 
         def asked(candidates: Sequence[Trial]) -> list[bool]:
@@ -231,7 +231,7 @@ class Comparison:
             return [id(one) in kept for one in candidates]
 
         ways = [(asked, MAX_ASKED)]
-        if cause.factors and self._causes.foreseen(difference.trial, cause.factors):
+        if cause.factors and self._causes.predict_difference(difference.trial, cause.factors):
             ways.insert(0, (foreseen, MAX_FORESEEN))
         for failing, most in ways:
             small = reduce(difference.trial, with_candidate_limit(failing, most))

@@ -29,7 +29,7 @@ UNEXPLAINED = "no document mentions it, and no recorded way or reading explains 
 UNFORESEEN = "The model does not predict this answer, and cannot explain it."
 
 
-def heading(older: str, newer: str) -> str:
+def comparison_heading(older: str, newer: str) -> str:
     """Format the title of a comparison."""
     title = f"What changed from {older} to {newer}"
     return f"{title}\n{'=' * len(title)}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.catalogue import aims_by_reading
 from pulsar_conformance.conformance.engine.draw import aimed_at
 from pulsar_conformance.conformance.engine.evaluate import (
     Disagreeing,
@@ -63,7 +63,11 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
     Errors: `AdapterError`.
     """
     readings = documented_readings(implementation.profile)
-    found = {name: evidence_of(implementation, name, seed) for name in readings if name in aimed()}
+    found = {
+        name: evidence_of(implementation, name, seed)
+        for name in readings
+        if name in aims_by_reading()
+    }
     every = _every_alternative(implementation)
     sound = without_broken_rules(found, every)
     domains = narrow_domains(sound, every)

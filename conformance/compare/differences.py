@@ -169,7 +169,7 @@ class Causes:
         self._absent = tuple(one for one in found if one not in self._factors)
         self._turned = cache(self._model_with)
 
-    def of(self, trial: Trial, answers: Answers) -> tuple[Factor, ...] | None:
+    def explaining_factors(self, trial: Trial, answers: Answers) -> tuple[Factor, ...] | None:
         """Return the smallest set of factors found that causes the differing answers.
 
         Empty if there is no such set, or if the models do not predict both answers. None if the
@@ -204,7 +204,7 @@ class Causes:
                 else:
                     yield Factor("setting", name, None, default_of(name, newer))
 
-    def foreseen(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
+    def predict_difference(self, trial: Trial, some: tuple[Factor, ...]) -> bool:
         """True if the models predict differing answers because of the factors `some` alone."""
         try:
             older, newer = (one.answer(*trial.questions[0]) for one in self.models)

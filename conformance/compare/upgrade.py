@@ -139,8 +139,8 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
     """
     before, after = _off(now), _off(upgraded)
     will = upgraded.running()
-    stopped = will.manager == STOPPED and not upgraded.corrected()
-    culprits = {now.running().culprit, will.culprit, *upgraded.corrected()}
+    stopped = will.manager == STOPPED and not upgraded.similar_classes()
+    culprits = {now.running().culprit, will.culprit, *upgraded.similar_classes()}
     stopping = upgraded.reasons_not_to_start()
     for name in stopping.keys() - now.reasons_not_to_start().keys() - {will.culprit}:
         yield f"the broker no longer starts: {name}: {stopping[name].rpartition(', so ')[0]}"
@@ -215,7 +215,7 @@ def _changes_of_settings(
                 yield f"{name}: the default becomes {new}, from {old}"
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
-            if off and not still and (will.manager != STOPPED or upgraded.corrected()):
+            if off and not still and (will.manager != STOPPED or upgraded.similar_classes()):
                 under = _with_manager(now, upgraded, name)
                 default = f"its default, {short_value(after)}, takes effect{under}"
                 yield f"{name}: {default}; until then, {off}{_meaning(name)}"
@@ -231,7 +231,7 @@ def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]
     Yield nothing if there are no such settings, or if it is not known which load manager runs.
     """
     upgraded = found.read_by(new)
-    known = upgraded.running().manager in KINDS or upgraded.corrected()
+    known = upgraded.running().manager in KINDS or upgraded.similar_classes()
     if known and (added := list(_new_settings(found, upgraded))):
         yield f"new with Pulsar {new}, and in effect with these defaults", added
 

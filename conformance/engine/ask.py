@@ -56,7 +56,7 @@ def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
     return work(*given)
 
 
-def resolve(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
+def resolve_future(promised: Future[T], work: Callable[..., T], /, *given: Any) -> None:
     """Call a function, and store its result, or the error that it raises, in a future."""
     try:
         promised.set_result(work(*given))
@@ -174,7 +174,7 @@ class Dispatcher:
         """Ask the waiting batches one after another until none is left."""
         while (part := self._next()) is not None:
             operation, together, promised = part
-            resolve(promised, self._answers_of, operation, together)
+            resolve_future(promised, self._answers_of, operation, together)
 
     def _answers_of(self, operation: str, together: list[Trial]) -> list[list[Json]]:
         self._notify(OperationAsked(self._implementation.name, operation, len(together)))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.legality import allows
+from pulsar_conformance.conformance.cases.legality import example_allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.events import CaseReduced, Listener
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, canonical
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings, attribute_faults, own_faults
-from pulsar_conformance.conformance.engine.draw import holds_under
+from pulsar_conformance.conformance.engine.draw import readings_fit_example
 from pulsar_conformance.conformance.engine.evaluate import ALLOWED, Fault
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -75,7 +75,7 @@ class ShownFault:
 
 
 @dataclass(frozen=True)
-class Confirmed:
+class ConfirmedFindings:
     """The findings about a rule after all questions have been asked."""
 
     findings: Findings
@@ -96,7 +96,7 @@ class Confirmer:
         self._sequences = 0
         self._random = 0
 
-    def confirm(self, findings: Findings, deviation: Deviation | None = None) -> Confirmed:
+    def confirm(self, findings: Findings, deviation: Deviation | None = None) -> ConfirmedFindings:
         """Ask again about a rule's faults, and return the result. Errors: `AdapterError`."""
         if findings.error is not None:
             raise findings.error
@@ -105,9 +105,9 @@ class Confirmer:
         if fault is None and deviation is not None:
             fault = self._fault_of(deviation, applied)
         if fault is not None:
-            return Confirmed(findings, self.with_smallest_case(applied, fault, deviation))
+            return ConfirmedFindings(findings, self.with_smallest_case(applied, fault, deviation))
         example = None if findings.own else wrong_example(applied, findings.answered)
-        return Confirmed(findings, flaky=tuple(findings.own), example=example)
+        return ConfirmedFindings(findings, flaky=tuple(findings.own), example=example)
 
     def with_smallest_case(
         self, applied: AppliedRule, fault: Fault, deviation: Deviation | None = None
@@ -296,7 +296,7 @@ def wrong_example(applied: AppliedRule, answered: Sequence[AnsweredTrial]) -> An
             continue
         if _release_differs(example, judged, one.trial):
             continue
-        right = example.required_answers is None or allows(example, answers)
+        right = example.required_answers is None or example_allows(example, answers)
         if not right and not _is_rejected(applied, one.trial, answers):
             return one, answers
     return None
@@ -306,13 +306,13 @@ def _follows_example_readings(example: fixtures.Example, judged: JudgedImplement
     """True if the implementation is known to follow the readings that an example assumes."""
     how = judged.resolved.how
     sure = all(how[name] not in ("undecided", "mixed") for name in example.readings)
-    return sure and holds_under(example, judged.evaluator.readings)
+    return sure and readings_fit_example(example, judged.evaluator.readings)
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
     """True if the profile is a release's, and the release's answer differs from the worked one."""
     right = judged.model_answers(trial) if judged.released else None
-    return right is not None and not allows(example, right)
+    return right is not None and not example_allows(example, right)
 
 
 def _is_rejected(applied: AppliedRule, trial: Trial, answers: Sequence[Json]) -> bool:

@@ -21,7 +21,7 @@ from pulsar_conformance.conformance.cases.legality import (
     drawn_flaw,
     trial_flaw,
 )
-from pulsar_conformance.conformance.catalogue import OPERATIONS, aimed, checks
+from pulsar_conformance.conformance.catalogue import OPERATIONS, aims_by_reading, checks
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.implementation import Implementation
@@ -232,7 +232,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """
     return tuple(
         trial
-        for aim in aimed().get(reading, ())
+        for aim in aims_by_reading().get(reading, ())
         if not aim.control
         for trial in _valid_trials(aim.strategy, profile, TRIALS_PER_AIM, f"{seed}/{reading}")
     )
@@ -240,7 +240,7 @@ def aimed_at(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
 
 def controls_of(reading: str, profile: str, seed: int) -> tuple[Trial, ...]:
     """Return valid trials that resemble trials of `aimed_at`, but distinguish no alternatives."""
-    aims = (aim for aim in aimed().get(reading, ()) if aim.control)
+    aims = (aim for aim in aims_by_reading().get(reading, ()) if aim.control)
     return tuple(trial for aim in aims for trial in _controls(aim.strategy, profile, seed))
 
 
@@ -275,7 +275,7 @@ def aimed_trials(
     costly = set(implementation.hello.costly)
     found = {}
     for reading in readings:
-        if any(aim.operation in operations for aim in aimed().get(reading, ())):
+        if any(aim.operation in operations for aim in aims_by_reading().get(reading, ())):
             trials = aimed_at(reading, implementation.profile, plan.seed)
             quick = [trial for trial in trials if not trial.operations & costly]
             slow = [trial for trial in trials if trial.operations & costly]
@@ -368,7 +368,7 @@ def with_strategy(strategy: str, trial: Trial) -> Trial:
     )
 
 
-def holds_under(example: fixtures.Example, readings: Readings) -> bool:
+def readings_fit_example(example: fixtures.Example, readings: Readings) -> bool:
     """True if these readings have every alternative that a worked example assumes."""
     return all(readings[name] == value for name, value in example.readings.items())
 

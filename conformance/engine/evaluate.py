@@ -226,13 +226,13 @@ class Evidence:
         """True if the answers violate no rule under at least one choice of readings."""
         return any(map(self._fits, _without_conflict(domains, self.conflicts)))
 
-    def broken(self, domains: Domains) -> Iterator[str]:
+    def always_broken(self, domains: Domains) -> Iterator[str]:
         """Yield the rules that the answers violate under every choice of readings."""
         for rule in self.rules:
             if not Evidence(self.evaluator, [rule], self.trial, self.answers).allows(domains):
                 yield rule.id
 
-    def violated(self) -> Iterator[str]:
+    def violated_rules(self) -> Iterator[str]:
         """Yield the violated rules, each judged under its own reading and those in force."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
@@ -345,7 +345,7 @@ def without_broken_rules(
     balancer that never regards a broker as overloaded keeps bundles as if they must not move.
     """
     refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
-    broken = {rule for one in refuted for rule in one.broken(domains)}
+    broken = {rule for one in refuted for rule in one.always_broken(domains)}
     left = {name: [one for one in each if one not in refuted] for name, each in evidence.items()}
     if not broken:
         return left

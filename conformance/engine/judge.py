@@ -167,7 +167,7 @@ class AppliedRule:
                 return RELEASE_DIFFERS
         return found
 
-    def word(self, trial: Trial, answers: Sequence[Json]) -> str:
+    def outcome_word(self, trial: Trial, answers: Sequence[Json]) -> str:
         """Return the outcome as a word; `not_reached` if an invalid trial violates the rule."""
         word = self.outcome(trial, answers).word
         illegal = word == "violated" and not self.judged.evaluator.legal(trial)
@@ -229,7 +229,7 @@ def _match(trial: Trial, answers: Sequence[Json], others: Sequence[Json]) -> boo
 
 
 @dataclass(frozen=True)
-class Answered:
+class CollectedAnswers:
     """All trials that were asked, with their answers."""
 
     by_rule: AnsweredTrialsByRule
@@ -241,7 +241,7 @@ class Answered:
     """The error of each rule whose trials could not be asked, by rule ID."""
     known: KnownAnswers[Outcome]
 
-    def with_shared_faults(self, faults: AnsweredTrialsByRule) -> Answered:
+    def with_shared_faults(self, faults: AnsweredTrialsByRule) -> CollectedAnswers:
         """Return a copy in which each rule also has the trials of other rules that violate it."""
         shared = {name: [*row, *faults.get(name, ())] for name, row in self.by_rule.items()}
         return replace(self, by_rule=shared, outcomes=None)
@@ -252,7 +252,7 @@ def collect_answers(
     plan: Plan,
     judged: JudgedImplementation,
     notify: Listener,
-) -> Answered:
+) -> CollectedAnswers:
     """Wait for the answers to each rule's trials, in the order in which they are asked.
 
     If no reading is open, rules are judged at once, while further questions are being asked.
@@ -276,7 +276,7 @@ def collect_answers(
         for trials in (asked.by_reading, asked.controls)
     )
     outcomes_known = None if resolved.open else outcomes
-    return Answered(by_rule, by_reading, controls, outcomes_known, errors, plan.known)
+    return CollectedAnswers(by_rule, by_reading, controls, outcomes_known, errors, plan.known)
 
 
 def _answered_trials(
@@ -375,7 +375,7 @@ class JudgedModel:
         # All rules judge one trial before the next, because few parsed trials are kept.
         for trial, answers in zip(self._trials, self.answers, strict=True) if missing else ():
             for words, applied in zip(found, missing, strict=True):
-                words.append("" if answers is None else applied.word(trial, answers))
+                words.append("" if answers is None else applied.outcome_word(trial, answers))
         self._words |= {one.rule.id: words for one, words in zip(missing, found, strict=True)}
         return [self._words[one.id] for one in rules]
 

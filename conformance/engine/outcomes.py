@@ -17,8 +17,8 @@ from pulsar_conformance.conformance.engine.ask import (
 from pulsar_conformance.conformance.engine.draw import SourcedTrial
 from pulsar_conformance.conformance.engine.evaluate import Choices, Outcome
 from pulsar_conformance.conformance.engine.judge import (
-    Answered,
     AppliedRule,
+    CollectedAnswers,
     JudgedImplementation,
     OutcomesByRule,
     distinct_answers,
@@ -43,7 +43,7 @@ MAX_SHARED_FAULTS = 3
 
 def judge_all(
     rules: Sequence[specs.Rule],
-    answered: Answered,
+    answered: CollectedAnswers,
     asked: AskedTrials,
     judged: JudgedImplementation,
 ) -> tuple[JudgedImplementation, AnsweredTrialsByRule, OutcomesByRule]:
@@ -61,7 +61,7 @@ def judge_all(
 
 
 def judge(
-    rules: Sequence[specs.Rule], answered: Answered, judged: JudgedImplementation
+    rules: Sequence[specs.Rule], answered: CollectedAnswers, judged: JudgedImplementation
 ) -> tuple[JudgedImplementation, OutcomesByRule]:
     """Return the implementation and outcomes under the readings that violate the fewest rules.
 

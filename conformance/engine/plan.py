@@ -21,7 +21,12 @@ from pulsar_conformance.adapters.arguments import (
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.conformance.cases.saved import NOT_SEARCHED, Campaign, Saved, Searched
+from pulsar_conformance.conformance.cases.saved import (
+    NOT_SEARCHED,
+    Campaign,
+    SavedTrial,
+    SearchResult,
+)
 from pulsar_conformance.conformance.common.trial import KnownAnswers, Trial
 from pulsar_conformance.specs.errors import UserError
 
@@ -58,7 +63,7 @@ class Plan:
     replay: Trial | None = None
     """The only trial to ask, from a case file; None to draw trials."""
     replay_file: str = ""
-    saved: tuple[Saved, ...] = ()
+    saved: tuple[SavedTrial, ...] = ()
     """The cases that earlier runs saved."""
     examples: int = 100
     """Number of trials to draw for each rule."""
@@ -141,7 +146,7 @@ class Plan:
         asked = self.replay.operations if self.replay else frozenset()
         return tuple(rule for rule in self.rules_of(profile) if asked & set(rule.operations))
 
-    def campaign_results(self, adapter: str, profile: str, rule: str) -> Searched:
+    def campaign_results(self, adapter: str, profile: str, rule: str) -> SearchResult:
         """Return the campaign's results for a rule; `NOT_SEARCHED` if it has none."""
         found = self.campaign.found if self.campaign else {}
         return found.get((adapter, profile, rule), NOT_SEARCHED)
@@ -322,10 +327,10 @@ def add_options(
 ) -> None:
     """Add every option to a parser; `add` is its method `add_argument` or `addoption`."""
     for flag, given in OPTIONS.items():
-        add(flag, *aliases.get(flag, ()), dest=destination(flag), **given)
+        add(flag, *aliases.get(flag, ()), dest=option_attribute(flag), **given)
 
 
-def destination(flag: str) -> str:
+def option_attribute(flag: str) -> str:
     """Return the attribute in which parsers store an option; a prefix avoids name clashes."""
     return "conformance_" + flag.strip("-").replace("-", "_")
 
@@ -348,7 +353,7 @@ def plan_of(options: Any) -> Plan:
     """Build the plan from parsed options. Errors: `BadPlan`."""
 
     def given(flag: str) -> Any:
-        return getattr(options, destination(flag))
+        return getattr(options, option_attribute(flag))
 
     return Plan.make(
         adapters=with_settings_added(given("--adapter") or [], given("--setting") or []),
@@ -360,7 +365,7 @@ def plan_of(options: Any) -> Plan:
         examples=given("--examples"),
         seed=given("--seed"),
         limits=limits_of(given("--time-limit")),
-        campaign=getattr(options, destination(CAMPAIGN_FILE), None),
+        campaign=getattr(options, option_attribute(CAMPAIGN_FILE), None),
     )
 
 

@@ -172,7 +172,7 @@ def find_readings(
             rule
             for one in evidence_in(controls, name)
             if not one.allows(domains)
-            for rule in one.violated()
+            for rule in one.violated_rules()
         }
         for name in before.open
     }

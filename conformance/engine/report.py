@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common.events import OF_EXAMPLE, Failure, Ve
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.ask import AnsweredTrial
 from pulsar_conformance.conformance.engine.attribute import Findings
-from pulsar_conformance.conformance.engine.confirm import Confirmed, ShownFault
+from pulsar_conformance.conformance.engine.confirm import ConfirmedFindings, ShownFault
 from pulsar_conformance.conformance.engine.evaluate import Choices, Fault, Outcome
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def verdict_of(
-    confirmed: Confirmed, blank: Verdict, plan: Plan, deviation: Deviation | None
+    confirmed: ConfirmedFindings, blank: Verdict, plan: Plan, deviation: Deviation | None
 ) -> Verdict:
     """Return the verdict that follows from confirmed findings and a known deviation, if any."""
     findings = confirmed.findings
@@ -70,7 +70,7 @@ def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) ->
     return replace(verdict, verdict="unexpected_pass", why=stale)
 
 
-def _verdict_of_findings(confirmed: Confirmed, blank: Verdict, plan: Plan) -> Verdict:
+def _verdict_of_findings(confirmed: ConfirmedFindings, blank: Verdict, plan: Plan) -> Verdict:
     findings = confirmed.findings
     applied = findings.applied
     if confirmed.fault is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
-from pulsar_conformance.conformance.cases.legality import allows, history_notes, trial_flaw
+from pulsar_conformance.conformance.cases.legality import example_allows, history_notes, trial_flaw
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
@@ -319,7 +319,9 @@ def _derivations(
                 )
             yield from ("", f"answer{times}", *paper.format_answer(shown, every=every))
             if shown.get("unload") != answer.get("unload"):
-                yield from paragraph(f"the whole decision: {paper.decision(answer)}", 4, "  ")
+                yield from paragraph(
+                    f"the whole decision: {paper.format_decision(answer)}", 4, "  "
+                )
             yield from spread_lines(operation, case, answer, every)
 
 
@@ -339,7 +341,7 @@ def _comparison_by_hand(
         return "With these settings, there is no answer by hand."
     if example.allowed is None:
         return f"There is no answer by hand: {example.judged_by_rules}"
-    if allows(example, answers):
+    if example_allows(example, answers):
         others = len(example.allowed) - 1
         verb = "is" if others == 1 else "are"
         more = f"; {counted(others, 'other')} {verb} also allowed" if others else ""

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
 )
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial, copied
-from pulsar_conformance.conformance.explain.paper import decision
+from pulsar_conformance.conformance.explain.paper import format_decision
 from pulsar_conformance.conformance.explain.running import (
     NIC_SPEED,
     comparable_answers,
@@ -200,10 +200,10 @@ def _decision_about(trial: Trial, model: Model, focus: Focus) -> str:
         raise BadCase(f"--sweep: {problem}")
     answer = complete.answer(*trial.questions[0])
     if "unload" not in answer:
-        return decision(answer)
+        return format_decision(answer)
     pairs = focus.shown_answer(answer)["unload"]
     if focus.bundle is None:
-        return decision({"unload": pairs})
+        return format_decision({"unload": pairs})
     return f"it is unloaded from {pairs[0]['broker']}" if pairs else "it stays"
 
 

@@ -36,7 +36,7 @@ IN_TURN = "in turn since the leader's start"
 FIRST_IN_TURN = ", if it is the first bundle placed in turn"
 
 
-def decision(answer: Mapping[str, Any]) -> str:
+def format_decision(answer: Mapping[str, Any]) -> str:
     """Format an answer about unloads or a placement on one line."""
     for word in ("refused", "unsupported", "failed"):
         if word in answer:

@@ -22,7 +22,7 @@ from pulsar_conformance.conformance.cases.legality import missing_setting, trial
 from pulsar_conformance.conformance.cases.making import MadeCase
 from pulsar_conformance.conformance.cases.setting_types import BadSetting
 from pulsar_conformance.conformance.common.trial import Trial
-from pulsar_conformance.conformance.explain.paper import condition_clause, decision
+from pulsar_conformance.conformance.explain.paper import condition_clause, format_decision
 from pulsar_conformance.conformance.placement.operations import ASSIGN, PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.reference import Derivation, MissingSetting, Model
@@ -366,7 +366,7 @@ def _comparable(derived: Derivation) -> Any:
 
 
 def _decision_of(derived: Derivation) -> str:
-    return decision(derived.answer) + condition_clause(derived)
+    return format_decision(derived.answer) + condition_clause(derived)
 
 
 def _cases_without_manager(trial: Trial) -> Any:
@@ -391,7 +391,7 @@ def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
         derived = [list(_derived(one, model)) for one in (before, after)]
     except MissingSetting:
         return
-    steps = [{(decision(one.answer), one.steps) for one in each} for each in derived]
+    steps = [{(format_decision(one.answer), one.steps) for one in each} for each in derived]
     if steps[0] == steps[1]:
         yield from ("", "the changed settings affect neither the decision nor its figures")
         return

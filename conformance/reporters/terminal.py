@@ -17,7 +17,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common.events import Failure, Verdict
-from pulsar_conformance.conformance.engine.plan import OUT, Plan, destination
+from pulsar_conformance.conformance.engine.plan import OUT, Plan, option_attribute
 from pulsar_conformance.conformance.engine.report import NOX_SESSION, command_of_this_process
 from pulsar_conformance.conformance.engine.run import Run
 from pulsar_conformance.conformance.session import Session, why_no_rule_applies
@@ -312,7 +312,7 @@ class Reporter:
 
     @property
     def _directory(self) -> Path:
-        return Path(getattr(self.config.option, destination("--out")))
+        return Path(getattr(self.config.option, option_attribute("--out")))
 
 
 LABEL = 15

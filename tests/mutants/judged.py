@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError, Connection
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.legality import allows
+from pulsar_conformance.conformance.cases.legality import example_allows
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.conformance.engine.attribute import attribute_faults
@@ -107,7 +107,7 @@ class Bench:
                 if broken is not None:
                     return broken
         answered = all(map(_answered, right)) <= all(map(_answered, answers))
-        return None if answered and allows(example, answers) else example.rules[0]
+        return None if answered and example_allows(example, answers) else example.rules[0]
 
 
 def _answered(answer: Json) -> bool:

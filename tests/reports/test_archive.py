@@ -8,7 +8,7 @@ import sys
 import jsonschema
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.legality import allows
+from pulsar_conformance.conformance.cases.legality import example_allows
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reports import archive
@@ -93,7 +93,9 @@ def test_an_example_holds_where_the_documents_give_an_allowed_answer(unpacked):
         [file] = folder.glob(f"cases/*/{example.id}.json")
         for profile in json.loads(file.read_text("utf-8"))["profiles"]:
             model = Model(profile, example.readings)
-            assert allows(example, [model.answer(*one) for one in example.questions]), profile
+            assert example_allows(example, [model.answer(*one) for one in example.questions]), (
+                profile
+            )
 
 
 def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters.validation import check_answers
-from pulsar_conformance.conformance.cases.legality import allows, trial_flaw
+from pulsar_conformance.conformance.cases.legality import example_allows, trial_flaw
 from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Example, rules_without_example
@@ -127,7 +127,7 @@ def test_the_model_answers_as_worked_by_hand(example):
         for readings in readings_of(example, profile):
             model = model_under(profile, readings)
             answers = [model.answer(*question) for question in example.questions]
-            assert allows(example, answers), (profile, readings, answers)
+            assert example_allows(example, answers), (profile, readings, answers)
             words = [
                 word(example, rule, model, answers) for rule in judging(example, profile, readings)
             ]
@@ -159,7 +159,7 @@ def test_the_rules_allow_every_answer_worked_by_hand(example):
 def test_declining_is_not_what_was_worked(example):
     for declined in ("unsupported", "failed"):
         answers = [{declined: "not today"} for _question in example.questions]
-        assert allows(example, answers) == (example.allowed is None)
+        assert example_allows(example, answers) == (example.allowed is None)
 
 
 def test_every_worked_number_of_the_documents_is_there():

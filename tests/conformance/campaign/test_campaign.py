@@ -17,7 +17,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.campaign import search, worlds
 from pulsar_conformance.conformance.campaign.worlds import bounded_worlds, multisets
 from pulsar_conformance.conformance.cases.legality import trial_flaw
-from pulsar_conformance.conformance.cases.saved import Campaign, Searched, load_saved
+from pulsar_conformance.conformance.cases.saved import Campaign, SearchResult, load_saved
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.common import GC_THRESHOLDS
 from pulsar_conformance.conformance.common.trial import Trial
@@ -259,7 +259,7 @@ def trial(number):
 def test_parts_are_merged_in_order_and_the_first_faults_are_kept():
     key = ("it", "documented-3.0", RULE)
     faults = [trial(number) for number in range(search.MAX_KEPT + 1)]
-    parts = [{key: Searched(10, 5, (one,))} for one in faults]
+    parts = [{key: SearchResult(10, 5, (one,))} for one in faults]
     [merged] = search.merge_parts(parts).values()
     assert merged.faults == tuple(faults[:-1])
     assert (merged.drawn, merged.reached) == (10 * len(parts), 5 * len(parts) + 1)
@@ -334,7 +334,7 @@ def test_the_driver_keeps_a_name_of_each_part_and_no_result(tmp_path):
     """A million cases a rule are a thousand parts; their results are in files."""
     plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)
     readings = {("reference", "documented-3.0"): {}}
-    found = {("reference", "documented-3.0", "USAGE-01"): Searched(search.PART, search.PART)}
+    found = {("reference", "documented-3.0", "USAGE-01"): SearchResult(search.PART, search.PART)}
     result = json.dumps(Campaign({}, found).as_json()["found"])
 
     def peak_of_one(cases):

@@ -1,10 +1,10 @@
 """Aims at readings name the operation that their trials ask."""
 
 import pytest
-from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.catalogue import aims_by_reading
 from pulsar_conformance.conformance.drawing.drawing import draw
 
-AIMS = [aim for aims in aimed().values() for aim in aims]
+AIMS = [aim for aims in aims_by_reading().values() for aim in aims]
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=[f"{aim.reading}-{aim.operation}" for aim in AIMS])

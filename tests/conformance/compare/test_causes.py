@@ -22,7 +22,7 @@ def explained(older, newer, operation, case):
     trial = Trial.of(operation, case)
     answers = tuple(model.answer(*trial.questions[0]) for model in causes.models)
     assert answers[0] != answers[1]
-    found = causes.of(trial, answers)
+    found = causes.explaining_factors(trial, answers)
     return found if found is None else [one.name for one in found]
 
 

@@ -205,7 +205,7 @@ def test_two_changes_explain_together_what_neither_does_alone():
     )
     answers = tuple(Model(f"released-{one}").answer(*trial.questions[0]) for one in ("3.0", "4.0"))
     assert [answer["percent"] for answer in answers] == [100, 0]
-    explained = Causes("released-3.0", "released-4.0").of(trial, answers)
+    explained = Causes("released-3.0", "released-4.0").explaining_factors(trial, answers)
     assert [one.name for one in explained] == [
         "overload-usage",
         "loadBalancerDirectMemoryResourceWeight",
@@ -228,7 +228,9 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
     older, newer = (Model(one).answer(*trial.questions[0]) for one in profiles)
     assert len(older["unload"]) == 2
     assert newer["unload"] == []
-    assert [one.name for one in Causes(*profiles).of(trial, (older, newer))] == ["uniform-pair"]
+    assert [one.name for one in Causes(*profiles).explaining_factors(trial, (older, newer))] == [
+        "uniform-pair"
+    ]
     steps = Model(profiles[0]).derive(*trial.questions[0]).steps
     [why] = [step.text for step in steps if step.label.strip() == "enough"]
     assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")
@@ -270,5 +272,5 @@ def test_a_setting_that_only_the_newer_release_reads_is_explained_by_its_way():
     question = ("bundles.split", {**case, "settings": settings, "topics": topics})
     causes = Causes("released-2.4", "released-2.10")
     answers = tuple(model.answer(*question) for model in causes.models)
-    [way] = causes.of(Trial((Question(*question),)), answers)
+    [way] = causes.explaining_factors(Trial((Question(*question),)), answers)
     assert way.name == "split-algorithms"

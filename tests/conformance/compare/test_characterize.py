@@ -8,7 +8,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.bundled import runnable_samples
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.catalogue import aims_by_reading
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.characterization import characterize
 from pulsar_conformance.conformance.engine import implementation as implementations
@@ -67,7 +67,7 @@ def alternatives(profile=PROFILE):
         (name, value)
         for name in documented_readings(profile)
         for value in specs.load().open_values(profile, name)
-        if name in aimed() and value != usual[name]
+        if name in aims_by_reading() and value != usual[name]
     ]
 
 
@@ -91,7 +91,7 @@ def check(choices, connected, profile=PROFILE):
     """Check that each reading was found to be the one followed, unless no answer can show it."""
     found = found_of(connected(Silent(choices, profile)), profile)
     for name, followed in Readings.of(profile, choices).choices.items():
-        if name not in found or name not in aimed() or found[name].found == followed:
+        if name not in found or name not in aims_by_reading() or found[name].found == followed:
             continue
         assert found[name].found == "undecided", f"{found[name]}, not {followed}"
         left = found[name].why.split(" or ")
@@ -208,7 +208,7 @@ def test_each_reading_is_aimed_at_or_it_is_said_why_not():
             for source in alternative.sources
             for number in source.sentences
         )
-        assert name in aimed() or untestable or awaited, f"no case aims at {name}"
+        assert name in aims_by_reading() or untestable or awaited, f"no case aims at {name}"
 
 
 class Wavering(Silent):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.conformance.cases.saved import Saved
+from pulsar_conformance.conformance.cases.saved import SavedTrial
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -44,7 +44,7 @@ def test_a_failed_answer_is_reported_by_rules_that_speak_about_the_case(
     monkeypatch.setattr(implementations, "connect", lambda *_: FailsByPosition(costly))
     plan = Plan.make(["reference"], [PROFILE], (), ("SPLIT-1[0-2]",), examples=2, root=tmp_path)
     if broke is not None:
-        plan = replace(plan, saved=(Saved(Trial.of("bundles.split", BY_POSITION), broke),))
+        plan = replace(plan, saved=(SavedTrial(Trial.of("bundles.split", BY_POSITION), broke),))
     run = Run(plan, "reference", PROFILE)
     found = {rule.id: run.verdict(rule).verdict for rule in run.rules}
     assert found == {"SPLIT-10": "pass", "SPLIT-11": "pass", "SPLIT-12": "fail"}

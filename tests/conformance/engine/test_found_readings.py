@@ -9,7 +9,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.conformance.cases.deviations import Deviation
-from pulsar_conformance.conformance.catalogue import aimed
+from pulsar_conformance.conformance.catalogue import aims_by_reading
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine import implementation as implementations
 from pulsar_conformance.conformance.engine.plan import Plan
@@ -90,7 +90,7 @@ def judged(monkeypatch, tmp_path):
 
     def judge(connection, profile, reading, pinned=()):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
-        about = {aim.operation for aim in aimed()[reading]}
+        about = {aim.operation for aim in aims_by_reading()[reading]}
         rules = [rule for rule in specs.load().rules_of(profile) if about & set(rule.operations)]
         chosen = [rule.id for rule in rules if rule.untestable is None]
         plan = Plan.make(["reference"], [profile], pinned, chosen, examples=EXAMPLES, root=tmp_path)
