@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.conformance.common.events import OperationAsked
-from pulsar_conformance.conformance.engine.ask import resolve, run_immediately
+from pulsar_conformance.conformance.engine.ask import resolve_future, run_immediately
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
@@ -53,11 +53,11 @@ def test_a_promise_is_kept_with_what_is_raised():
         raise AdapterError("ask", "no", "", "", "stub")
 
     promised = Future()
-    resolve(promised, refuse)
+    resolve_future(promised, refuse)
     with pytest.raises(AdapterError, match="no"):
         promised.result()
     promised = Future()
-    resolve(promised, len, "four")
+    resolve_future(promised, len, "four")
     assert promised.result() == 4
 
 
