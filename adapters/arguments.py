@@ -31,16 +31,16 @@ UNUSABLE = 2
 
 
 class BadReading(UserError):
-    """A `--reading` that is not of the form NAME=VALUE."""
+    """Raised for a `--reading` that is not of the form NAME=VALUE."""
 
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the implementation to ask."""
+    """Add the argument ADAPTER, the implementation to ask."""
     parser.add_argument("adapter", type=name_without_secret, metavar="ADAPTER", help=ADAPTER)
 
 
 def name_without_secret(name: str) -> str:
-    """Return an adapter's name, if it contains no secret: messages repeat the name."""
+    """Return an adapter's name unchanged; reject a name with a secret, since messages repeat it."""
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -58,9 +58,10 @@ def add_profile(
 
 
 def released_version(text: str) -> str:
-    """Return the version of Pulsar that a text means.
+    """Return the version of Pulsar that a text such as 3.0 or 3.0.7 means.
 
-    A line such as 3.0 means its newest examined version; a note on that is printed.
+    A release line such as 3.0 means the newest version of that line that was examined; a note says
+    which.
     """
     from pulsar_conformance.specs.judged import newest_of_line
 
@@ -97,9 +98,9 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
 def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
-    If `default` is None, the profile comes from the files of cases.
+    If `default` is None, the profile comes from the files of cases that are read.
     """
-    usual = "%(default)s" if default else f"those that a file names, otherwise {DEFAULT_PROFILE}"
+    usual = "%(default)s" if default else f"the one that the files name, or {DEFAULT_PROFILE}"
     add_profile(
         parser,
         f"the profile to judge by; the command `profiles` lists them ({usual})",
@@ -129,10 +130,10 @@ def add_drawn(parser: argparse.ArgumentParser) -> None:
 
 
 def profile_of_version(adapters: Sequence[str]) -> str:
-    """Return the profile for the version of Pulsar that all adapters have; otherwise the default
+    """Return the profile for the version of Pulsar that all adapters share, or else the default
     profile.
 
-    The version is part of an adapter's name, or of the jars in the folder that the name gives.
+    The version comes from an adapter's name, or from the jars in the folder that the name gives.
     """
     if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE
@@ -162,7 +163,7 @@ def seconds(text: str) -> float:
 
 
 def limits_of(given: float | None) -> Limits:
-    """Return the limits for a `--time-limit`; the default limits without one."""
+    """Return the limits for a `--time-limit` in seconds; for None, the default limits."""
     return Limits() if given is None else Limits.within(given)
 
 
@@ -186,8 +187,8 @@ def given_readings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile and an alternative of every reading: those given as arguments, else the
-    profile's.
+    """Return the profile, and the alternative of every reading: the one given as an argument, or
+    else the profile's.
 
     Errors: as `given_readings`.
     """

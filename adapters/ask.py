@@ -46,8 +46,8 @@ class Group:
 
 
 def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield the operation and case of each question in a value, and each part that is not a
-    question.
+    """Yield the operation and case of each question in a parsed value, and a `BadLine` for each
+    part that is no question.
     """
     asked = parts(found)
     if asked is None:
@@ -85,9 +85,7 @@ def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str
 
 
 def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
-    """Yield questions in groups of up to `size`, in order; invalid lines are yielded between
-    groups.
-    """
+    """Yield questions in groups of up to `size`, in order, and each invalid line at its place."""
     group = Group()
     for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
@@ -109,7 +107,9 @@ def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
 
 
 Lacks = Callable[[str, JSON], str]
-"""Function that returns the setting that a case must give and does not, with a reason, or ""."""
+"""Function that names a setting that a case must give but does not, with the reason; otherwise it
+returns "".
+"""
 
 
 def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> Lacks:
@@ -139,7 +139,7 @@ def ask_lines(
     file: str = "",
     lacks: Lacks = lambda _operation, _case: "",
 ) -> int:
-    """Print one output line per question, in order; return the number of invalid ones.
+    """Print one output line per question, in order; return the number of invalid questions.
 
     For an invalid line, and for a case that cannot be answered since it `lacks` a setting, an
     object with an `error` is printed. The error is also reported on standard error; so are settings
@@ -243,7 +243,8 @@ def run(args: argparse.Namespace) -> int:
             if written := connection.stderr_tail():
                 print(printable(f"its standard error ended with:\n{written}"), file=sys.stderr)
     except BrokenPipeError:
-        # The reader has closed the pipe; the interpreter would flush once more at exit.
+        # The reader has closed the pipe. Without this, the interpreter would fail to flush it at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from None

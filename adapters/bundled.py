@@ -22,8 +22,8 @@ from pulsar_conformance.specs.errors import UserError
 SAMPLES = Path(__file__).parent / "samples"
 
 QUICK_START = ("-XX:+UseSerialGC",)
-"""Options that let Java start fast. Its compiler is not limited, since that slows down a
-whole run.
+"""Options that let Java start fast. Its compiler stays unlimited, since limits slow down a whole
+run.
 """
 
 BUILD = 300
@@ -64,7 +64,7 @@ class Sample:
     remedy: str = ""
     """Advice to the user if the sample cannot be compiled."""
     series: str = ""
-    """First part of the program's version that precedes `least`, if there is one."""
+    """Part of the version before `least`, such as `1.` for Go 1.21; usually empty."""
 
     def command(self) -> list[str]:
         """Return the command that starts the sample. Errors: `NotBuilt`."""
@@ -78,7 +78,7 @@ class Sample:
             return f"{wanted}, which is not on PATH"
         found = major_version(self.program, *self.version)
         if found is None or found < self.least:
-            which = "of no known version" if found is None else f"version {self.series}{found}"
+            which = "of an unknown version" if found is None else f"version {self.series}{found}"
             return f"{wanted}; the one on the PATH is {which}"
         return None
 
@@ -192,8 +192,8 @@ def connect_sample(
 
 
 def runnable_samples() -> tuple[list[str], list[str]]:
-    """Return the adapters of samples that this machine can run, and why it cannot run the
-    others.
+    """Return the names of the adapters that this machine can run without further setup, and for
+    each other one why it cannot.
     """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():

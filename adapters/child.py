@@ -16,25 +16,25 @@ TICK = 0.05
 
 CHUNK = 1 << 16
 TAIL_READS = 64
-"""Number of consecutive reads of standard error; further output is ignored."""
+"""Maximum number of consecutive reads of standard error; further output is ignored."""
 
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
-"""Bytes of standard error to keep, and lines and columns of it to show."""
+"""Number of bytes of standard error to keep, and of lines and columns to show."""
 
 TERMINATE = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
 
 CLOSED = 0.5
-"""Seconds within which a child that closed its output must exit; otherwise it counts as hanging."""
+"""Seconds in which a child must exit after it has closed its output; later, it is said to hang."""
 
 DRAIN = 0.3
-"""Seconds for which the pipes of an exited child may stay open, unless other processes hold
-them.
+"""Seconds after which pipes that are still open are assumed to be held by other processes than the
+child, which has exited.
 """
 
 
 class ChildError(Exception):
-    """Raised if a child process is unusable; the message says what it did and what to do."""
+    """Raised if a child process is unusable; `problem` says what it did, `hint` what to do."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -118,8 +118,8 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close the input and wait for the exit. Errors: `ChildError` if there
-        is none.
+        """Write a last line, close the input and wait until the child exits. Errors: `ChildError`
+        if it does not.
         """
         deadline = time.monotonic() + seconds
         with suppress(OSError):
@@ -209,8 +209,8 @@ class Child:
             self._read(self._out)
 
     def _read(self, descriptor: int) -> bytes:
-        """Return available output, possibly empty; stop watching a pipe that the child has
-        closed.
+        """Return the available output, possibly empty; stop watching the pipe if the child has
+        closed it.
         """
         try:
             chunk = os.read(descriptor, CHUNK)

@@ -1,4 +1,4 @@
-"""A connection to an implementation, independent of the transport."""
+"""Connections to implementations, independent of the transport."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -68,14 +68,16 @@ class Connection(ABC):
 
     @property
     def in_process(self) -> bool:
-        """True if the implementation gets the original cases, which it could modify, instead of
-        copies.
+        """True if the implementation gets the suite's own objects as cases, which it could modify,
+        and no copies.
         """
         return False
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting is quick and starts without state of the former connection."""
+        """True if reconnecting is quick and starts afresh, without state of the former
+        connection.
+        """
         return False
 
     @property
@@ -84,7 +86,8 @@ class Connection(ABC):
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a function that decides one shedding cycle after another; None if there is none.
+        """Return a function that answers one shedding cycle after another; None if the adapter has
+        none.
 
         It takes a `shed.select` case, which contains the brokers' earlier usage, and the minutes
         since the previous cycle.
@@ -108,9 +111,7 @@ class Connection(ABC):
         """
 
     def remarks(self) -> list[str]:
-        """Return remarks, one per line, about how the implementation worked, not about its
-        answers.
-        """
+        """Return remarks about how the implementation worked, not about its answers."""
         return []
 
     def stderr_tail(self) -> str:
@@ -118,7 +119,7 @@ class Connection(ABC):
         return ""
 
     def ask(self, operation: str, cases: Sequence[JSON]) -> list[JSON]:
-        """Return one answer per case, in order; each is valid by the operation's schema.
+        """Return one answer per case, in order, each valid against the operation's schema.
 
         Any number of cases is allowed; they are sent in batches of `hello.batch`. Raises
         AdapterError. The connection can still be used after an `error` message (which has a

@@ -1,8 +1,9 @@
 """Finds the processes that a child has started, even outside the child's process group.
 
-Each child has a mark in its environment, which its descendants inherit; they are also looked up
-while the child lives. Some processes are not found: those that cleared their environment and were
-adopted by another parent, those of another user, and those in a container or on another machine.
+Each child has a mark in its environment, which its descendants inherit; descendants are also looked
+up by parent while the child lives. Some processes are not found: those that cleared their
+environment and were adopted by another parent, those of another user, and those in a container or
+on another machine.
 """
 
 import os
@@ -16,7 +17,7 @@ MARK = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
 ROUNDS = 20
-"""Maximum number of searches for remaining processes, since new ones may start during a search."""
+"""Maximum number of searches for remaining processes; new ones may start during a search."""
 
 
 def new_mark() -> str:
@@ -37,7 +38,7 @@ def descendants_of(parent: int) -> list[psutil.Process]:
 
 
 def processes_with_mark(mark: str) -> list[psutil.Process]:
-    """Return all other living processes with this mark whose environments can be read."""
+    """Return all processes with this mark, except this one, whose environments can be read."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -49,7 +50,7 @@ def processes_with_mark(mark: str) -> list[psutil.Process]:
 def end(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
-    A process is not killed if it merely has the ID of a known process that has ended.
+    A process that has only reused the ID of an ended known process is not killed.
     """
     left = list(known)
     for _ in range(ROUNDS):

@@ -8,8 +8,8 @@ from pulsar_conformance.specs.text import printable
 Phase = Literal["start", "hello", "ask", "answer", "bye"]
 """The phase in which a connection failed.
 
-`start` of the program, the greeting `hello`, the exchange `ask`, the content of an `answer`, the
-end `bye`.
+`start` starts the program, `hello` greets it, `ask` sends questions, `answer` checks the answers,
+and `bye` ends it.
 """
 
 
@@ -26,7 +26,7 @@ class AdapterError(UserError):
         stderr_tail: the last lines of its standard error; may be empty.
         adapter: the name given to `connect`, such as `exec:./my-balancer`.
         code: the code in the implementation's own `error` message; empty without such a message.
-        index: index in its `ask` of the case whose answer is invalid, or None.
+        index: index, among the cases asked together, of the case with an invalid answer, or None.
     """
 
     def __init__(
@@ -61,12 +61,14 @@ class AdapterError(UserError):
 
 
 class ProtocolViolation(AdapterError):
-    """Raised for a message that violates the protocol, whichever case it answers."""
+    """Raised for a message that violates the protocol, so that the fault is not that of a single
+    case.
+    """
 
 
 class AdapterFailure(Exception):
-    """Raised for a failure of the adapter itself, not of the implementation that it asks."""
+    """Raised for a failure of the suite's own adapter, not of the implementation that it asks."""
 
 
 class CannotLoad(UserError):
-    """Raised if the object that answers is missing or unusable; the message gives the reason."""
+    """Raised if the object or program that answers is missing or unusable; the message says why."""

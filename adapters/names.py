@@ -30,9 +30,9 @@ FORMS: Mapping[str, str] = {
     "cluster": f"{CLUSTER} or {URL}",
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
-"""The formats of names, for each built-in kind."""
+"""The format of the names of each built-in kind of adapter; " or " separates several formats."""
 BREAK = "\n"
-"""Marks a place where the format of a name may be broken into lines."""
+"""Marks a place at which the format of a name may be broken into lines when it is printed."""
 
 
 def name_format_lines(width: int = WIDTH) -> Iterator[str]:
@@ -59,21 +59,21 @@ def connect(
 
 
 def check_name(name: str) -> None:
-    """Raise AdapterError if a name contains a secret, or if its kind is missing or rejects it."""
+    """Raise AdapterError if a name contains a secret, has no known kind, or is rejected by its
+    kind.
+    """
     kind = name.partition(":")[0]
     if kind not in _entry_points():
         raise AdapterError("start", _unknown_name_text(name, kind))
     if printable(name, lines=False) != name:
         problem = f"{name!r} contains an unprintable character"
-        raise AdapterError("start", problem, "write its name in plain text")
+        raise AdapterError("start", problem, "write the adapter's name without it")
     check_no_secret(name)
     _check_target(kind, name)
 
 
 def _check_target(kind: str, name: str) -> None:
-    """Let the kind's module check the part of a name after the kind, if it has a `check`
-    function.
-    """
+    """Let the module of the kind check the rest of the name, if it defines a `check` function."""
     check = getattr(sys.modules[_load_kind(kind, name).__module__], "check", None)
     if check is not None:
         try:
@@ -105,12 +105,14 @@ def _load_kind(kind: str, name: str) -> Connect:
     first, *others = _entry_points()[kind]
     if others:
         packages = " and ".join(map(_package, (first, *others)))
-        problem = f"{kind}: is defined by {packages}"
+        problem = f"several packages define adapters of the kind {kind!r}: {packages}"
         raise AdapterError("start", problem, "uninstall one of them", "", name)
     try:
         found: Connect = first.load()
     except (ImportError, AttributeError) as error:
-        problem = f"the adapter {first.value} of {_package(first)} can't be loaded: {error}"
+        problem = (
+            f"the adapter {first.value} of the package {_package(first)} can't be loaded: {error}"
+        )
         raise AdapterError("start", problem, "reinstall that package", "", name) from None
     return found
 

@@ -54,8 +54,8 @@ def write_skeleton(language: str, folder: Path) -> Path:
 
 
 def next_commands(language: str, folder: Path) -> list[str]:
-    """Return the commands to run next: build the adapter if needed, check it, judge it and
-    ask it.
+    """Return the commands to run next: to build the adapter if needed, check it, judge it and ask
+    it.
     """
     skeleton = SKELETONS[language]
     adapter = shlex.quote(skeleton.adapter)
@@ -78,7 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lang", choices=sorted(SKELETONS), required=True, help="the language of the skeleton"
     )
     parser.add_argument(
-        "--to", type=Path, default=Path(), metavar="DIR", help="where to write it (this folder)"
+        "--to",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder to write it to (this folder)",
     )
 
 

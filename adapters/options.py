@@ -13,8 +13,8 @@ def options(
     bad: Callable[[str], Exception],
     place: str = "here",
 ) -> Iterator[tuple[str, str]]:
-    """Yield the key and value of each option. Errors: `bad`, with a message that contains
-    `form`.
+    """Yield the key and value of each option. Errors: `bad`, whose message includes `form`, the
+    format.
     """
     for part in parts:
         key, equals, value = part.partition("=")

@@ -1,4 +1,4 @@
-"""Asks an implementation in a child process by JSON Lines."""
+"""Asks an implementation that runs as a child process, by lines of JSON."""
 
 import shlex
 import sys
@@ -152,7 +152,9 @@ class ProcessConnection(Connection):
     def _round_trip(
         self, phase: Phase, where: str, message: dict[str, JSON], seconds: float
     ) -> dict[str, JSON]:
-        """Return the reply to a message: an object that has the message's `id` and no `error`."""
+        """Return the reply to a message: an object with the same `id` as the message and no
+        `error`.
+        """
         before = f"{where}: " if where else ""
         line = json_line(message)
         self._closed = "interrupted in the middle of a message"
@@ -173,7 +175,7 @@ class ProcessConnection(Connection):
         number = reply.get("id")
         if type(number) is not int or number != message["id"]:
             given = "no id" if "id" not in reply else f"the id {number!r}"
-            problem = f"{before}its message has {given}; {message['id']} was asked"
+            problem = f"{before}its message has {given} instead of {message['id']}"
             hint = "answer each message once, with its id"
             self._kill_and_raise(phase, problem, hint, ProtocolViolation)
         self._closed = ""
@@ -192,8 +194,8 @@ class ProcessConnection(Connection):
     def _kill_and_raise(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Kill the child and raise an error; the child's next reply could otherwise be taken for
-        this one.
+        """Kill the child and raise an error; a late reply could otherwise be taken for that to a
+        later message.
         """
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)

@@ -40,7 +40,7 @@ def java_problem() -> str | None:
         return f"{wanted}, and there is none {where}"
     found = major_version(program, "-version")
     if found is None or found < JAVA:
-        which = "of no known version" if found is None else f"version {found}"
+        which = "of an unknown version" if found is None else f"version {found}"
         return f"{wanted}; the one {where} is {which}"
     return None
 

@@ -23,7 +23,7 @@ DEFAULT_BATCH = 1000
 """Number of cases in a message to an implementation whose hello has no `batch`."""
 
 Row: TypeAlias = tuple[tuple[str, JSON], ...]
-"""Questions that belong together; each is an operation and a case."""
+"""Questions that are judged together, each as an operation and a case."""
 
 OPERATIONS = operations()
 """Every operation of the protocol."""
@@ -33,11 +33,11 @@ OPERATIONS = operations()
 class Hello:
     """An implementation's name, and what it offers.
 
-    `strategies` and `algorithms` are None if the implementation does not list them; then all are
-    asked, and it may answer `unsupported`. `placement` is a placement strategy that replaces the
-    documented one. `readings` are the alternatives that it claims to follow. `costly` lists
-    operations whose cases take seconds each. `absent` gives the reasons why operations are not
-    offered. `own` maps rules to the questions that an existing cluster can answer without being
+    `strategies` and `algorithms` are None if the implementation does not list them; it is then
+    asked about all of them, and may answer `unsupported`. `placement` is a placement strategy that
+    replaces the documented one. `readings` are the alternatives that it claims to follow. `costly`
+    lists operations whose cases take seconds each. `absent` gives the reasons why operations are
+    not offered. `own` maps rules to the questions that an existing cluster can answer without being
     changed; it is not part of messages.
     """
 
@@ -58,7 +58,7 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Read hello from a message that is valid by its schema; fields unknown to the suite are
+        """Read hello from a message that its schema allows; fields unknown to the suite are
         ignored.
         """
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
@@ -72,8 +72,8 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True if the implementation may have this shedding strategy, given by full or short class
-        name.
+        """True unless the implementation lists its shedding strategies without this full or short
+        class name.
         """
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
@@ -81,7 +81,7 @@ class Hello:
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """True if the implementation may have this split algorithm."""
+        """True unless the implementation lists its split algorithms without this one."""
         return self.algorithms is None or name in self.algorithms
 
 
@@ -195,7 +195,7 @@ class TextPlace:
     column: int = 1
 
     def after(self, text: str) -> str:
-        """Return the place after a text that begins here, in words."""
+        """Return where a text that begins here ends, such as `line 3, column 7`."""
         _, _, last = text.rpartition("\n")
         below = text.count("\n")
         return f"line {self.line + below}, column {len(last) + (1 if below else self.column)}"
@@ -209,8 +209,8 @@ def parse_line(text: str | bytes) -> JSON:
 def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
     """Parse JSON. Errors: `NotJSON`, also for duplicate keys and NaN.
 
-    An error gives the line and the column if the text's place in its file is given, and otherwise
-    the position in the text.
+    An error gives the line and column in the file if `place`, where the text begins, is given, and
+    otherwise the position in the text.
     """
     try:
         line = text.decode() if isinstance(text, bytes) else text

@@ -30,7 +30,7 @@ FORBIDDEN = (401, 403)
 
 
 class NoAnswer(Exception):
-    """Raised for a request without a usable answer; the message gives request and reason.
+    """Raised if a request gets no usable answer; the message gives the URL and the reason.
 
     Attributes:
         status: HTTP status of the answer; 0 if there was none.
@@ -55,7 +55,7 @@ class FollowedRedirect:
 
     @property
     def authoritative(self) -> bool:
-        """True if the redirect asks the next broker to decide instead of redirecting again."""
+        """True if the redirect tells the next broker to answer itself (`authoritative=true`)."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
@@ -106,7 +106,7 @@ Guard = Callable[[str, str], None]
 
 
 class Client:
-    """Sends requests, one at a time per host; threads may share it.
+    """Sends HTTP requests, at most one at a time to each host. Threads may share a client.
 
     With `keep`, connections for read requests are reused. A change always gets a new connection: a
     reused one may already be closed by the other end, and then it would be unknown whether the
@@ -160,9 +160,8 @@ class Client:
         """Return status, body, and the location of a redirect. Errors: `NoAnswer`."""
         try:
             if self._kept is not None and method == READING:
-                with suppress(
-                    failures.ProtocolError
-                ):  # A reused connection had been closed meanwhile.
+                # If the broker had closed the reused connection, a new one is opened below.
+                with suppress(failures.ProtocolError):
                     return self._exchange(self._kept, method, url, body, end, seconds)
             once = {} if method == READING else {"Content-Type": "application/json"}
             with self._pools(Connection="close", **once) as pools:

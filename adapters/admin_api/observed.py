@@ -10,15 +10,15 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
 Held = tuple[str, int | None]
-"""The owner of a bundle, and the transaction in which it acquired the bundle; None for a part kept
-after a split.
+"""The owner of a bundle, and the transaction in which it acquired the bundle; instead of the
+transaction, None if the bundle is a part that its owner kept after a split.
 """
 
 
 class Declined(Exception):
-    """Raised for an event that has no effect.
+    """Raised for an event of a story that has no effect; `how` is `ignored` or `refused`.
 
-    The protocol calls it `ignored` or `refused`; the message gives the reason.
+    The protocol defines these two words; `why` is the reason.
     """
 
     def __init__(self, how: str, why: str) -> None:
@@ -31,7 +31,9 @@ class BundleSource(Protocol):
     """Returns the bundles of namespaces."""
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return a namespace's bundles by range; empty if the namespace is unused."""
+        """Return the bundle ranges of a namespace, such as `0x00000000_0x80000000`; empty if the
+        namespace is unused.
+        """
 
 
 class ObservableCluster(Protocol):
@@ -43,7 +45,7 @@ class ObservableCluster(Protocol):
 
     @property
     def metadata(self) -> BundleSource:
-        """The bundles of its namespaces."""
+        """The metadata, which list the bundles of each namespace."""
 
     def owned(self, namespaces: Iterable[str]) -> dict[str, Owner]:
         """Return the owned bundles of these namespaces, with their owners."""
@@ -54,9 +56,9 @@ class ObservedStep:
     """The result of one event of a story, as observed on a cluster."""
 
     reason: str
-    """Reason for unloads in this step whose own reason is unknown."""
+    """Reason reported for an unload in this step if the cluster does not tell a more exact one."""
     leaving: str | None = None
-    """A broker that goes down in this step, whose bundles are lost rather than unloaded."""
+    """A broker that crashes in this step, so that its bundles are lost rather than unloaded."""
     stopping: str | None = None
     """A broker that shuts down in this step, and unloads its bundles first."""
     assigned: list[dict[str, Any]] = field(default_factory=list)
@@ -64,13 +66,13 @@ class ObservedStep:
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The times at which each broker wrote local data, and the latest data."""
+    """For each broker: the times at which it wrote its load report, and the latest report."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
-    """Times at which the leader wrote bundle data, and the numbers of samples in them."""
+    """The times at which the leader wrote bundle data, and the number of samples of each bundle."""
     time_passed: bool = False
-    """True if the answer has to list the data written in this step, even if none were."""
+    """True if the answer must contain `reports` and `written` even if nothing was written."""
     leader_node: str | None = None
-    """The broker that the leader's node names at the end of the step."""
+    """The broker named in the leader's metadata node at the end of the step."""
 
     def is_part_of_split(self, bundle: str) -> bool:
         """True if a bundle is a part of a bundle that was split in this step."""
@@ -167,5 +169,5 @@ class ObservedBundles:
                 self.held |= dict.fromkeys(names, (owner, None))
 
     def divided(self, space: str) -> list[str]:
-        """Return a namespace's ranges at the last observation."""
+        """Return the bundle ranges of a namespace, as last observed."""
         return self._ranges.get(space, [])

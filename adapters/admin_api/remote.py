@@ -99,8 +99,7 @@ class AdminApi:
         return self._answer(READING, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
-        """Send a request that changes the cluster; its body is text, or anything else to write as
-        JSON.
+        """Send a request that changes the cluster; a `body` that is not text is sent as JSON.
 
         Errors: `NoAnswer`.
         """

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 CLUSTER = "conformance"
-"""Name of a cluster on loopback."""
+"""Name of every cluster that the suite starts on this machine."""
 
 ADMIN = "/admin/v2"
 Request = tuple[str, str, Any]
@@ -25,8 +25,8 @@ def create_tenant(tenant: str, cluster: str = CLUSTER) -> Request:
 
 
 def create_namespace(name: str, bundles: int | None) -> Request:
-    """Return the request that creates a namespace; without a number, the broker chooses how many
-    bundles.
+    """Return the request that creates a namespace with a number of bundles; for None, the broker
+    chooses the number.
     """
     body = {} if bundles is None else {"bundles": {"numBundles": bundles}}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", body
@@ -77,7 +77,9 @@ def unload_bundle(bundle: str, to: str | None = None) -> Request:
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Return the request that splits a bundle; `unload` says whether its parts are unloaded."""
+    """Return the request that splits a bundle; `unload` says whether its parts are then
+    unloaded.
+    """
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm

@@ -45,13 +45,13 @@ class StoryPlayer(ABC):
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """Events that can be played by requests alone; the method of the same name plays each."""
+    """Events that requests alone can play; each is played by the method of its name."""
 
     def __init__(self, cluster: ObservableCluster) -> None:
         self.observed = ObservedBundles(cluster)
         self.spaces: list[str] = []
         self.owners: dict[str, str | None] = {}
-        """The owner of each topic in use, as found by its client most recently."""
+        """The owner of each topic in use, as its client last found it."""
         self.bundle: dict[str, str] = {}
         self.domains: set[str] = set()
 
@@ -135,7 +135,7 @@ class StoryPlayer(ABC):
         self.send_or_decline(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def settle(self, step: ObservedStep) -> None:
-        """Record changes until clients have found their topics.
+        """Record the changes that an event causes, until every client has found its topic.
 
         Observe the changes, let clients look up the topics that have no owner, and observe again.
         """
@@ -169,13 +169,13 @@ class StoryPlayer(ABC):
         """Return the ID by which the cluster identifies a broker."""
         return name
 
-    def reason(self, kind: str) -> str:  # noqa: ARG002  a subclass's may depend on it
-        """Return the reason for unloads during an event of this kind, unless `why_released` knows
-        better.
+    def reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
+        """Return the reason for unloads during an event of this kind, used if `why_released`
+        returns None.
         """
         return "admin"
 
-    def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  as above
+    def why_released(self, bundle: str) -> str | None:  # noqa: ARG002  subclasses may use the bundle
         """Return the reason why a bundle was unloaded, or None if it is unknown."""
         return None
 
@@ -183,7 +183,7 @@ class StoryPlayer(ABC):
         """True if a broker is up."""
         return True
 
-    def set_topic_traffic(self, topic: str, about: About) -> None:  # noqa: B027  not all can send traffic
+    def set_topic_traffic(self, topic: str, about: About) -> None:  # noqa: B027  not all subclasses can send traffic
         """Give a topic the traffic that the event states."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def ask(self, request: Request) -> object:
-        """Send a request; a rejection is not an error here."""
+        """Send a request; ignore it if the broker rejects the request."""
 
     @abstractmethod
     def send_or_decline(self, request: Request) -> None:
@@ -208,11 +208,11 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain, or delete the domain. Errors: `Declined`."""
+        """Register brokers in a failure domain; without brokers, delete it. Errors: `Declined`."""
 
     @abstractmethod
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to a group, or remove it from its group. Errors: `Declined`."""
+        """Add a namespace to an anti-affinity group; for None, remove it. Errors: `Declined`."""
 
     @abstractmethod
     def unloads_parts(self) -> bool:
@@ -220,7 +220,9 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner has released those of the parts that it does not keep."""
+        """Wait until the owner of these parts of a split bundle has released all that it does not
+        keep.
+        """
 
     @abstractmethod
     def find(self, topic: str, step: ObservedStep) -> None:

@@ -30,7 +30,7 @@ class ConditionWaiter:
             self._changed.notify_all()
 
     def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-        """Wait until `holds` returns true. Errors: `Unsettled`, with the text `what`."""
+        """Wait until `holds` returns true. Errors: `Unsettled`; its message contains `what`."""
         end = time.monotonic() + seconds
         while True:
             seen = self._changes

@@ -61,7 +61,7 @@ class LiveBroker:
         self.timers = Timers(self.service.getLoadManagerExecutor())
         self.notified = _NotificationCounter(alarm)
         self.service.getLocalMetadataStore().registerListener(self.notified)
-        # The broker's first report has the load of this machine.
+        # The broker has reported the load of this machine, which this replaces.
         self.set_load(0.0, {})
         self.manager.report()
 
@@ -72,7 +72,7 @@ class LiveBroker:
 
     @property
     def follows(self) -> str | None:
-        """Return the registered name of the broker that this one considers the leader."""
+        """The registered name, `host:port`, of the broker that this one considers the leader."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():
             return None
@@ -102,7 +102,7 @@ class LiveBroker:
             for key, value in rates.items():
                 setattr(one, key, value)
             traffic.put(bundle, one)
-        # At no time is the table empty, since a broker may report at any time.
+        # Old bundles are removed last: a broker may report at any time, and must not find it empty.
         traffic.keySet().retainAll(java_list(table))
         self.manager.update_traffic(stats)
 
@@ -111,7 +111,7 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop the broker while all others stop, too, without handing its bundles over."""
+        """Stop the broker without handing its bundles over, since all others stop, too."""
         self.manager.leave()
         self.service.close()
 

@@ -27,9 +27,7 @@ from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 
 Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""The settings of a broker: defaults, the broker.conf of the case, and settings that
-override both.
-"""
+"""The settings of a broker: the defaults, the case's broker.conf, and overrides of both."""
 
 
 PATIENCE = 20.0
@@ -65,9 +63,9 @@ class LiveCluster:
         return Metadata(folder, self.alarm)
 
     def begin(self) -> None:
-        """Reset the cluster: no brokers and no metadata.
+        """Remove all brokers and metadata from the cluster.
 
-        Two sets of metadata take turns: while one is in use, the other is cleared.
+        Two metadata stores take turns: while one is in use, the other is cleared.
         """
         if self.brokers or self._crashed:
             former = self.metadata, list(self.brokers.values()), self._crashed
@@ -84,7 +82,7 @@ class LiveCluster:
         brokers: Sequence[LiveBroker | SeparateBroker],
         crashed: Iterable[LiveBroker],
     ) -> Metadata:
-        """Return the metadata after clearing them; new metadata if the brokers do not stop
+        """Return the same metadata store once it is empty, or a new one if the brokers do not stop
         cleanly.
         """
         for broker in crashed:
@@ -222,7 +220,7 @@ class LiveCluster:
         return leading[0] if len(leading) == 1 else None
 
     def leader_node(self) -> str | None:
-        """Return the broker that is named in the leader's metadata node."""
+        """Return the broker that the leader's metadata node names."""
         port = self.metadata.leader_port()
         return None if port is None else self.name_of(port)
 
@@ -264,7 +262,7 @@ class LiveCluster:
         return loopback.ask(method, port, path, body, seconds)
 
     def ask_accepted(self, method: str, path: str, body: Any = None) -> None:
-        """Send a request that must be accepted. Errors: `Unsettled` if it is not."""
+        """Send a request. Errors: `Unsettled` if the broker rejects it."""
         reply = self.ask(method, path, body)
         if not reply.is_success:
             raise Unsettled(f"{method} {path}: {reply.why}")

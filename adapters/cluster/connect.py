@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.pulsar.target import Target
 HOST = "pulsar_conformance.adapters.cluster.host"
 
 PATIENT = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
-"""Time limits for a busy machine or a long story.
+"""Default time limits in seconds, long enough for a busy machine or a long story.
 
 Usually, metadata and a JVM start in ten seconds, and a story takes a few.
 """
@@ -33,7 +33,7 @@ ABORTED = "was killed by SIGABRT"
 """Text in the error message if a JVM crashed in native code."""
 
 FRAME = "# Problematic frame:"
-"""The line of a crash report after which the place of the crash is named."""
+"""The line of a JVM's crash report that precedes the place of the crash."""
 
 
 class ClusterConnection(ProcessConnection):
@@ -69,12 +69,12 @@ class ClusterConnection(ProcessConnection):
         return super().exchange(operation, batch)
 
     def remarks(self) -> list[str]:
-        """Return a remark with the place where the JVM crashed, if it did."""
+        """Return a remark for each crash of the JVM, with the place where it crashed."""
         return [f"{self.adapter}: its JVM crashed and was restarted, {one}" for one in self._breaks]
 
 
 def check(rest: str) -> None:
-    """Check the part of a name after `cluster:`, but not whether jars are installed.
+    """Check the part of an adapter's name after `cluster:`, but not whether jars are installed.
 
     Errors: `BadTarget`.
     """

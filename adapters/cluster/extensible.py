@@ -22,10 +22,11 @@ PATIENCE = 20
 """Seconds within which a system topic must deliver a message."""
 
 STATES = 1_000
-"""A number larger than the number of states through which a bundle passes in a millisecond."""
+"""More states than a bundle passes through in a millisecond; states are ordered by time and number.
+"""
 
 TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
-"""Quantities whose sums over the bundles of a broker are the quantities of the broker."""
+"""Statistics of a broker that are sums over its bundles."""
 
 
 class ExtensibleManager(LoadManager):
@@ -53,7 +54,7 @@ class ExtensibleManager(LoadManager):
         self._echoes: dict[Java, _MarkerWaiter] = {}
 
     def host(self) -> Java:
-        """The `SystemResourceUsage` that the host probe fills."""
+        """Return the `SystemResourceUsage` that the host probe fills."""
         probe = field(self._load, "brokerHostUsage").get(self._load)
         return field(probe, "usage").get(probe)
 
@@ -112,7 +113,9 @@ class ExtensibleManager(LoadManager):
 
     @property
     def is_idle(self) -> bool:
-        """True if the manager has its role, no bundle is in transit, and all owners are running."""
+        """True if the manager has taken its role, no bundle is in transit, and all owners are
+        running.
+        """
         role = self.java.getRole()
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
@@ -198,7 +201,9 @@ def _wait_for(future: Java) -> Java:
 
 
 def check_version(version: str) -> None:
-    """Check that a release has this manager and delivers its messages. Errors: `CannotLoad`."""
+    """Check that a release has this manager and lets the suite read its messages. Errors:
+    `CannotLoad`.
+    """
     if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"

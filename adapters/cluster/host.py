@@ -54,12 +54,12 @@ OPTIONS = (
 class ClusterHost:
     """Answers in the adapter protocol for a cluster of the release that the arguments name."""
 
-    # Every host gets readings, but a cluster follows its own.
+    # Every host is given readings, but a cluster follows its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._options = json.loads(sys.argv[1])
         jars = [jar for folder in self._options["folders"] for jar in jvm.jars(Path(folder))]
         folder = Path(self._options["folder"])
-        # RocksDB, Snappy and LZ4 unpack their libraries there, and remain if the JVM is killed.
+        # RocksDB, Snappy and LZ4 unpack libraries there, which would remain if the JVM were killed.
         unpacked = folder / UNPACKED
         unpacked.mkdir()
         jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
@@ -122,7 +122,7 @@ class ClusterHost:
         }
 
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster's answer; if there is none, the case has failed.
+        """Return the cluster's answer, or the reason why it gives none.
 
         After a failure, the cluster is discarded. A story is tried once more on a new cluster.
         """

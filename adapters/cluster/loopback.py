@@ -39,7 +39,7 @@ class Ports:
 
     @property
     def broker(self) -> str:
-        """Return the broker's registered name."""
+        """The broker's registered name, such as `127.0.0.1:8080`."""
         return f"{LOOPBACK}:{self.web}"
 
 

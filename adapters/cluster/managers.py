@@ -35,7 +35,7 @@ class LoadManager(ABC):
         self.java = self._outer if inner is None else inner.get(self._outer)
 
     def host(self) -> Java:
-        """The `SystemResourceUsage` that the host probe fills."""
+        """Return the `SystemResourceUsage` that the host probe fills."""
         probe = field(self.java, "brokerHostUsage").get(self.java)
         return field(probe, "usage").get(probe)
 
@@ -65,12 +65,12 @@ class LoadManager(ABC):
                 yield threads.get(self.java)
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Announce a new traffic table; does nothing for a manager that looks at the table by
-        itself.
+        """Tell the manager that the traffic table has changed; most managers notice this
+        themselves.
         """
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
-        """Process messages from other brokers; does nothing if they are in the metadata."""
+        """Process messages from other brokers; managers that use only the metadata get none."""
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
         """Stop without handing over bundles, since no broker remains that could take them."""
@@ -137,8 +137,8 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def age(self, minutes: float) -> None:
-        """Make the manager's last report older by some minutes; forget bundles shed long enough
-        ago.
+        """Make the manager's last report older by some minutes, and end the grace periods that are
+        over then.
         """
         ago = round(minutes * MILLIS)
         report = field(self.java, "lastLoadReport").get(self.java)

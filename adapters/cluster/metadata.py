@@ -41,12 +41,12 @@ LEADER = "/loadbalance/leader"
 MARK = "/conformance"
 """Path of a node that is written to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
-"""Paths at which the leader writes the data of bundles and of brokers."""
+"""Paths at which the leader writes the load data of bundles and the average load of brokers."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node's content, the transaction that created it, and its number of changes."""
+    """The content of a metadata node, the transaction that created it, and its number of changes."""
 
     data: Any
     since: int
@@ -122,7 +122,7 @@ class Metadata:
         return ranges_between(read.data["bundles"]["boundaries"])
 
     def reports(self) -> dict[str, int]:
-        """Return the number of reports of each registered broker."""
+        """Return the number of load reports that each registered broker has written."""
         found = {}
         for name in self._children(BROKERS):
             state = self._client.exists(f"{BROKERS}/{name}", False)
@@ -159,7 +159,7 @@ class Metadata:
         return None if state is None else int(state.getCzxid())
 
     def leader_port(self) -> int | None:
-        """Return the leader's web port, which its node contains; None if the node names no
+        """Return the leader's web port, as its metadata node says; None if the node names no
         broker.
         """
         read = self._read(LEADER)
@@ -198,7 +198,7 @@ class Metadata:
 
 
 def ranges_between(cuts: Iterable[str]) -> list[str]:
-    """Return the ranges between boundaries."""
+    """Return the bundle ranges between consecutive boundaries, such as `0x00000000_0x80000000`."""
     return [f"{first}_{last}" for first, last in pairwise(cuts)]
 
 

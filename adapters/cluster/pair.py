@@ -19,7 +19,7 @@ BATCH = 32
 """Number of cases that are asked together."""
 
 WORTH = 8
-"""Minimum number of cases that justify a second cluster, which takes seconds to start."""
+"""Minimum number of cases that are worth a second cluster, which takes seconds to start."""
 
 
 class ClusterPair(Connection):
@@ -38,7 +38,7 @@ class ClusterPair(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if the clusters can no longer be asked."""
+        """True if one of the clusters can no longer be asked."""
         return any(one.closed for one in self._both)
 
     @property

@@ -1,4 +1,4 @@
-"""A broker in a JVM of its own, which can be killed, as its cluster sees it."""
+"""The suite's access to a broker that runs in its own JVM, so that the broker can be killed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SeparateBroker:
 
     @property
     def follows(self) -> str | None:
-        """Return the registered name of the broker that this one considers the leader."""
+        """The registered name of the broker that this one considers the leader."""
         found: str | None = self._line.ask("broker", "follows")
         return found
 
@@ -77,7 +77,7 @@ class SeparateBroker:
         self._line.kill()
 
     def release_resources(self) -> None:
-        """Reap the process of the broker, which leaves nothing else behind when it is killed."""
+        """Kill the broker's process, which leaves nothing behind."""
         self._line.kill()
 
 
@@ -152,7 +152,7 @@ class SeparateNotifications:
 
     @property
     def count(self) -> Mapping[str, int]:
-        """Return the number of notifications about each node."""
+        """The number of notifications about each metadata node."""
         found: dict[str, int] = self._line.ask("notified", "count")
         return found
 
@@ -168,7 +168,9 @@ class ChildProcess:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """Return an attribute of a part, or call it and return the result. Errors: `Unsettled`."""
+        """Return an attribute of a part, such as the manager, or the result if it is a method.
+        Errors: `Unsettled`.
+        """
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
@@ -184,7 +186,7 @@ class ChildProcess:
             raise Unsettled("a broker in a separate process has exited")
         reply = json.loads(line)
         if "failed" in reply:
-            raise Unsettled(f"a broker in a separate process: {reply['failed']}")
+            raise Unsettled(f"a broker in a separate process failed: {reply['failed']}")
         return reply["found"]
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The process of a single broker, which can be killed.
+"""The program of a process that runs a single broker, so that the broker can be killed.
 
 A `SeparateBroker` starts it as `python -m pulsar_conformance.adapters.cluster.separate_host JSON`.
 """
@@ -56,7 +56,9 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """Return an attribute of a part as JSON, or call it and return the result as JSON."""
+        """Return an attribute of a part, such as the manager, or the result if it is a method, as
+        JSON.
+        """
         special: Callable[..., Any] | None = SPECIAL.get((part, name))
         if special is not None:
             return special(self, *given)
@@ -85,7 +87,7 @@ SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
 }
-"""Functions that return, as JSON, attributes whose values JSON cannot express."""
+"""Functions that convert the values of some attributes and methods to JSON."""
 
 
 def java_as_json(found: Any) -> Any:

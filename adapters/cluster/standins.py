@@ -1,4 +1,4 @@
-"""The stubs for everything outside a cluster, each with the reason why it is allowed."""
+"""The parts of a cluster that are replaced by stubs, each with the reason why that is allowed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STANDINS: Mapping[str, str] = {
     "Clients": "each topic in use is looked up after each event, over HTTP; a client that "
     "lost its broker also looks it up by itself",
 }
-"""The stubs by type or part, each with the reason why it is allowed."""
+"""The reason why each stub is allowed, by the class or part that it replaces."""
 
 NEUTRAL: Mapping[str, tuple[float, str]] = {
     "loadBalancerMemoryResourceWeight": (0, "the heap is that of the JVM in which all brokers run"),
@@ -58,7 +58,7 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
         "direct memory is that of the JVM in which all brokers run",
     ),
 }
-"""Settings that neutralize sensors which a story cannot control, each with value and reason.
+"""Settings that switch off sensors whose values a story cannot set, each with value and reason.
 
 Questions about a single decision do not use them.
 """

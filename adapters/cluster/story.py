@@ -47,18 +47,18 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """True while time passes, which is when the timer for shedding may run."""
+        """True while time passes in the story, since only then may the timer for shedding run."""
         self._asked = 0
 
     def reason(self, kind: str) -> str:
-        """Return the usual reason for unloads: "shed", unless the event is an unload or stops a
-        broker.
+        """Return "admin" for an unload or a split, "stop" if a broker is stopped, and otherwise
+        "shed".
         """
         return {"unload": "admin", "split": "admin", "broker_stop": "stop"}.get(kind, "shed")
 
     def answer(self, step: ObservedStep) -> dict[str, Any]:
-        """Return the result of an event, with all data that brokers wrote and the broker in the
-        leader's node.
+        """Return the result of an event, with all data that brokers wrote and the broker that the
+        leader's metadata node names.
         """
         self._written.look(self._clock, step)
         step.leader_node = self._cluster.leader_node()
@@ -92,14 +92,14 @@ class LiveStory(StoryPlayer):
     def broker_stop(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Shut a broker down gracefully.
 
-        Bundles that it owned before but not afterwards count as unloaded by it.
+        Bundles that it owned before, but not afterwards, are reported as unloaded by it.
         """
         name = self._running_broker(about)
         step.stopping = name
         self._cluster.stop(name)
 
     def broker_id(self, name: str) -> str:
-        """Return the name under which a broker registers, whether or not it is running."""
+        """Return the registered name of a broker, even of one that is not running."""
         return self._cluster.ports(name).broker
 
     def restart(self, about: Mapping[str, Any], step: ObservedStep) -> None:
@@ -112,13 +112,13 @@ class LiveStory(StoryPlayer):
         self._start(name, capacity)
 
     def leader_lost(self, _about: Mapping[str, Any], _step: ObservedStep) -> None:
-        """Make the leader lose the lead."""
+        """Make the leader lose the leadership, so that a new one is elected."""
         if not self._cluster.brokers:
             raise Declined("ignored", "no broker leads")
         self._cluster.depose_leader()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace, and its tenant before that."""
+        """Create a namespace, after its tenant."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.send_or_decline(requests.create_namespace(name, bundles))
 
@@ -145,19 +145,19 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain, under the names with which they register, running
-        or not.
+        """Register brokers in a failure domain by their registered names, even those that are not
+        running.
         """
         self.send_or_decline(
             requests.set_domain(name, [self._cluster.ports(one).broker for one in brokers])
         )
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Set a namespace's group."""
+        """Set or remove a namespace's anti-affinity group."""
         self.send_or_decline(requests.set_group(namespace, group))
 
     def tick(self, about: Mapping[str, Any], step: ObservedStep) -> None:
-        """Let time pass: run the tasks that brokers have scheduled."""
+        """Let the story's time pass: run the tasks that brokers have scheduled for it."""
         end = self._clock + about["minutes"]
         step.time_passed = self._sheds = True
         try:
@@ -168,9 +168,7 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next_tasks(self, end: float, step: ObservedStep) -> bool:
-        """Run the tasks that are due next, which have one kind and one time; return False if none
-        is due.
-        """
+        """Run the tasks that are due next and have the same kind; return False if no task is due."""
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()
@@ -200,7 +198,7 @@ class LiveStory(StoryPlayer):
                 broker.manager.age(minutes)
 
     def _set_loads(self) -> None:
-        """Set each broker's measured load to that of the topics that it owns."""
+        """Set each broker's measured load to the load of the topics that it serves."""
         tables: dict[str, dict[str, dict[str, float]]] = {}
         for topic, rates in self._rates.items():
             owner, bundle = self.owners.get(topic), self.bundle.get(topic, "")
@@ -215,7 +213,9 @@ class LiveStory(StoryPlayer):
             broker.set_load(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts are released, or as long as this load manager may take for that."""
+        """Wait until the parts are released, at most as long as this load manager may take for
+        that.
+        """
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
         with suppress(Unsettled):
@@ -290,10 +290,11 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release parses a topic's name as the suite does. Errors: `Inexpressible`.
+    """Check that the release finds the same namespace in a topic's name as the suite. Errors:
+    `Inexpressible`.
 
-    Some releases read a name of four parts as tenant, cluster, namespace and topic; others reject
-    it.
+    Some releases read a name of four parts as tenant, cluster, namespace and topic; other releases
+    reject it.
     """
     try:
         space = str(

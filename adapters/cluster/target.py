@@ -19,8 +19,8 @@ MANAGERS: Mapping[str, str] = {
 CRASHES = ("close", "kill")
 """Kinds of crash.
 
-`close` closes sockets and session at once. `kill` kills the broker's process, which must be a
-separate one and takes some seconds longer to start.
+`close` closes the broker's sockets and its metadata session at once. `kill` kills the broker's
+process, which must be a separate one and takes some seconds longer to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")
@@ -29,7 +29,7 @@ MAX_BROKERS = 12
 
 
 class BadCluster(BadTarget):
-    """Raised for an unusable name; the message says what is wrong."""
+    """Raised for an unusable text after `cluster:`; the message says what is wrong."""
 
 
 @dataclass(frozen=True)

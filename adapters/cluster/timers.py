@@ -23,7 +23,7 @@ KINDS = (
     "SplitScheduler",
     "ServiceUnitStateChannelImpl",
 )
-"""Kinds of tasks that are run; tasks that are due at the same time run in this order.
+"""Kinds of tasks that run in a story; tasks that are due at the same time run in this order.
 
 A kind is the task's class, or the class that contains its lambda.
 """
@@ -31,10 +31,11 @@ A kind is the task's class, or the class that contains its lambda.
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 GRAIN = 30 * NANOS
-"""Nanoseconds to which delays are rounded up, since time has passed since they were set."""
+"""Nanoseconds to a multiple of which delays are rounded up, since part of them has already elapsed.
+"""
 
 ASIDE = 100 * 365 * 24 * 60 * MINUTE
-"""Delay in nanoseconds of an intercepted task: so long that it never runs by itself."""
+"""Delay in nanoseconds of an intercepted task: a century, so that it never runs by itself."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that were scheduled since the last call; `clock` is the story's
-        minute.
+        """Intercept all tasks that were scheduled since the last call; `clock` is the minute in the
+        story.
         """
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
@@ -103,7 +104,7 @@ class Timers:
 
 
 def _task_class(java: Java) -> str:
-    """Return the simple class name of a scheduled task, or of the object it belongs to."""
+    """Return the simple class name of a scheduled task, or of the class that contains its lambda."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)
@@ -114,5 +115,5 @@ def _task_class(java: Java) -> str:
 
 @cache
 def idle_task() -> Java:
-    """Return a task without effect: a thread that is never started, used as a Runnable."""
+    """Return a task that does nothing: a thread that is never started, used as a Runnable."""
     return java_class("java.util.concurrent.Executors").callable(java_class("java.lang.Thread")())

@@ -16,7 +16,8 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_cla
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Fields of the servlet with the listeners that are called at its start and its end."""
+"""Fields added to the servlet, for the listeners that are called when it starts and when it ends.
+"""
 
 
 def reuse_webapps() -> None:
@@ -50,14 +51,14 @@ def _patched_servlet() -> Java:
 
 
 class WebApps:
-    """The applications that no broker uses at present, by path."""
+    """Keeps the web applications that no broker uses at present, and hands them to new brokers."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
         self._lent: dict[Java, tuple[str, WebApp]] = {}
 
     def starts(self, servlet: Java) -> None:
-        """Give a starting servlet the application for its path."""
+        """Give a starting servlet a free application for its path, or a new one."""
         path = str(servlet.getServletContext().getContextPath())
         free = self._free[path]
         app = free.pop() if free else WebApp(servlet)
@@ -65,7 +66,7 @@ class WebApps:
         self._lent[servlet] = (path, app)
 
     def ends(self, servlet: Java) -> None:
-        """Take back the application of a stopping servlet, once no request uses it."""
+        """Take back the application of a stopping servlet; no request uses it any more."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)
 

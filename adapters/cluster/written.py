@@ -1,4 +1,4 @@
-"""Detects which load reports and bundle data brokers and the leader have written, and when."""
+"""Detects when brokers have written load reports, and when the leader has written bundle data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
 Stamps = Mapping[str, tuple[int, int]]
-"""For each node, the time of its creation and its number of writes since then."""
+"""For each metadata node, the transaction that created it and its number of writes since then."""
 
 
 class WriteObserver:
@@ -36,16 +36,15 @@ class WriteObserver:
         previous, self._reports = self._reports, stamps_of(nodes.items())
         for broker, name in self._cluster.names().items():
             before, now = previous.get(name), self._reports.get(name)
-            # A broker also writes when it registers; this does not count, since it was not running.
+            # A broker's write when it registers does not count, since the broker was not running
+            # before.
             if before is not None and now is not None and before[0] == now[0] and before != now:
                 said = step.reports.setdefault(broker, {"minutes": []})
                 said["minutes"].append(clock)
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: ObservedStep) -> None:
-        """Record the leader's writes of bundle data; if there are none, its writes of
-        broker data.
-        """
+        """Record that the leader wrote bundle data, or broker averages if there are no bundles."""
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps_of(nodes.items())
         averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))
@@ -64,12 +63,12 @@ class WriteObserver:
 
 
 def stamps_of(nodes: Iterable[tuple[str, Node]]) -> Stamps:
-    """Return the time of creation and the number of writes of each of these nodes."""
+    """Return the transaction that created each of these nodes, and its number of writes."""
     return {name: (node.since, node.times) for name, node in nodes}
 
 
 def protocol_report(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a broker's local data to the protocol's format."""
+    """Convert a broker's load report to the protocol's format."""
     found: dict[str, Any] = {
         name: {"usage": data[name]["usage"], "limit": data[name]["limit"]}
         for name in RESOURCES

@@ -23,7 +23,7 @@ class Address:
     Attributes:
         access: the admin URL, with the token and the trusted certificates.
         cluster: the cluster's name, or None if there is only one.
-        changes: true if stories may be played, in a tenant of their own.
+        changes: true if the suite may play stories, in a tenant that it creates for them.
     """
 
     access: Access
@@ -43,5 +43,5 @@ class Address:
 
 
 def is_url(rest: str) -> bool:
-    """True if the text after `cluster:` is a URL, not a release or a folder."""
+    """True if the text after `cluster:` is a URL rather than a release or a folder."""
     return rest.startswith(SCHEMES)

@@ -1,4 +1,4 @@
-"""The questions that a cluster can answer without being changed, and its answers."""
+"""The questions that a user's cluster can answer without being changed, and its answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pulsar_conformance.reference.answers.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16
-"""Number of partitions, and of bundles of equal width, that show how partitions are located."""
+"""Number of partitions to look up, in a namespace with at least as many bundles."""
 
 NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
 
 
 class AnswerableQuestions:
-    """The questions that one cluster can answer from what it reports."""
+    """The questions that a cluster can answer, drawn from what it reports about itself."""
 
     def __init__(self, state: ClusterState, reader: Reader) -> None:
         self._state = state
@@ -28,11 +28,11 @@ class AnswerableQuestions:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Return the operations whose questions the cluster can answer."""
+        """The operations about which the cluster can answer at least one question."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
     def own(self) -> dict[str, tuple[Row, ...]]:
-        """Return the questions to ask, in sequences, by the rule that they test."""
+        """Return, for each rule, the sequences of questions that test it."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
             found[rule] = (*found.get(rule, ()), row)
@@ -85,7 +85,9 @@ class AnswerableQuestions:
                 yield {"report": self._state.look.reports[broker]}
 
     def _configuration_cases(self) -> list[JSON]:
-        """Return the configuration of each broker whose load manager its report shows."""
+        """Return the different configurations of those brokers whose load reports show their load
+        manager.
+        """
         found = []
         for broker in sorted(self._state.managers()):
             case = self._configuration(broker)
@@ -96,7 +98,7 @@ class AnswerableQuestions:
     def _configuration(self, broker: str) -> JSON | None:
         """Return the load managers that are configured for a broker.
 
-        If there is a dynamic setting, the one in broker.conf is unknown.
+        If there is a dynamic setting, it hides the class in broker.conf, which is then None.
         """
         dynamic, conf = self._state.dynamic.get(MANAGER), self._state.classes.get(broker)
         if dynamic is None and not conf:
@@ -106,7 +108,7 @@ class AnswerableQuestions:
     def create(self, case: Mapping[str, Any]) -> JSON:
         """Return the boundaries of a namespace with the requested number of bundles.
 
-        If several have that number, one whose boundaries do not cover all hashes is preferred.
+        A namespace whose boundaries do not cover all hashes is preferred, since it shows a fault.
         """
         having = {
             space: cuts
@@ -115,13 +117,15 @@ class AnswerableQuestions:
         }
         if not having:
             return {
-                "unsupported": NOT_THIS.format("bundles.create", "no namespace has so many bundles")
+                "unsupported": NOT_THIS.format(
+                    "bundles.create", "no namespace has this number of bundles"
+                )
             }
         space = min(having, key=lambda one: covers_all_hashes(having[one]))
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """Return each topic's bundle; the brokers are asked in turn."""
+        """Return each topic's bundle, asking a different broker for each topic."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
@@ -152,7 +156,8 @@ class AnswerableQuestions:
     def choose(self, case: Mapping[str, Any]) -> JSON:
         """Return the load manager that runs with this configuration, according to load reports.
 
-        If brokers differ, one that does not run the configured manager is preferred.
+        If brokers differ, a broker that does not run the configured manager is preferred, since it
+        shows a fault.
         """
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {

@@ -1,4 +1,4 @@
-"""Reads the state of a cluster, without changing anything."""
+"""Reads the state of a user's cluster without changing it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ClusterState:
     Attributes:
         cluster: the cluster's name.
         version: the version of the broker that was asked; may be empty.
-        look: owners, leader, domains, groups, effective settings and load reports.
+        look: the observed owners, leader, domains, groups, effective settings and load reports.
         boundaries: the boundaries of each namespace that was read.
-        topics: some topics of each of these namespaces, with made-up names added.
+        topics: some topics of each of these namespaces, and names of topics that do not exist.
         namespaces: number of namespaces with owned bundles.
         dynamic: settings that were changed while brokers ran, by name.
         classes: the configured load manager class of each broker.
@@ -55,20 +55,20 @@ class ClusterState:
         return self.look.sight
 
     def managers(self) -> dict[str, str]:
-        """Return the load manager that wrote each broker's report, for reports whose format shows
-        it.
+        """Return the load manager of each broker whose report has a format that shows its load
+        manager.
         """
         shapes = {broker: report_manager(report) for broker, report in self.look.reports.items()}
         return {broker: manager for broker, manager in shapes.items() if manager is not None}
 
     def configured(self, broker: str) -> str | None:
-        """Return the load manager that is configured for a broker; None if its class is not
-        documented.
+        """Return the load manager that is configured for a broker; None if the documents do not
+        name its class.
         """
         return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
-        """Return the bundles that more than one broker reports as its own, with these brokers."""
+        """Return the bundles that more than one broker claims to own, each with these brokers."""
         found = defaultdict(list)
         for broker, held in sorted(self.sight.owners.items()):
             for bundle in held:
@@ -117,14 +117,14 @@ class Reader:
         )
 
     def boundaries(self, space: str) -> tuple[str, ...] | None:
-        """Return a namespace's boundaries; None if it was deleted or may not be read."""
+        """Return a namespace's boundaries; None if the namespace was deleted or may not be read."""
         reply = self._get_or_default(f"{ADMIN}/namespaces/{quote(space)}/bundles", {})
         cuts = reply.get("boundaries") if isinstance(reply, dict) else None
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the range that contains a topic; the brokers are asked in turn. Errors:
-        `NoAnswer`.
+        """Return the bundle range that contains a topic, asking another broker at each call.
+        Errors: `NoAnswer`.
         """
         turns = sorted(brokers)
         self._asked += 1
@@ -154,7 +154,7 @@ class Reader:
 
 
 def user_namespaces(sight: ObservedState) -> list[str]:
-    """Return the namespaces with owned bundles, without those that Pulsar uses itself."""
+    """Return the namespaces with owned bundles, except those that Pulsar uses itself."""
     spaces = {bundle.rpartition("/")[0] for held in sight.owners.values() for bundle in held}
     return sorted(one for one in spaces if one.count("/") == 1 and not one.startswith("pulsar/"))
 

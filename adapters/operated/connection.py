@@ -1,6 +1,4 @@
-"""Answers for `cluster:URL`, a user's own cluster, which this process asks through its
-admin API.
-"""
+"""Connects to `cluster:URL`, a user's own cluster, which is asked through its admin API."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
 BATCH = 20
-"""Number of cases in a batch; the cluster is asked one question after another."""
+"""Number of cases in a batch; its questions are asked one after another."""
 
 
 class OperatedConnection(Connection):
@@ -83,7 +81,7 @@ class OperatedConnection(Connection):
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case, in order."""
         if operation not in self.hello.operations:
-            problem = f"{operation} is not offered"
+            problem = f"this cluster cannot be asked about {operation}"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         try:
             return [self._answer(operation, case) for case in batch]
@@ -107,7 +105,7 @@ class OperatedConnection(Connection):
 
 
 def connect_operated(rest: str, name: str, profile: str, limits: Limits) -> Connection:
-    """Connect to a cluster by its admin URL. Errors: `AdapterError`."""
+    """Connect to a user's cluster by its admin URL. Errors: `AdapterError`."""
     seconds = PATIENCE if limits == Limits() else limits.base
     try:
         address = Address.parse(rest, seconds)

@@ -11,9 +11,10 @@ from pulsar_conformance import specs
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
 SPELT_RIGHT = "Bandwidth"
-"""Correct spelling in the settings for bandwidth weights from 4.0 on; `SLIP` is the earlier one."""
+"""Correct spelling in the names of the settings for bandwidth weights from 4.0 on."""
 
 SLIP = "Bandwith"
+"""Spelling in the names of the same settings before 4.0."""
 
 READ: Mapping[str, Callable[[str], Any]] = {
     "integer": int,
@@ -24,7 +25,8 @@ READ: Mapping[str, Callable[[str], Any]] = {
 
 
 def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings, parsed by their types, without values that cannot be parsed.
+    """Return the documented settings, parsed by their types; values that cannot be parsed are left
+    out.
 
     The broker's other settings, which may include secrets, are ignored.
     """
@@ -46,5 +48,5 @@ def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Format a list of values as broker.conf contains it."""
+    """Format a list of values as in broker.conf: without brackets and spaces."""
     return text[1:-1].replace(", ", ",") if text.startswith("[") else text

@@ -1,4 +1,4 @@
-"""Observes a cluster by asking all its brokers at the same time."""
+"""Observes a user's cluster by asking all its brokers at the same time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ UNLOADED = "brk_lb_unload_bundle_total"
 """Name of the leader's metric that counts the bundles it has shed."""
 
 BY_REASON = "brk_lb_unload_broker_breakdown_total"
-"""Name of the metric with which the extensible manager's leader counts unloads by their reason."""
+"""Name of the metric by which the leader counts unloads by reason (extensible load manager only).
+"""
 
 GLOBAL = "global"
 RARELY = 10
-"""Anti-affinity groups are read at one of this many observations.
+"""One in this number of observations also reads anti-affinity groups.
 
 Reading them takes a request for each namespace.
 """
@@ -38,14 +39,14 @@ Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """Raised if a cluster is unknown or has to be named; the message lists the clusters to choose
-    from.
+    """Raised if a cluster is unknown, or must be named since there are several; the message lists
+    them.
     """
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The owners, settings and load reports of the brokers that answered."""
+    """The state of a cluster and the load reports of the brokers that answered."""
 
     sight: ObservedState
     reports: Mapping[str, Any]
@@ -66,8 +67,7 @@ class ClusterObserver:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> ClusterObserver:
-        """Return an observer of the cluster with this name, or of the only cluster if there is no
-        name.
+        """Return an observer of the named cluster; None stands for the only cluster that there is.
 
         Errors: `NoCluster`, `NoAnswer`.
         """
@@ -124,7 +124,7 @@ class ClusterObserver:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _brokers(self) -> tuple[str, ...]:
-        """Return the active brokers, as the first broker that answers lists them."""
+        """Return the active brokers, as listed by the first broker that answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
         for base in (self._api.access.base, *map(self._api.of, self._known)):
@@ -137,7 +137,9 @@ class ClusterObserver:
         raise errors[0]
 
     def _read_broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles and its load report, and why one of them is missing, or ""."""
+        """Return a broker's bundles, its load report, and the reason if one of them could not be
+        read, or "".
+        """
         base = self._api.of(broker)
         held, report, why = None, None, ""
         try:
@@ -165,7 +167,7 @@ class ClusterObserver:
         return str(named) or None
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
-        """Return those of the leader's effective settings that are documented."""
+        """Return the leader's effective settings, as far as they are documented."""
         base = self._api.of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented_settings(reply)
@@ -175,7 +177,9 @@ class ClusterObserver:
         return {name: frozenset(one.get("brokers") or ()) for name, one in reply.items()}
 
     def _count_shed(self, leader: str | None) -> float | None:
-        """Return the number of bundles that the leader has shed since its election."""
+        """Return how many bundles the leader has shed since its election, not counting manual
+        unloads.
+        """
         if leader is None:
             return None
         reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
@@ -251,5 +255,5 @@ def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
 
 
 def _is_user_namespace(namespace: str) -> bool:
-    """True unless brokers use the namespace themselves, as they do `pulsar/HOST:PORT`."""
+    """True unless brokers use the namespace themselves, such as `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

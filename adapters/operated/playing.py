@@ -24,13 +24,14 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
 UNREACHED = (0, *FORBIDDEN)
-"""HTTP statuses of answers that say nothing about the request itself."""
+"""HTTP statuses that do not concern the request itself: 0 without an answer, or access denied."""
 
 
 class PlayedCluster:
-    """A cluster under the names of a story.
+    """A user's cluster, accessed by the names that a story uses.
 
-    The story's brokers are the cluster's, in order; its namespaces are numbered ones in a tenant.
+    Each broker of the story stands for one of the cluster's brokers, in sorted order. Its
+    namespaces are `ns-1`, `ns-2` and so on, in the story's own tenant.
     """
 
     def __init__(self, api: AdminApi, state: ClusterState, tenant: StoryTenant) -> None:
@@ -47,7 +48,7 @@ class PlayedCluster:
         return self
 
     def bind_broker(self, name: str) -> None:
-        """Give the story's broker with this name to the next broker of the cluster."""
+        """Let the story's broker with this name stand for the next broker of the cluster."""
         self.brokers[name] = sorted(self._state.sight.owners)[len(self.brokers)]
 
     def create(self, name: str, bundles: int | None) -> None:
@@ -63,7 +64,7 @@ class PlayedCluster:
         return f"{domain}{there}{'/'.join((self._spaces[f'{tenant}/{space}'], *local))}"
 
     def ranges(self, namespace: str) -> list[str]:
-        """Return a namespace's bundles by range. Errors: `NoAnswer`."""
+        """Return the ranges of a namespace's bundles. Errors: `NoAnswer`."""
         path = f"{ADMIN}/namespaces/{quote(self.name_on_cluster(namespace))}/bundles"
         cuts = self._api.get(path)["boundaries"]
         return [f"{low}_{high}" for low, high in pairwise(cuts)]
@@ -101,25 +102,27 @@ class PlayedCluster:
         places = [urlsplit(str(url)).netloc for url in urls if url]
         names = [name for name, broker in self.brokers.items() if broker in places]
         if not names:
-            raise Unsettled(f"{topic} is served by {places}, which is not a broker of the story")
+            raise Unsettled(
+                f"{topic} is served by {' or '.join(places)}, which is not a broker of the story"
+            )
         return names[0]
 
     def leader(self) -> str | None:
-        """Return the broker that the brokers consider the leader. Errors: `NoAnswer`."""
+        """Return the leader, by its name in the story. Errors: `NoAnswer`."""
         reply = self._api.get(f"{ADMIN}/brokers/leaderBroker")
         leads = reply.get("brokerId") or urlsplit(str(reply.get("serviceUrl"))).netloc
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def at_every_broker(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a function that returns true if `accepts` is true for the answer of every
-        broker.
+        """Return a function that asks every broker and is true if `accepts` is true for each
+        answer.
         """
         bases = [self._api.of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
 
 class PlayedStory(StoryPlayer):
-    """Plays a story on an existing cluster by requests alone."""
+    """Plays a story on a user's cluster by admin requests alone."""
 
     EVENTS = StoryPlayer.EVENTS | {"broker_up"}
 
@@ -138,19 +141,21 @@ class PlayedStory(StoryPlayer):
         return self._cluster.name_on_cluster(name)
 
     def broker_up(self, about: Mapping[str, Any], _step: ObservedStep) -> None:
-        """Give the name of the story's new broker to the next running broker."""
+        """Let the story's new broker stand for the next running broker."""
         self._cluster.bind_broker(about["broker"])
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
         """Create a namespace in the tenant."""
         self._granted(lambda: self._cluster.create(name, bundles))
 
-    def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  dynamic, as checked
+    def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  always dynamic, as was checked
         """Change a setting dynamically; the change is undone after the story."""
         self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a domain named after the tenant; wait until every broker knows it."""
+        """Register brokers in a failure domain named after the tenant; wait until all brokers know
+        it.
+        """
         real = f"{self._tenant.name}-{name}"
         named = [self._cluster.brokers[one] for one in brokers]
         self._granted(lambda: self._tenant.domain(real, named))
@@ -164,7 +169,9 @@ class PlayedStory(StoryPlayer):
         )
 
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to a group named after the tenant; wait until every broker knows it."""
+        """Add a namespace to an anti-affinity group named after the tenant; wait until all brokers
+        know it.
+        """
         space = self._cluster.name_on_cluster(namespace)
         real = None if group is None else f"{self._tenant.name}-{group}"
         self.send_or_decline(requests.set_group(space, real))
@@ -177,7 +184,9 @@ class PlayedStory(StoryPlayer):
         return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts are released, or as long as a load manager may take for that."""
+        """Wait until the parts are released, at most as long as a load manager may take for
+        that.
+        """
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(Unsettled):
             self._tenant.wait_until(
@@ -185,8 +194,8 @@ class PlayedStory(StoryPlayer):
                 "the parts are released",
             )
 
-    def find(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  who decided is unknown
-        """Look up a topic whose bundle has no owner."""
+    def find(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
+        """Record a topic's owner; if its bundle has none, a lookup makes the cluster choose one."""
         if not self.bundle_known(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
         bundle = self.bundle[topic]
@@ -202,7 +211,7 @@ class PlayedStory(StoryPlayer):
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request; if it is rejected, the story cannot be continued."""
+        """Send a request without which the story cannot continue. Errors: `NoAnswer`."""
         self._tenant.ask(request)
 
     def send_or_decline(self, request: requests.Request) -> None:

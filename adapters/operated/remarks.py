@@ -1,4 +1,4 @@
-"""Remarks about a cluster that are not answers to questions."""
+"""Remarks about a user's cluster, such as its brokers, unusual settings and missing answers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def remark_lines(
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
     spaces = counted(state.namespaces, "namespace")
     brokers = counted(len(sight.owners), "broker")
-    yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, users have {spaces}"
+    yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, in {spaces} of users"
     if state.namespaces > MAX_NAMESPACES:
-        yield f"{name}: {MAX_NAMESPACES} of the namespaces were asked about"
+        yield f"{name}: the questions concern only {MAX_NAMESPACES} of the namespaces"
     for bundle, owners in islice(state.owned_twice().items(), MOST):
         yield f"{name}: bundle {bundle} has several owners: {' and '.join(owners)}"
     yield from (f"{name}: {line}" for line in _distribution_lines(state))
@@ -41,7 +41,7 @@ def remark_lines(
         if setting in defaults and value != defaults[setting]
     ]
     if other:
-        yield f"{name}: settings that differ from documented defaults: {', '.join(other)}"
+        yield f"{name}: settings that differ from the documented defaults (in brackets): {', '.join(other)}"
     for what, why in islice(state.look.troubles.items(), MOST):
         yield f"{name}: {what}: {why}"
     if not changes:
@@ -49,8 +49,8 @@ def remark_lines(
 
 
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
-    """Yield the failure domains with their brokers, and the groups with their namespaces'
-    domains.
+    """Yield a line about failure domains, and for each anti-affinity group the domains that serve
+    it.
     """
     sight = state.sight
     domain_of = {broker: name for name, held in sight.domains.items() for broker in held}

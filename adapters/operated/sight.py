@@ -1,4 +1,4 @@
-"""One observation of a cluster."""
+"""The state of a user's cluster, as observed at one moment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class ObservedState:
     """A cluster's state at one moment.
 
     Attributes:
-        owners: each broker's bundles; the last known ones if it did not answer.
+        owners: each broker's bundles; those last known if the broker did not answer.
         silent: active brokers that did not answer.
-        leader: the leading broker, if known.
+        leader: the leading broker, or None if it is unknown.
         settings: the effective values of documented settings.
         domains: each failure domain's brokers.
         groups: each anti-affinity group's namespaces.
-        shed: how many bundles the leader has shed since its election, if known.
-        divided: bundles that no longer exist, with their parts.
+        shed: number of bundles shed by the leader since its election, or None if unknown.
+        divided: bundles that have been split since the last observation, with their parts.
     """
 
     owners: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class ObservedState:
 
     @property
     def is_extensible(self) -> bool:
-        """True if the extensible load manager is set; its brokers return no load reports."""
+        """True if brokers run the extensible load manager, and therefore return no load reports."""
         return str(self.settings.get("loadManagerClassName", "")).endswith(EXTENSIBLE)
 
     def owner_by_bundle(self) -> dict[str, str]:

@@ -30,10 +30,10 @@ from pulsar_conformance.specs.text import counted
 REPLAY = "cluster.replay"
 CANNOT = "an admin API alone cannot play it"
 CALM = 60.0
-"""Usage in percent from which load may influence placement."""
+"""Usage in percent above which a broker's load may influence placement."""
 
 CAPACITY = 1e8
-"""Capacity in bytes per second; it does not matter, since no messages are sent."""
+"""Capacity of a broker in bytes per second; it has no effect, since no messages are sent."""
 
 NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
 """The setting for the default number of bundles, and its documented value."""
@@ -58,7 +58,7 @@ DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
 def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
-    """Play a story in a tenant of its own, and remove everything afterwards.
+    """Play a story in a new tenant, and undo all changes afterwards.
 
     Errors: `NoAnswer` if the cluster cannot be reached; `LeftBehind` if changes could not be
     undone.
@@ -92,7 +92,9 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
 def why_unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return why a story cannot be played, or None, and the settings that it needs to change."""
+    """Return the reason why a story cannot be played, or None; and the settings to change
+    for it.
+    """
     why = next(filter(None, _reasons_not_to_play(state, case)), None)
     if why:
         return why, {}
@@ -124,7 +126,7 @@ def _needs_idle_brokers(case: Mapping[str, Any]) -> bool:
 
 
 def _reasons_not_to_play(state: ClusterState, case: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield reasons, other than settings, why a story cannot be played."""
+    """Yield reasons why a story cannot be played, except reasons that concern settings."""
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     if any(kind == "unload" and "to" in about for kind, about in events):
@@ -161,7 +163,9 @@ def _is_in_force(state: ClusterState, name: str, value: Any) -> bool:
 
 
 def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
-    """Return why load may influence placement; None if no broker is busy. Errors: `NoAnswer`."""
+    """Return why brokers' load may influence placement; None if no broker is busy. Errors:
+    `NoAnswer`.
+    """
     for broker in sorted(state.sight.owners):
         try:
             report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
@@ -231,8 +235,8 @@ def _set_group_event(space: str, group: str) -> list[JSON]:
 
 
 def _groups(brokers: int) -> list[JSON]:
-    """Return events with a group of as many namespaces as brokers, one of which changes its
-    group.
+    """Return events in which one anti-affinity group gets a namespace for each broker, and the
+    first of these then leaves it.
     """
     alike = [
         event for number in range(brokers) for event in _set_group_event(f"shop/g{number}", "alike")
@@ -247,8 +251,8 @@ def _groups(brokers: int) -> list[JSON]:
 
 
 def _domains(brokers: list[str]) -> list[JSON]:
-    """Return events with two domains, then with none, with both again, and with overlapping
-    ones.
+    """Return events with two failure domains, then none, then the same two, then two that
+    overlap.
     """
     north, south = brokers[: len(brokers) // 2], brokers[len(brokers) // 2 :]
     homes = [

@@ -1,4 +1,4 @@
-"""The tenant of a story, and the changes made for the story, which are undone afterwards."""
+"""The tenant in which a story is played on a user's cluster, and the changes to undo afterwards."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ SAYABLE = re.compile(r"[-=:.\w]+")
 """Pattern of the characters that a namespace's name may contain."""
 
 WAS, UNSET = "was:", "unset:"
-"""Prefixes of namespaces that record a setting's former state: set dynamically to a value, or not
-set and with this value in force.
+"""Prefixes of namespaces whose names record a setting's former value: `was:` for a dynamic value,
+`unset:` for a value in force without a dynamic one.
 """
 
 GONE = 404
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a process to end; the first is the interrupt."""
+"""Signals that ask a process to end; the first is the keyboard interrupt."""
 
 WHY_MAIN = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
-"""Maximum seconds for a removal, or for a change to reach every broker."""
+"""Maximum seconds until something is removed, or until a change reaches every broker."""
 
 
 class LeftBehind(Exception):
@@ -53,7 +53,7 @@ class CannotUndo(Exception):
 
 
 class StoryTenant:
-    """A tenant with a random name, and a record of the changes to undo, latest change first."""
+    """A tenant with a random name; it records all changes, and undoes the latest change first."""
 
     def __init__(self, api: AdminApi, state: ClusterState) -> None:
         self.name = f"{PREFIX}{token_hex(4)}"
@@ -80,7 +80,7 @@ class StoryTenant:
         self.ask(requests.create_namespace(space, bundles))
 
     def domain(self, name: str, brokers: list[str]) -> None:
-        """Register brokers in a domain, or delete the domain. Errors: `NoAnswer`."""
+        """Register brokers in a failure domain; without brokers, delete it. Errors: `NoAnswer`."""
         cluster = self._state.cluster
         request = requests.set_domain(name, brokers, cluster)
         what = f"failure domain {name}"
@@ -95,7 +95,7 @@ class StoryTenant:
         marker = f"{UNSET if before is None else WAS}{name}={kept}"
         if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
             raise CannotUndo(f"{name}: its value, {kept or 'empty'}, could not be restored later")
-        # The former settings are recorded in the tenant, for a later run to find.
+        # The name of a namespace records the former value, so that a later run can report it.
         self.namespace(marker, 1)
         self._register_undo(
             f"setting {name}", partial(self._restore_setting, name, kept, unset=before is None)
@@ -126,8 +126,8 @@ class StoryTenant:
         self._alarm.until(holds, what, SECONDS)
 
     def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
-        """Register the function that undoes a change, before it is known whether the change
-        succeeds.
+        """Register the function that undoes a change. Call this before the change, which may fail
+        halfway.
         """
         self._undo.append((what, undone))
 
@@ -164,8 +164,8 @@ class StoryTenant:
     def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
         """Restore the former value of a setting.
 
-        With `unset`, the setting is removed after that: brokers would keep the story's value
-        otherwise.
+        With `unset`, the dynamic setting is then removed; without the restored value, brokers would
+        keep the story's value.
         """
         self._set(name, value)
         if unset:

@@ -1,6 +1,4 @@
-"""Calls the admin API for namespaces, `admin.v2.Namespaces`, without web server or access
-checks.
-"""
+"""Calls Pulsar's class for admin requests about namespaces, without web server or access checks."""
 
 from __future__ import annotations
 
@@ -121,8 +119,8 @@ def wait(outcome: Java) -> None:
 
 @contextmanager
 def raising_rejections() -> Iterator[None]:
-    """Raise `RejectedRequest` for requests in the block that the admin API rejects, but not for
-    failures.
+    """Raise `RejectedRequest` if the admin API rejects a request in the block; pass other errors
+    on.
     """
     try:
         yield

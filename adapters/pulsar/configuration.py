@@ -1,4 +1,4 @@
-"""Builds configurations from a case's settings, by the release's own configuration loader."""
+"""Builds configurations from a case's settings, with the release's own configuration loader."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Inexpressible(Exception):
 def weight(configuration: Java, resource: str) -> float:
     """Return the weight of a resource, as strategies read it.
 
-    In 4.0, the spelling of its setting was corrected.
+    In 4.0, the spelling `Bandwith` in names of settings was corrected.
     """
     names = (resource, resource.replace("Bandwidth", "Bandwith"))
     getters = (f"getLoadBalancer{name}ResourceWeight" for name in names)
@@ -99,5 +99,5 @@ class Configurations:
 
 
 def _line(name: str, value: str) -> str:
-    """Return a line of broker.conf; the loader removes spaces around the value."""
+    """Return a line of broker.conf, with line breaks escaped."""
     return f"{name}={value}".replace("\n", "\\n")

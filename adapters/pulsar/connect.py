@@ -25,13 +25,13 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:ReleasedHost"
 SHELLS = "org.mockito:mockito-core:3.12.4"
-"""Artifacts that build stubs.
+"""Maven artifact of the library that builds stubs.
 
-Later versions look for the Java method that called them; the suite's calls come from Python.
+Later versions of it look for the Java method that called them, but the suite calls from Python.
 """
 
 UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
-"""Time limits for a busy machine and for first cases.
+"""Default time limits in seconds, long enough for a busy machine and for slow first cases.
 
 Usually, a release starts in two or three seconds and answers a case in milliseconds.
 """
@@ -80,10 +80,10 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child process with one release; if it was not examined, it is compared with those that
-    were.
+    """A child process with one release, which is compared with the examined releases if it is none
+    of them.
 
-    `others` are the names of its parts that come from another release.
+    `others` are the names of parts that come from other releases.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ReleasedConnection(ProcessConnection):
                 raise
         if others:
             parts = f"{', '.join(others)} replace parts of this release that cannot be fetched"
-            line = f"pulsar {self.hello.version}: {parts}; they decide nothing about load balancing"
+            line = f"pulsar {self.hello.version}: {parts}; load balancing does not depend on them"
             self._remarks.append(line)
 
     def _answer(self, operation: str, case: JSON) -> JSON:
@@ -151,7 +151,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         )
     if len(found) > 1:
         raise BadTarget(
-            f"{folder} has more than one pulsar-broker, of {' and '.join(found)}; leave one there"
+            f"{folder} has more than one pulsar-broker, of {' and '.join(found)}; keep only one"
         )
     for jar in sorted(folder.glob("*.jar")):
         if not zipfile.is_zipfile(jar):
@@ -172,7 +172,7 @@ def check_release(text: str) -> None:
 
 
 def check(rest: str) -> None:
-    """Check the part of a name after `pulsar:`, but not whether jars are installed.
+    """Check the part of an adapter's name after `pulsar:`, but not whether jars are installed.
 
     Errors: `BadTarget`.
     """
@@ -183,7 +183,9 @@ def _check_class_path(*paths: Path) -> None:
     """Check that no path contains the separator of Java's class path. Errors: `BadTarget`."""
     for path in paths:
         if os.pathsep in str(path):
-            raise BadTarget(f"a path of Java must not contain {os.pathsep!r}; move or link {path}")
+            raise BadTarget(
+                f"Java cannot use a path with {os.pathsep!r}: move {path}, or link to it"
+            )
 
 
 def downloaded_stub_jars() -> Path:

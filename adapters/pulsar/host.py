@@ -1,4 +1,4 @@
-"""Answers in the child process: one release, its JVM and its operations."""
+"""The part of the adapter in the child process: one release, its JVM and its operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pulsar_conformance.specs import load
 PULSAR = "org.apache.pulsar."
 BROKEN = "the adapter failed, not Pulsar, at "
 BATCH = 200
-"""Number of cases in a batch; it takes some seconds, so slow machines stay within the time
+"""Number of cases in a batch. A batch takes some seconds, so slow machines stay within the time
 limit.
 """
 
@@ -34,7 +34,7 @@ limit.
 class ReleasedHost:
     """Answers for one release, which the options in the command line describe."""
 
-    # Every host gets readings, but a release follows its own.
+    # Every host is given readings, but a release follows its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         options = json.loads(sys.argv[2])
         self._start(options)
@@ -68,7 +68,7 @@ class ReleasedHost:
         shedder, placer = plugged.get("shedder"), plugged.get("placer")
         played = options.get("played")
         if played and shedder is None:
-            raise CannotLoad(f"as={played}: {options['strategy']} does not shed")
+            raise CannotLoad(f"as={played}: {options['strategy']} is not a shedding strategy")
         self._release = Release(
             plain.version, plain.defaults, undocumented, shedder, placer, played
         )
@@ -77,7 +77,7 @@ class ReleasedHost:
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
-    # Every host gets both, but a release needs neither.
+    # Every host is given a profile and readings, but a release needs neither.
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return the name, the operations, and the list of stubs.
 
@@ -128,10 +128,8 @@ class ReleasedHost:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if an exception was caused by a class that cannot be loaded.
-
-    None if it has another cause.
-    """
+    """Return the error to raise if a class that cannot be loaded caused the exception; otherwise
+    None."""
     while error is not None:
         missing = jvm.missing_classes(error)
         if missing is not None:
@@ -141,12 +139,14 @@ def _missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def _roles_of_class(strategy: str | None, release: Release) -> dict[str, str]:
-    """Return the roles of a user's own strategy class, or none. Errors: `CannotLoad`."""
+    """Return the roles of a user's own strategy class; empty if there is none. Errors:
+    `CannotLoad`.
+    """
     return roles_of_strategy(strategy, release.configurations, release.version) if strategy else {}
 
 
 def describe_exception(error: jpype.JException, plugged: frozenset[str]) -> str:
-    """Describe a Java exception, with the last lines that ran in the plug-in and in Pulsar."""
+    """Describe a Java exception, with the innermost stack frames of the plug-in and of Pulsar."""
     frames = error.getStackTrace()
     own = next(
         (str(one) for one in frames if _outermost_class(one.getClassName()) in plugged), None

@@ -1,4 +1,4 @@
-"""Runs a Java virtual machine with one release's classes in this process; it starts only once."""
+"""Runs a Java virtual machine with one release's classes; a process can start only one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import jpype
 
-# GMP takes over the signal of a division by zero, which the JVM needs; so the JVM starts later.
+# GMP takes over the signal of a division by zero. The JVM needs that signal, so it starts later.
 import pulsar_conformance.reference.numbers  # noqa: F401  see above
 from pulsar_conformance.adapters.errors import CannotLoad
 
@@ -37,7 +37,7 @@ OPTIONS = (
     "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
     "--add-opens=java.management/sun.management=ALL-UNNAMED",
 )
-"""Options of a short-lived JVM that writes no files, neither crash reports nor performance data."""
+"""Options of a short-lived JVM that writes no files, not even crash reports."""
 
 
 def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
@@ -66,9 +66,10 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error if a class could not be loaded, which is no decision of the release.
+    """Return an error to raise for a class that could not be loaded, which is no answer of the
+    release.
 
-    None if the exception has another cause.
+    Return None if the exception has another cause.
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
@@ -76,21 +77,23 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
 
 
 def unloadable(text: str) -> str:
-    """Return what to do about a `LinkageError` with this text."""
+    """Return a message for the user about a `LinkageError` with this text."""
     compiled = COMPILED.search(text)
     if compiled:
-        return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; let JAVA_HOME name one"
-    plug_in = "that those of a plug-in are in classpath=, and that it was compiled for this release"
+        return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; set JAVA_HOME to it"
+    plug_in = (
+        "that classpath= names all jars of a plug-in, and that it was compiled for this release"
+    )
     return f"a class cannot be loaded, {text}; {WHOLE}, {plug_in}"
 
 
 COMPILED = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
-"""Pattern of the error for a class that was compiled for a newer Java, with its class file
-version.
+"""Pattern of the error for a class that was compiled for a newer Java; its group is the version of
+the class file.
 """
 
 CLASS_FILES = 44
-"""Difference between the version of a class file and that of Java."""
+"""Difference between the version of a class file and the version of Java that it needs."""
 
 WHOLE = "check that all jars are present and complete"
 """Advice to the user if a class is missing."""
@@ -167,7 +170,7 @@ def mapper() -> Java:
 
 
 def capital(name: str) -> str:
-    """Return a property's name with a capital letter, as its getter contains it."""
+    """Return a property's name with a capital letter, as in the name of its getter."""
     return name[:1].upper() + name[1:]
 
 

@@ -46,7 +46,7 @@ def go(tmp_path, monkeypatch):
         ),
         (
             "gccgo 13",
-            "it needs go 1.21 or newer; the one on the PATH is of no known version",
+            "it needs go 1.21 or newer; the one on the PATH is of an unknown version",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Decisions that a running cluster can be asked for directly, without a story."""
+"""Functions that ask a running cluster for single decisions, without a story."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ABSENT: Mapping[str, str] = {
     "(pulsar:VERSION asks the class that decides)",
     "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION asks the strategy)",
 }
-"""Operations that a cluster is never asked, each with the reason."""
+"""Operations that cannot be put to a running cluster, each with the reason."""
 
 QUICK = ("usage.max",)
 """Decisions that take less than a second."""

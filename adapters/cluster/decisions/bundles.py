@@ -16,7 +16,8 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 NAMESPACE = "t/ns"
 MOST = 65_536
-"""Maximum number of bundles of a new namespace: a broker keeps all boundaries in one node."""
+"""Maximum number of bundles of a new namespace, whose boundaries must fit into one metadata node.
+"""
 
 
 def create(leader: AskedLeader, case: Case) -> Answer:

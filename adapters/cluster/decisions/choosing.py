@@ -1,5 +1,5 @@
-"""Answers manager.choose: the class is set dynamically at one broker, and another one is
-started.
+"""Answers manager.choose: one broker gets the class as a dynamic setting, then a second broker
+starts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
     leader.begin({})
     if case["dynamic"] is not None:
         leader.ask(requests.set_dynamic(SETTING, case["dynamic"]))
-    # The running broker also switches its manager, so data of the former one do not matter.
+    # The running broker switches its load manager, too, so data of its former manager do not
+    # matter.
     leader.cluster.wait_notified()
     try:
         overrides = {**leader.overrides, **_class_in_file(leader, case)}
@@ -44,7 +45,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the setting with the class in broker.conf; without one, the release's default
+    """Return the setting with the class that broker.conf gives, or else the release's default
     class.
     """
     if case["conf"] is not None:

@@ -47,14 +47,15 @@ class AskedLeader:
         self.defaults = defaults
         self.overrides = overrides
         self.release = Release(version, defaults, identify=lambda name: self.names.identify(name))
-        """The release, in which brokers of a question are identified by their registered names."""
+        """The release; it identifies the brokers of a question by their registered names."""
         self._requests: RequestRecorder | None = None
         self._question: Mapping[str, Any] | None = None
         self.remembered: Any = None
         """The result of the last question, `_question`."""
 
     def begin(self, settings: Mapping[str, Any], brokers: Iterable[str] = ()) -> None:
-        """Start the first of these brokers as leader, and register the others.
+        """Start the first of these brokers as leader, and register the others without starting
+        them.
 
         Errors: `Inexpressible`.
         """
@@ -76,7 +77,7 @@ class AskedLeader:
         self._question, self.remembered = question, found
 
     def has_answered(self, question: Mapping[str, Any]) -> bool:
-        """True if the last question was the same and was put to the broker that runs now."""
+        """True if the last question was the same, and the broker that answered it still runs."""
         up = self._question is not None and self.broker in self.cluster.brokers.values()
         return up and question == self._question
 

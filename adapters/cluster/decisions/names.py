@@ -8,9 +8,10 @@ PORT = 8080
 
 
 class Names:
-    """Gives each broker a loopback address of its own; at most one broker listens at its address.
+    """Gives each broker of a case its own loopback address; only one of the brokers really runs.
 
-    Isolation policies identify brokers by host alone.
+    Ports alone would not tell brokers apart, since isolation policies identify a broker by its
+    host.
     """
 
     def __init__(self, running: str, registered: str) -> None:

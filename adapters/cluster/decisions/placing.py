@@ -31,7 +31,7 @@ NOTHING: Mapping[str, Any] = {
     "isolation": [],
     "versions": {},
 }
-"""Values of the fields that a question may leave out."""
+"""Values for the fields that a question may leave out."""
 
 
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
@@ -77,7 +77,7 @@ def _ask_assignment(
 ) -> Answer:
     """Return the broker that the leader assigns.
 
-    If several are equally good, they take turns when the same `question` is repeated.
+    If several brokers are equally good, repeating the same `question` returns each in turn.
     """
     up = list(candidates)
     if not up:

@@ -26,7 +26,9 @@ def read(leader: AskedLeader, case: Case) -> Answer:
     """
     manager, _ = parse_report(case["report"])
     if manager != OWN:
-        raise Unsupported("this load manager does not read the reports of another one")
+        raise Unsupported(
+            "the modular load manager does not read the reports of other load managers"
+        )
     leader.begin({}, [ALONE])
     one = leader.names.identify(OTHER)
     leader.cluster.metadata.register(one, json.dumps(case["report"]))

@@ -1,4 +1,6 @@
-"""Records the requests that the leader sends to brokers; they are granted but not executed."""
+"""Records the requests that the leader sends to brokers, and reports success without executing
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ NAMESPACES = f"{ADMIN}/namespaces/"
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request for a bundle: `unload` or `split`, and whether its parts are unloaded."""
+    """A request to `unload` or `split` a bundle; `unload` is true if the parts of a split are
+    unloaded.
+    """
 
     what: str
     bundle: str
@@ -26,7 +30,7 @@ class RecordedRequest:
 
 
 class RequestRecorder:
-    """A web server that takes the place of the brokers to which the leader sends requests."""
+    """A web server that receives the leader's requests in place of the brokers."""
 
     def __init__(self) -> None:
         self.noted: list[RecordedRequest] = []

@@ -308,7 +308,9 @@ def test_a_report_of_its_own_kind_is_read(cluster):
     assert read["broker"]["lastStats"][LEFT]["topics"] == 3
     other = {"loadReportType": "LoadReport", "systemResourceUsage": {}, "bundleStats": {}}
     told = decided(cluster, "report.read", report=other)
-    assert told == {"unsupported": "this load manager does not read the reports of another one"}
+    assert told == {
+        "unsupported": "the modular load manager does not read the reports of other load managers"
+    }
 
 
 def test_a_story_after_a_decision_begins_again(cluster):

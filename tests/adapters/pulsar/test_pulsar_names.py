@@ -87,7 +87,7 @@ def test_a_folder_with_two_versions(complete, tmp_path):
 
 
 def test_a_path_that_java_takes_for_two():
-    with pytest.raises(BadTarget, match="a path of Java must not contain"):
+    with pytest.raises(BadTarget, match="Java cannot use a path with"):
         opening._check_class_path(Path("/lib"), Path(f"/my{os.pathsep}lib"))
 
 
