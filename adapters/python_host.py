@@ -98,8 +98,8 @@ def _error(number: JSON, code: str, text: str) -> bytes:
 
 
 def take_over_pipes() -> tuple[BinaryIO, io.FileIO]:
-    """Return the pipes of the protocol; from now on, the object's own input and output use
-    others.
+    """Return the pipes of the protocol; from now on, the object's own output goes to standard
+    error.
     """
     messages = os.fdopen(os.dup(0), "rb", buffering=1 << 20)
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -125,9 +125,8 @@ def main(spec: str) -> int:
         sys.path.insert(0, here)
     host = Host(spec)
     for line in messages:
-        message = json.loads(
-            line
-        )  # Lines come from the suite itself, so that strict parsing is unnecessary.
+        # Lines come from the suite itself, so that strict parsing is unnecessary.
+        message = json.loads(line)
         if message.get("ask") == "bye":
             break
         write_whole(replies, host.reply(message))

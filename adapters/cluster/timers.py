@@ -61,8 +61,8 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that were scheduled since the last call; `clock` is the minute in the
-        story.
+        """Intercept the tasks that were scheduled since the last call, at the story's minute
+        `clock`.
         """
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())

@@ -41,7 +41,8 @@ def remark_lines(
         if setting in defaults and value != defaults[setting]
     ]
     if other:
-        yield f"{name}: settings that differ from the documented defaults (in brackets): {', '.join(other)}"
+        settings = ", ".join(other)
+        yield f"{name}: settings that differ from the documented defaults (in brackets): {settings}"
     for what, why in islice(state.look.troubles.items(), MOST):
         yield f"{name}: {what}: {why}"
     if not changes:

@@ -128,8 +128,7 @@ class ReleasedHost:
 
 
 def _missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return the error to raise if a class that cannot be loaded caused the exception; otherwise
-    None."""
+    """Return the error to raise if a class that cannot be loaded caused the exception, or None."""
     while error is not None:
         missing = jvm.missing_classes(error)
         if missing is not None:

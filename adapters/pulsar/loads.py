@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, jav
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Packages of BrokerData and BundleData, the second for releases before 2.10."""
+"""Packages of BrokerData and BundleData; the second contains them before 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -107,7 +107,7 @@ class Loads:
             known = {**{name: self._averages({}) for name in owned}, **known}
         stored = load_data.getBundleData()
         for entry in self._read(known, self._bundles).entrySet():
-            # The leader, too, adds them one by one; putAll would make a table of another order.
+            # The leader also adds them one by one; putAll could give the table another order.
             stored.put(entry.getKey(), entry.getValue())
         if whole:
             for identifier, report in written.items():
@@ -140,8 +140,8 @@ class Loads:
     def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
         """Return a broker's report with statistics and the number of its bundles.
 
-        A bundle whose statistics the case leaves out has those of its short-term average, and one
-        topic.
+        A bundle whose statistics the case leaves out has the rates of its short-term average, and
+        one topic.
         """
         read = _read_part(report)
         stats = {}

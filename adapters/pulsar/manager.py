@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.loads import LOCAL, MANAGER
 from pulsar_conformance.adapters.pulsar.service import Service
 
 CHILDREN = "org.apache.pulsar.zookeeper.ZooKeeperChildrenCache"
-"""Method that returns the active brokers to the manager of 2.4; later managers use a lock
+"""Class from which the manager of 2.4 gets the active brokers; later managers use a lock
 manager.
 """
 
@@ -39,7 +39,7 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Replace the strategy by an object of the same type that `wrap` returns for it."""
+        """Replace the strategy by the object of the same type that `wrap` makes of it."""
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:

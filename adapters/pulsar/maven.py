@@ -86,7 +86,9 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
 
 
 def replaced(version: str, library: Path) -> list[str]:
-    """Return the names of the parts in a release's folder that come from another release."""
+    """Return the names and versions of the parts in a release's folder that come from another
+    release.
+    """
     part = re.compile(rf"{re.escape(PULSAR)}\.(({'|'.join(REPLACEABLE)})[a-z-]*?)-(\d.*)\.jar")
     found = (part.fullmatch(jar.name) for jar in sorted(library.glob(f"{PULSAR}.*.jar")))
     return [f"{one[1]} {one[3]}" for one in found if one and not one[3].startswith(version)]
@@ -192,7 +194,8 @@ def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
     if NETWORK.search(text):
         return CannotFetch(
             f"{what} must be downloaded, but Maven cannot reach a repository",
-            "connect to the network, or let ~/.m2/settings.xml name a mirror; later runs need none",
+            "connect to the network, or let ~/.m2/settings.xml name a mirror; "
+            "later runs need no network",
             tail,
         )
     if absent:

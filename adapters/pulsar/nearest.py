@@ -27,7 +27,7 @@ Ask = Callable[[str, JSON], JSON]
 
 @dataclass(frozen=True)
 class DistinguishingPoint:
-    """A case, or the default of a setting, in which releases differ.
+    """A case, or the default of a setting, for which the answers of releases differ.
 
     Attributes:
         what: short description of the question.
@@ -79,8 +79,8 @@ def nearest(version: str, found: list[DistinguishingPoint]) -> str:
 
 
 def remarks(version: str, ask: Ask) -> list[str]:
-    """Return which examined release is nearest and why, by which documents to judge, and
-    differences.
+    """Return lines that name the most similar examined release, the profiles to judge by, and each
+    difference.
     """
     found = list(distinguishing_points(ask))
     near = nearest(version, found)

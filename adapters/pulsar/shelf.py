@@ -1,4 +1,4 @@
-"""The cache of jars, with a shelf for each release."""
+"""The cache of downloaded jars, with a folder for each release."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CachedJars:
     def fill(self, fetch: Callable[[Path], None]) -> None:
         """Replace the content by the files that `fetch` writes to a folder, in one atomic step.
 
-        What killed processes left behind is removed, too, so the shelf must be locked.
+        The folder must be `locked`, since the remains of killed processes are removed, too.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()
@@ -85,7 +85,7 @@ class CachedJars:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the shelf against other downloads. Errors: `OSError` if it is not writable."""
+        """Lock the folder against other downloads. Errors: `OSError` if it is not writable."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with (self.folder.parent / f".{self.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -56,7 +56,7 @@ STANDINS: Mapping[str, str] = {
 
 
 class StubBuilder:
-    """Builds stubs; stubs that a stub returns have the same replies."""
+    """Builds stubs for one case; if a stub returns another stub, that has the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
@@ -137,7 +137,9 @@ def release_stubs() -> None:
 
 
 UNREPLIED: set[str] = set()
-"""Type.method of each call since the last `release_stubs` that got null because it has no reply."""
+"""Methods, as Type.method, that were called without a reply and returned null since the last
+`release_stubs`.
+"""
 
 NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """Pattern of the method that returned null, in the message of a NullPointerException."""
@@ -247,7 +249,9 @@ class _Always:
 
 
 OFTEN = 3
-"""Number of calls from Java to Python that take as long as one stub in Mockito."""
+"""Number of calls after which a constant reply is given to Mockito, which takes as long as these
+calls.
+"""
 
 
 @cache

@@ -77,9 +77,9 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         raise NoStrategy(f"there is no class {asked}{_suggestion(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
-            f"{_simple_name(full)} is the extensible manager's, and the modular manager cannot "
-            "run it; of that manager's strategies, only TransferShedder can be asked, as the "
-            "strategy of a case"
+            f"{_simple_name(full)} is a strategy of the extensible manager, and the modular manager "
+            "cannot run it; of the extensible manager's strategies, only TransferShedder can be "
+            "asked, as the strategy of a case"
         )
     if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)
@@ -93,7 +93,9 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_pair(name: str) -> bool:
-    """True if a class is both a shedding and a placement strategy, and so plans destinations."""
+    """True if a class is both a shedding and a placement strategy, so that it plans where bundles
+    go.
+    """
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 

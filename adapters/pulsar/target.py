@@ -17,7 +17,7 @@ PLAYED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 
 
 class BadTarget(UserError):
-    """Raised for an unusable name; the message says what is wrong."""
+    """Raised for an unusable text after `pulsar:`; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Target:
                 name, given = _setting(value)
                 settings[name] = given
         if played is not None and strategy is None:
-            raise BadTarget(f"as={played}: name your class, too; write {PULSAR}")
+            raise BadTarget(f"as={played}: name your class with strategy=, too; write {PULSAR}")
         missing = [path for path in paths if not path.exists()]
         if missing:
             raise BadTarget(f"classpath: there is no {missing[0]}")

@@ -1,4 +1,4 @@
-"""Replaces randomness: the choices that a release could make take turns."""
+"""Replaces random choices of a release: all its possible choices are returned in turn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FEWEST, EACH = 60, 25
-"""Numbers of calls of a random chooser: at least 60, and 25 for each answer that was seen plus 25.
+"""A random chooser is called at least 60 times, and 25 times for each answer seen so far and one
+more.
 
-If it chooses uniformly, fewer than one of 1e9 questions has an answer that is not seen.
+If it chooses uniformly, it misses a possible answer in fewer than one of 1e9 questions.
 """
 
 
@@ -28,7 +29,7 @@ class NextAnswers:
     def take(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` can return; `draw` is called until all are
+        """Return the next of the answers that `draw` can return; call it until all of them are
         known.
         """
         given = {draw()}

@@ -1,4 +1,4 @@
-"""Known releases, and settings that are neutralized, read from data files."""
+"""The examined releases, and the undocumented settings to switch off, read from data files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ HERE = Path(__file__).parent
 RELEASES = HERE / "releases"
 NEUTRAL = HERE / "neutral.yaml"
 PLACEMENT = "loadBalancerLoadPlacementStrategy"
-"""A setting whose default in the milestones of 5.0 is invalid with all other shedding
-strategies.
-"""
+"""A setting whose documented default in the milestones of 5.0 fits only one shedding strategy."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.-][\w.-]+)?")
 BROKER_JAR = re.compile(r"pulsar-broker-(\d[^/]*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar$")
@@ -72,7 +70,7 @@ def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
-    """Return the settings to neutralize, without those that have a documented default."""
+    """Return the settings to switch off, except those that have a documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 
@@ -101,7 +99,7 @@ def order(version: str) -> tuple[list[int], str]:
 
 
 def fetched(version: str) -> Known | None:
-    """Return the data for downloading a release; None if the text is not a version.
+    """Return the data for downloading a release; None if the text is not a version to download.
 
     Releases that were not examined can be downloaded, too, from version `OLDEST` on.
     """
@@ -117,7 +115,7 @@ def fetched(version: str) -> Known | None:
 def closest(version: str) -> str:
     """Return the closest examined release.
 
-    It is the first one of the same line; if there is none, the next later one, or else the last.
+    It is the first of the same line, such as 3.0; without one, the next later release, or the last.
     """
     wanted, known = order(version)[0], [*releases()]
     alike = [one for one in known if order(one)[0][:2] == wanted[:2]]

@@ -50,8 +50,8 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def offered(release: Release) -> Mapping[str, Operation]:
-    """Return the functions for the operations that a release, or a user's strategy, can be
-    asked.
+    """Return the functions for the operations that a release, or a user's strategy in it, can
+    answer.
     """
     if not (release.shedder or release.placer):
         return OPERATIONS

@@ -1,4 +1,6 @@
-"""Answers place.anti_affinity: the load manager's own filter, given domains and bundles."""
+"""Answers place.anti_affinity: the load manager's own filter gets the case's domains and
+bundles.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ DOMAINS = (f"{POLICIES}FailureDomainImpl", f"{POLICIES}FailureDomain")
 """Class names of a failure domain; where both exist, the second is an interface."""
 
 FIRST_HALF, SECOND_HALF = "0x00000000_0x80000000", "0x80000000_0xffffffff"
-"""The bundle that is served in each namespace, and the bundle that is placed."""
+"""The bundle of a namespace that already has an owner, and the bundle that is to be placed."""
 
 
 def filtered(release: Release, case: Case) -> Answer:

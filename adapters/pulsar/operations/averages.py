@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 FRAMES = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The field of a case that gives the number of samples of each average."""
+"""For each average, the field of a case that gives its maximum number of samples."""
 
 
 def bundle(release: Release, case: Case) -> Answer:
@@ -30,7 +30,9 @@ def bundle(release: Release, case: Case) -> Answer:
 
 
 def broker(release: Release, case: Case) -> Answer:
-    """Return a broker's sums, which the load manager computes whenever the broker reports."""
+    """Return the sums of a broker's bundles, which the load manager computes whenever the broker
+    reports.
+    """
     known = release.loads.measured(case["bundles"])
     sums = release.loads.sums(case["owned"], known, default_stats())
     return {frame: _rates(sums, frame.removesuffix("Data")) for frame in WINDOWS}

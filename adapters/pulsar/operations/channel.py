@@ -1,4 +1,4 @@
-"""Answers channel.apply: the channel's own conflict resolver, and its own lookup."""
+"""Answers channel.apply by the channel's own conflict resolver and its own lookup."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ RESOLVERS = tuple(
     f"{PACKAGE}.channel.ServiceUnitState{name}"
     for name in ("DataConflictResolver", "CompactionStrategy")
 )
-"""Names of the class that decides which changes are ignored, newer releases first."""
+"""Names of the class that decides which changes are ignored; the newer name comes first."""
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
 PATIENCE = 2**31
-"""Milliseconds for which a lookup waits, more than any run takes."""
+"""Milliseconds for which a lookup waits; longer than any run."""
 
 
 def applied(release: Release, case: Case) -> Answer:

@@ -124,9 +124,9 @@ def _update_dynamic_config(service: Service, value: str) -> None:
 
 
 def _created_manager(service: Service) -> str:
-    """Return the load manager that the release creates.
+    """Return the protocol's name of the load manager that the release creates.
 
-    Errors: `RejectedRequest` if it reports that it creates none, `Unsupported` for an unknown
+    Errors: `RejectedRequest` if the release rejects the class name, `Unsupported` for an unknown
     manager.
     """
     try:

@@ -68,7 +68,7 @@ def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) ->
 
 PENDING = "pendingBundleToUnload"
 PLAN = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder$PendingUnload"
-"""Class of one of AvgShedder's plans, since 5.0.1."""
+"""Class in which AvgShedder keeps a planned unload, since 5.0.1."""
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:

@@ -61,8 +61,8 @@ def changed(release: Release, case: Case) -> Answer:
 
 
 def _policies_in_cluster() -> Java:
-    """Return policies of a namespace that allow this cluster; some releases unload only
-    with these.
+    """Return policies of a namespace that allow this cluster; some releases unload no other
+    namespace.
     """
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)

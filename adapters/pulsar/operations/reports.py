@@ -39,7 +39,7 @@ CHANGES = {
     "simple": {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"},
     "modular": {"lastBundleGains": "lastBundleGains", "lastBundleLosses": "lastBundleLosses"},
 }
-"""Fields for bundles gained and lost, with the names that they have in the class."""
+"""The protocol's fields for bundles gained and lost, each with its name in the report's class."""
 
 
 def read(_release: Release, case: Case) -> Answer:
@@ -179,7 +179,9 @@ def _extensible_data(release: Release, report: Case, at: int, configuration: Jav
 
 
 TRIGGERS = {"modular": (MANAGER, _modular_data), "extensible": (REPORTER, _extensible_data)}
-"""The class that decides about reports, and the function that builds its load data, by manager."""
+"""For each load manager, the class that decides whether to report, and the function that builds
+load data for it.
+"""
 
 
 TOP = f"{EXTENSIONS}.models.TopKBundles"

@@ -40,7 +40,7 @@ MINUTE = 60_000
 SLACK = 2_000
 """Maximum milliseconds between the case's time and the time that the cycle reads.
 
-A bundle that was unloaded exactly one grace period ago must not age during the cycle.
+The clock moves on during a cycle; without this, a grace period could end within it.
 """
 
 
@@ -136,7 +136,7 @@ class _Row:
         return unloads
 
     def _planned(self, bundle: str) -> str:
-        """Return the broker to which the strategy, which also places bundles, sends a bundle."""
+        """Return the broker to which a strategy that also places bundles sends this bundle."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)

@@ -33,7 +33,7 @@ SECOND, MINUTE = 1000, 60_000
 
 
 def asks_for_transfer(case: Case) -> bool:
-    """True if a case names TransferShedder, or names no strategy but the extensible load manager.
+    """True if a case names TransferShedder, or names the extensible load manager and no strategy.
 
     Errors: `Unsupported` if the release does not have that manager.
     """
@@ -244,7 +244,7 @@ def _capital(name: str) -> str:
 
 
 def _store(data: Callable[[], Mapping[str, Java]]) -> Java:
-    """Return a load data store whose content is what a function returns."""
+    """Return a load data store with the content that `data` returns whenever the store is read."""
 
     def entries() -> Java:
         found = java_class("java.util.concurrent.ConcurrentHashMap")()

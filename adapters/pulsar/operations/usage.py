@@ -36,7 +36,7 @@ so the method with fewer parameters is called.
 def maximum(release: Release, case: Case) -> Answer:
     """Return the busiest resource's usage in percent, as the release's strategies compute it.
 
-    A release does not name the resource. The answer names one that alone has the same usage.
+    A release does not name the resource, so the answer names one that has this usage by itself.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -68,7 +68,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder, too, uses the weighted maximum; its bytecode shows this."""
+    """True if OverloadShedder also uses the weighted maximum; its bytecode shows this."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:

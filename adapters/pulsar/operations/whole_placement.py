@@ -44,8 +44,8 @@ def assigned(release: Release, case: Case) -> Answer:
     candidates.
 
     The strategy chooses among the brokers that the manager's filters leave, at random if several
-    are equally good. If a question is repeated, the possible choices take turns, as if nothing had
-    been assigned.
+    are equally good. If a question is repeated, each possible broker is returned in turn, as if
+    nothing had been assigned.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -93,8 +93,8 @@ class DrawnAssignment:
     known.
 
     The manager asks a strategy again if the chosen broker is overloaded, so its assignment depends
-    on each choice. It is run once for each sequence of choices. Only the strategies choose anew;
-    each of them is created anew for that.
+    on each choice. It is run once for each sequence of choices. After that, a draw only calls new
+    objects of the strategies.
     """
 
     def __init__(self, manager: Java, bundle: Java, refill: Callable[[], None]) -> None:
@@ -126,7 +126,9 @@ class DrawnAssignment:
         return self._assigned[choices]
 
     def _run(self, choices: Choices) -> None:
-        """Let the manager assign the bundle; the first choices of the strategies are given."""
+        """Let the manager assign the bundle; its strategies first repeat `choices`, then choose
+        freely.
+        """
         self._refill()
         self._script.begin(choices)
         found = self._manager.selectBrokerForAssignment(self._bundle)
@@ -246,7 +248,7 @@ def _isolation_policies(case: Case) -> Java:
 
 
 def policy_class() -> Java:
-    """Return the isolation policy class."""
+    """Return the release's Java class of isolation policies."""
     return java_class(next(filter(exists, POLICY))).class_
 
 
@@ -254,7 +256,7 @@ NAMES = ("namespaces", "primary", "secondary")
 
 
 def chosen(broker: Java) -> str | None:
-    """Return the broker ID in a Java Optional."""
+    """Return the broker ID in a Java Optional; None if it is empty."""
     return str(broker.get()) if broker.isPresent() else None
 
 
@@ -279,7 +281,7 @@ class _ChoiceScript:
     """
 
     def begin(self, given: Choices) -> None:
-        """Start an assignment."""
+        """Start an assignment whose first choices are given."""
         self._given = given
         self._fresh = FreshStrategies()
         self.calls: list[Call] = []

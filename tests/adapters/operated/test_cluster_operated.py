@@ -126,8 +126,8 @@ def test_what_no_question_asks_is_reported(cluster, judged):
     assert "eu-1: failure domains: north 1 broker, none 1 broker" in said
     assert "group apart: 1 namespace, served by 2 brokers (1 in no domain, 1 in north)" in said
     assert (
-        "settings that differ from the documented defaults (in brackets): defaultNumberOfNamespaceBundles=16 (4)"
-        in said
+        "settings that differ from the documented defaults (in brackets): "
+        "defaultNumberOfNamespaceBundles=16 (4)" in said
     )
 
 
