@@ -1,4 +1,4 @@
-"""Reads questions from files: JSON values one after another, in whatever layout."""
+"""Reads questions from files that contain JSON values, one after another, in any layout."""
 
 import re
 from collections import deque
@@ -15,7 +15,9 @@ TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')
 
 
 class BadLine(UserError):
-    """A part of the input that is not a question; the message gives the line and the reason."""
+    """Raised for a part of the input that is not a question; the message gives the line and the
+    reason.
+    """
 
     def __init__(self, number: int, problem: str, file: str = "") -> None:
         super().__init__(
@@ -27,7 +29,7 @@ class BadLine(UserError):
 
 @dataclass(frozen=True)
 class Row:
-    """A line, or the rest of one after a value, with its place in the input."""
+    """A line of the input, or the rest of a line after a value, with its place."""
 
     number: int
     text: bytes
@@ -68,7 +70,7 @@ class UnfinishedValue:
         return None
 
     def is_ended_by(self, row: Row) -> bool:
-        """True if a line starts a value that cannot belong to this one, which has no end then."""
+        """True if a line must start a new value, so that this value never ends."""
         if not row.text.startswith(b"{"):
             return False
         last = next(
@@ -81,17 +83,19 @@ class UnfinishedValue:
         return last != b":" or _is_question(row)
 
     def rest(self) -> list[Row]:
-        """Return the lines from the next one that can start a value."""
+        """Return the lines from the first that can start another value, if this value has
+        no end.
+        """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
         return self.rows[next(starts, len(self.rows)) :]
 
 
 def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
-    """Yield each JSON value with the number of its first line, and each part that is none.
+    """Yield each JSON value with the number of its first line, and a `BadLine` for each other part.
 
-    A value is on one line or on several, and more than one may be on a line. A value is yielded as
-    soon as its last line is read. After a value without end, the following lines are read as if it
-    were absent.
+    A value may take several lines, and several values may be on one line. A value is yielded as
+    soon as its last line is read. A value without an end is skipped: reading continues with the
+    lines after its start.
     """
     numbered = (Row(number, text) for number, text in enumerate(lines, 1))
     again, begun = deque[Row](), UnfinishedValue()
@@ -127,14 +131,14 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
 
 
 def _parsed_line(row: Row) -> tuple[int, JSON] | BadLine:
-    """Return the value of a line that may have a whole one, which needs no search for its end."""
+    """Return the value of a line that may be a complete value; a `BadLine` if it is not."""
     if not row.text.rstrip().endswith((b"}", b"]")):
         return BadLine(row.number, "")
     return _parsed([row])
 
 
 def _parsed(rows: list[Row]) -> tuple[int, JSON] | BadLine:
-    """Return the value of some lines, with the number of the first, or what is wrong with it."""
+    """Return the value on some lines with the number of the first line, or the mistake in it."""
     first = rows[0]
     try:
         text = b"".join(row.text for row in rows)
@@ -152,9 +156,9 @@ def _is_question(row: Row) -> bool:
 
 
 def parts(found: JSON) -> list[JSON] | None:
-    """Return what should be the questions of a value; None if it has another form.
+    """Return the parts of a value that should be questions; None if the value has another form.
 
-    The value is a question, a list of them, or `{"trial": [...]}`.
+    The value is a question, a list of questions, or `{"trial": [...]}`.
     """
     if isinstance(found, list):
         each = [parts(one) if isinstance(one, dict) else [one] for one in found]

@@ -98,9 +98,9 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """Connect to the model of this profile with these readings, whose name is `reference`.
+    """Connect to the reference model, which answers by this profile and these readings.
 
-    The name `reference:neutral` means a release whose undocumented settings have no effect.
+    With the name `reference:neutral`, undocumented settings of a release have no effect.
     """
     if rest not in ("", NEUTRAL):
         problem = f"only :{NEUTRAL} may follow reference"

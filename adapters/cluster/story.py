@@ -99,7 +99,7 @@ class LiveStory(StoryPlayer):
         self._cluster.stop(name)
 
     def broker_id(self, name: str) -> str:
-        """Return a broker's registered name, even if the broker is not running."""
+        """Return the registered name of a broker; it need not be running."""
         return self._cluster.ports(name).broker
 
     def restart(self, about: Mapping[str, Any], step: ObservedStep) -> None:

@@ -61,9 +61,7 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept the tasks that were scheduled since the last call, at the story's minute
-        `clock`.
-        """
+        """Intercept the tasks scheduled since the last call; `clock` is the story's minute."""
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()

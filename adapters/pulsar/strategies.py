@@ -77,7 +77,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         raise NoStrategy(f"there is no class {asked}{_suggestion(asked, own)}; {has}", absent=True)
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
-            f"{_simple_name(full)} is a strategy of the extensible manager, and the modular manager "
+            f"{_simple_name(full)} is a strategy of the extensible manager, so the modular manager "
             "cannot run it; of the extensible manager's strategies, only TransferShedder can be "
             "asked, as the strategy of a case"
         )

@@ -68,7 +68,7 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
 
 
 def place_anti_affine(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the broker that gets the namespace, with the candidates and the domains."""
+    """Return the broker that gets the namespace, with the best candidates and the best domains."""
     in_domains = F.flatten(F.map_values("domains"))
     known = F.array_union(F.array_union("candidates", in_domains), F.map_keys("owned"))
     brokers = cases.select("*", F.explode_outer(known).alias("broker"))

@@ -33,14 +33,14 @@ MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
     ),
 }
-"""Function that returns the minutes since the last unload that counts, by `grace-of`.
+"""Functions that return the minutes since the last relevant unload, by alternative of `grace-of`.
 
-Either only unloads of the bundle count, or also those of bundles that contained its topics.
+Either only unloads of the bundle are relevant, or also those of bundles that contained its topics.
 """
 
 
 def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the brokers of cases with their bundles, in the columns of `shedding`."""
+    """Return the brokers of all cases with their bundles, in the columns that `shedding` lists."""
     observed = F.exists(F.map_values("brokers"), lambda one: F.size(one["usageHistory"]) > 0)
     recent = F.size(F.map_keys("recentlyUnloaded")) > 0
     counting = F.col("past").isNotNull().alias("counting")
@@ -118,7 +118,7 @@ def _restrictions(bundle: Column, chosen: PlanBasis) -> tuple[Column, Column]:
 def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the bundles that each cycle unloads, in the order of each broker's unloads.
 
-    If the case has `past`, the answer has `state`, which the cases of later cycles contain.
+    If the case has `past`, the answer has `state`, which belongs in the case of the next cycle.
     """
     known = shedding.documented_strategies(chosen.defaults)
     decided = shedding.decisions_of_owners(brokers_of(cases, chosen), chosen.readings, known)
@@ -157,7 +157,7 @@ def _destination(chosen: PlanBasis, known: Sequence[str]) -> Column:
 def _unload_details(known: bool) -> tuple[Column, Column, Column]:
     """Return an unloaded bundle's position, its destination, and the cycle's state.
 
-    Without `known`, destination and state are null.
+    If the strategy is not `known`, destination and state are null.
     """
     none = F.lit(None).cast("string")
     if not known:
@@ -179,7 +179,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     average.NAME: average.SETTINGS,
     transfer.NAME: transfer.NUMBERS,
 }
-"""Settings without which a strategy cannot decide."""
+"""Settings that each strategy needs for a decision."""
 
 
 def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
@@ -203,9 +203,7 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text with the settings that the answer depends on and that have no value; null if
-    none.
-    """
+    """Return text that names the settings without a value on which the answer depends, or null."""
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
     everywhere = (

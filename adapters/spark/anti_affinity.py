@@ -22,7 +22,8 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
-"""Function that returns the namespaces that count in their broker's domain, by `domain-counts`.
+"""Functions that return the namespaces counted for a broker's domain, by alternative of
+`domain-counts`.
 
 [ANTI-01]
 """

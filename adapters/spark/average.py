@@ -1,7 +1,7 @@
 """AvgShedder: balances the most and the least used broker after several hits. [AVERAGE]
 
-Hits are counted over consecutive cycles. Rows of brokers may have one of two columns about earlier
-cycles:
+A hit is a cycle in which the two differ by more than a threshold; consecutive hits are counted.
+Rows of brokers may have one of two columns about earlier cycles:
 
     earlier     array of structs: `usages`, the weighted usage of each broker, and `unloaded`, true
                 if the cycle unloaded anything
@@ -29,7 +29,7 @@ HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HI
 """For each threshold, its setting and the setting with the number of consecutive cycles needed."""
 
 FILLED = "average_filled"
-"""Column with the traffic of the bundles that fit, up to this one in the queue."""
+"""Column with the total traffic of the bundles that fit, up to this one in the queue."""
 
 EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
 
@@ -161,6 +161,6 @@ def average_fitting() -> Column:
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if the bundle is shed."""
+    """True if AvgShedder sheds the bundle."""
     pair = F.col("avgshedder")
     return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED) <= pair["need"])

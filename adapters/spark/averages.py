@@ -56,13 +56,13 @@ class Timeline:
 
 
 Total = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
-"""Function that adds columns to rows, and returns them with a struct of sums over each row's
-window.
+"""Function that adds columns to rows, and returns the rows with a struct of sums over the window of
+each row.
 """
 
 
 WHOLE = 1 << 56
-"""Upper bound of the integer part of a rate that is summed as an integer, which is exact.
+"""Rates below this bound are summed as integers and fractions, since sums of integers are exact.
 
 The sum can hold 128 rates of this size, and nine thousand of the largest rates that an audit
 accepts.
@@ -74,14 +74,14 @@ def _integer_part(name: str) -> Column:
     return F.when(rate < WHOLE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
 
 
-def _running_sums(course: Timeline) -> Column:
+def _running_sums(timeline: Timeline) -> Column:
     """Return a struct of running sums over all samples: of integer parts, and of fractions."""
     parts = {
         part: amount.alias(part)
         for name in RATE_FIELDS
         for part, amount in (
-            (name, F.try_sum(_integer_part(name)).over(course.so_far())),
-            (f"{name}_rest", F.sum(F.col(name) - _integer_part(name)).over(course.so_far())),
+            (name, F.try_sum(_integer_part(name)).over(timeline.so_far())),
+            (f"{name}_rest", F.sum(F.col(name) - _integer_part(name)).over(timeline.so_far())),
         )
     }
     return F.struct(*parts.values())
@@ -94,13 +94,13 @@ def sum_of(name: str) -> Column:
 
 
 def _sliding_sums(
-    rows: DataFrame, course: Timeline, window: int | str, _most: int | None
+    rows: DataFrame, timeline: Timeline, window: int | str, _most: int | None
 ) -> tuple[DataFrame, Column]:
     """Return the rows, and the sums over the samples in each row's window."""
     left = f"_left_{window}"
     if isinstance(window, str):
         rows = rows.withColumn("_phase", F.pmod(NTH, window))
-        rows = rows.withColumn(left, course.value_before("_of_sample", 2, "_phase"))
+        rows = rows.withColumn(left, timeline.value_before("_of_sample", 2, "_phase"))
 
     def kept(part: str) -> Column:
         return F.col(f"_sums.{part}") - F.coalesce(F.col(f"{left}.{part}"), F.lit(0))
@@ -115,7 +115,7 @@ FADED = 200
 
 
 def _fading_sums(
-    rows: DataFrame, course: Timeline, window: int | str, most: int | None
+    rows: DataFrame, timeline: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
     """Return the rows, and the fading average as a sum.
 
@@ -125,9 +125,9 @@ def _fading_sums(
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     kept, long = (size - 1) / size, size * FADED
-    rows, newest = _sliding_sums(rows, course, window, most)
+    rows, newest = _sliding_sums(rows, timeline, window, most)
     if not _is_short(window, most):
-        rows = _sum_in_blocks(rows, course, window)
+        rows = _sum_in_blocks(rows, timeline, window)
     place, ends = _place_in_block(window, most), F.col(f"_ends_{window}")
     now = F.col(f"_scaled_{window}")
 
@@ -161,7 +161,7 @@ def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column
     return F.when(size > 1, F.struct(*sums))
 
 
-def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> DataFrame:
+def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> DataFrame:
     """Add the sums within each block and, at the start of a block, the totals of the block before.
 
     Rows are in the order of blocks and time, so they are sorted only once.
@@ -171,17 +171,19 @@ def _sum_in_blocks(rows: DataFrame, course: Timeline, window: int | str) -> Data
     turn, scaled = F.greatest(NTH, size), f"_scaled_{window}"
     long = size * FADED
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
-    of_block, course = course.so_far(block), Timeline(course.keys, (block, *course.order))
+    of_block, timeline = timeline.so_far(block), Timeline(timeline.keys, (block, *timeline.order))
     rows = rows.withColumn(scaled, _scaled_sums(F.col(place), window, of_block))
     rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(scaled)))
     rows = rows.withColumn(
-        ends, F.when((F.col(place) == 0) & F.col("_sample"), course.value_before(ends, 1))
+        ends, F.when((F.col(place) == 0) & F.col("_sample"), timeline.value_before(ends, 1))
     )
-    return rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*course.keys, block)))
+    return rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*timeline.keys, block)))
 
 
 TOTAL: Mapping[str, Total] = {"sliding": _sliding_sums, "fading": _fading_sums}
-"""The function that returns the sums for an average, by `window`. [DATA-01, DATA-02]"""
+"""Functions that return the sums for an average, by alternative of the reading `window`. [DATA-01,
+DATA-02]
+"""
 
 
 def averages(
@@ -207,20 +209,20 @@ def averages(
     for the names of their averages. `most` is the largest number of samples with equal keys, if it
     is known: the smaller it is, the less is computed.
     """
-    course, given = Timeline(tuple(keys), tuple(order)), rows.columns
+    timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
-    number_of = F.count(F.when(sample, 1)).over(course.so_far())
-    sums = {"_sample": sample, NTH: number_of, "_sums": _running_sums(course)}
+    number_of = F.count(F.when(sample, 1)).over(timeline.so_far())
+    sums = {"_sample": sample, NTH: number_of, "_sums": _running_sums(timeline)}
     rows = rows.withColumns({**sums, **beside})
     ways = {**others, "": readings["window"]}
     rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     # Columns over one timeline that are added together take one pass over the rows.
-    ahead = {**of_sums, **_shared_columns(course, ways.values(), frames.values(), most)}
+    ahead = {**of_sums, **_shared_columns(timeline, ways.values(), frames.values(), most)}
     rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect needs at least one column.
     never, taken = assumed_rates(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):
-        rows, total = TOTAL[way](rows, course, window, most)
+        rows, total = TOTAL[way](rows, timeline, window, most)
         counted = F.least(taken, F.lit(window) if isinstance(window, int) else F.col(window))
         means = (
             F.coalesce(F.try_divide(total[rate], counted), never[rate]).alias(rate)
@@ -232,16 +234,16 @@ def averages(
 
 
 def _shared_columns(
-    course: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
+    timeline: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
 ) -> dict[str, Column]:
     """Return the columns that the functions in `TOTAL` read, for windows of a fixed size."""
     found: dict[str, Column] = {}
     for window in windows:
         if isinstance(window, int):
-            found[f"_left_{window}"] = course.value_before("_of_sample", window + 1)
+            found[f"_left_{window}"] = timeline.value_before("_of_sample", window + 1)
             if "fading" in ways and _is_short(window, most):
                 place = _place_in_block(window, most)
-                found[f"_scaled_{window}"] = _scaled_sums(place, window, course.so_far())
+                found[f"_scaled_{window}"] = _scaled_sums(place, window, timeline.so_far())
     return found
 
 

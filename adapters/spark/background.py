@@ -1,4 +1,4 @@
-"""Running work in a background thread."""
+"""Runs work in background threads."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Readings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class PlanBasis:
-    """The basis of a plan besides the cases: documented defaults, and readings."""
+    """The input of a plan besides the cases: documented defaults, and readings."""
 
     defaults: Mapping[str, Any]
     readings: Readings

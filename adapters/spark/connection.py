@@ -72,7 +72,7 @@ class SparkConnection(Connection):
         self._jobs: Counter[str] = Counter()
         self._cases: Counter[str] = Counter()
         self._held = 0
-        self._comparison_with = Lock()
+        self._lock = Lock()
         self.hello = Hello(
             protocol=PROTOCOL,
             name=NAME,
@@ -139,8 +139,10 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
-        """Count a job and its cases; free memory whenever the cases since then exceed `HELD`."""
-        with self._comparison_with:
+        """Count a job and its cases; free memory whenever more than `HELD` characters have
+        accumulated.
+        """
+        with self._lock:
             self._jobs[operation] += 1
             self._cases[operation] += len(texts)
             self._held += sum(map(len, texts))

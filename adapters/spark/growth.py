@@ -33,7 +33,9 @@ LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
 WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
-"""Column with the rates that are compared with the limits, by `split-rate-window`."""
+"""Column with the rates that are compared with the limits, by alternative of
+`split-rate-window`.
+"""
 
 MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),
@@ -41,7 +43,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
     MAX_MESSAGES: lambda rates: rates["messages"],
     MAX_MEGABYTES: lambda rates: rates["bytes"],
 }
-"""Function that returns the quantity to which a limit applies. [SPLIT-01 … 04]"""
+"""Functions that return the quantity to compare with a limit, by limit. [SPLIT-01 … 04]"""
 
 
 def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
