@@ -22,7 +22,7 @@ PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/zensical.toml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""Profiles of a run that names none."""
+"""Profiles of a run whose options name no profile."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python with which the package is tested."""
 LOCKED = "constraints.txt"
@@ -48,7 +48,7 @@ OTHERS = {
     "3.3.6": "documented-3.0",
     "4.0.8": "documented-4.0",
 }
-"""Other releases with published reports; the deviations of examined releases are tried on them."""
+"""Other releases with published reports, with the known deviations of the releases above."""
 
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 """Releases to judge as running clusters."""
@@ -58,17 +58,17 @@ MODES = {
     "pulsar": "the classes of the release, one decision at a time",
     "cluster": "a cluster on loopback, story by story and decision by decision",
 }
-"""How implementations of each kind in published reports are asked."""
+"""For published reports: how an implementation of each kind is asked."""
 
 SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
-"""The word after -- that selects saved stories, and the test that plays them."""
+"""The word after -- that selects saved stories, and the file of the test that plays them."""
 
 MUTANTS = (
     ("mutants", "--sample", "300"),
     ("mutants", "--drawn", "--sample", "60"),
     ("mutants.judge", "--sample", "60"),
 )
-"""Commands for mutants; their samples take a quarter of an hour on two idle cores."""
+"""Commands that judge samples of mutants, in a quarter of an hour on two idle cores."""
 
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
@@ -83,15 +83,18 @@ EVENLY = ("-n", "2", "--dist", "worksteal")
 """Options for two workers, which take over tests from each other."""
 
 ENDS = ("--timeout", "900", "--durations", "25")
-"""Options: seconds after which a hanging test fails, and how many slow tests are listed."""
+"""Options for pytest: seconds after which a hanging test fails, and number of slow tests to
+list.
+"""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as users do, with an extra and a dependency group.
 
-    Old code must not be installed. setuptools keeps files that an earlier build left in `build/`,
-    and uv considers a folder unchanged if its pyproject.toml is. Unlike pip, uv compiles modules
-    only if it is told to. In sessions with a dependency group, tests compile what they import.
+    Old code must not be installed: setuptools keeps files that an earlier build left in `build/`,
+    and uv considers a folder unchanged if its pyproject.toml is unchanged. Unlike pip, uv compiles
+    modules only if it is told to. In sessions with a dependency group, tests compile what they
+    import.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
@@ -103,7 +106,7 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 
 
 def extras_for(words: list[str]) -> str:
-    """Return the extras that are needed for the adapters that the options name.
+    """Return the extras that the adapters named in the options need, such as `spark,pulsar`.
 
     A run that names no adapter judges all bundled ones, including Spark if there is a suitable
     Java. Other runs do not install Spark, whose size is half a gigabyte.
@@ -116,7 +119,7 @@ def extras_for(words: list[str]) -> str:
 
 
 def adapters_in(words: list[str]) -> list[str]:
-    """Return the adapters that options name."""
+    """Return the adapters that the options name by --adapter."""
     adapters = [after for word, after in pairwise(words) if word == "--adapter"]
     return adapters + [word.partition("=")[2] for word in words if word.startswith("--adapter=")]
 
@@ -170,9 +173,7 @@ def spark(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure implementations on the same cases, and an audit against Spark jobs that compute
-    nothing.
-    """
+    """Measure the speed of implementations on the same cases, and of an audit."""
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
     session.run("python", "-m", "bench", *session.posargs, env=BESIDE_TESTS)
@@ -180,7 +181,9 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Judge the model and the suite with one change at a time; after --, options of `mutants`."""
+    """Judge mutants of the model and of the suite, each with one change; after --, options of
+    `mutants`.
+    """
     install(session, "tests")
     for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
         session.run("python", "-m", module, *options, env=BESIDE_TESTS)
@@ -233,7 +236,8 @@ def pulsar(session: nox.Session) -> None:
 def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
-    There are reports about the model, every release and every `cluster:VERSION`, and about others.
+    There are reports about the model, every release, and every `cluster:VERSION`; reports on
+    `OTHERS` are in a folder of their own.
     """
     profiles = {**OTHERS, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTERS]

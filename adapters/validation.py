@@ -29,7 +29,7 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
     """Check answers by the operation's schema. Errors: `InvalidAnswer` for the first invalid
     answer.
 
-    The only valid answer to an operation unknown to this version of the suite is to decline it.
+    If this version of the suite does not know the operation, only an answer that declines is valid.
     """
     valid = _validator(operation, "answer")
     for index, answer in enumerate(answers):
@@ -38,14 +38,16 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
 
 
 def wrong_in_case(operation: str, case: JSON) -> str | None:
-    """Return what is wrong with a case by its schema ("case.brokers.b1: ..."); None if it
-    is valid.
+    """Return how a case violates its schema, such as `case.brokers.b1: ...`; None if it is
+    valid.
     """
     return _wrong(_validator(operation, "case"), case, "case")
 
 
 def wrong_in_answer(operation: str, answer: JSON) -> str | None:
-    """Return what is wrong with an answer by its schema ("answer.unload: ..."), or None."""
+    """Return how an answer violates its schema, such as `answer.unload: ...`; None if it is
+    valid.
+    """
     try:
         return _wrong(_validator(operation, "answer"), answer, "answer")
     except ValueError as error:  # The library accepts only what JSON has.
@@ -53,7 +55,7 @@ def wrong_in_answer(operation: str, answer: JSON) -> str | None:
 
 
 def wrong_in_hello(answer: JSON) -> str | None:
-    """Return what is wrong with an answer to hello by its schema; None if it is valid."""
+    """Return how an answer to hello violates its schema; None if it is valid."""
     return _wrong(_validator("message", "implementation"), answer, "answer")
 
 
@@ -77,7 +79,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 
 
 def _explain(validator: Draft202012Validator, value: JSON, name: str) -> str:
-    """Describe the deepest error: path, value and expectation."""
+    """Describe the most deeply nested error: its path, the value there, and the expectation."""
     errors = list(validator.iter_errors(value))
     if not errors:
         return f"{name}: isn't plain JSON"
@@ -103,7 +105,7 @@ def _text(error: ValidationError) -> str:
 
 
 class UnmodifiedCases:
-    """Copies of cases, which show whether an implementation has modified the cases."""
+    """Copies of cases, which show later whether an implementation has modified the cases."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
@@ -111,8 +113,8 @@ class UnmodifiedCases:
         self._before = list(map(_marshalled, cases))
 
     def restore(self) -> dict[int, str]:
-        """Restore all cases; return the place of the change in each modified case, by the case's
-        index.
+        """Restore all cases; return, by the index of each modified case, the path of its first
+        change.
         """
         changed = {}
         for place, (case, text) in enumerate(zip(self._cases, self._before, strict=True)):

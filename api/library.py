@@ -24,13 +24,13 @@ Json = dict[str, Any]
 
 
 class IllegalCase(ValueError):
-    """A case that violates its operation's schema, that no cluster can produce, or that leaves out
-    a setting without a documented default.
+    """Raised for a case that violates its schema, that no cluster can produce, or that leaves out a
+    setting without a documented default.
     """
 
 
 class IllegalAnswer(ValueError):
-    """An answer that violates its operation's schema."""
+    """Raised for an answer that violates its operation's schema."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def explain(
 
 
 def cases(operation: str, profile: str = DEFAULT_PROFILE) -> st.SearchStrategy[Json]:
-    """Return a strategy for valid cases, drawn near the edges of a profile's rules.
+    """Return a Hypothesis strategy for valid cases near the limits that a profile's rules set.
 
     Errors: `specs.UnknownName` for an operation or profile.
     """
@@ -108,8 +108,8 @@ def judge(
 ) -> list[BrokenRule]:
     """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
-    A rule that presupposes another violated rule is left out. `readings` gives the alternatives to
-    judge by instead of the profile's. Errors: `IllegalAnswer`; as for `answer`.
+    A rule that presupposes another violated rule is left out. `readings` replaces the profile's
+    alternatives. Errors: `IllegalAnswer`; as for `answer`.
     """
     _check_case(operation, case, profile, readings)
     if (problem := wrong_in_answer(operation, answer)) is not None:
@@ -146,7 +146,7 @@ def run(
     seed: int = 0,
     root: Path | None = None,
 ) -> list[Verdict]:
-    """Judge an adapter, given its name, with `pulsar-conformance run`'s rules; return the verdicts.
+    """Judge the implementation behind an adapter's name, as `pulsar-conformance run` does.
 
     Failing cases are saved below `root`, by default the current folder. Errors: `UserError` for an
     unknown adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.

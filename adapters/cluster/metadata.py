@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
 TICK, CONNECTIONS = 3000, 1000
-"""ZooKeeper's tick in milliseconds, and its limit of connections from each host."""
+"""ZooKeeper's tick in milliseconds, and the most connections that a host may have."""
 
 SESSION = 300_000
 """Session timeout in milliseconds, long enough for a busy machine. A crash in a story ends the

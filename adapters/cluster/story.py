@@ -99,7 +99,7 @@ class LiveStory(StoryPlayer):
         self._cluster.stop(name)
 
     def broker_id(self, name: str) -> str:
-        """Return the registered name of a broker; it need not be running."""
+        """Return the name under which a broker registers; the broker need not be running."""
         return self._cluster.ports(name).broker
 
     def restart(self, about: Mapping[str, Any], step: ObservedStep) -> None:
@@ -168,7 +168,7 @@ class LiveStory(StoryPlayer):
         self._pass(end)
 
     def _run_next_tasks(self, end: float, step: ObservedStep) -> bool:
-        """Run the tasks that are due next and have the same kind; return False if no task is due."""
+        """Run the tasks of one kind that are due next; return False if no task is due."""
         waiting = [
             (timer.due, KINDS.index(timer.kind), broker, timer)
             for broker in self._cluster.brokers.values()

@@ -61,7 +61,9 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept the tasks scheduled since the last call; `clock` is the story's minute."""
+        """Intercept all tasks that were scheduled since the last call; `clock` is the story's
+        minute now.
+        """
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
         queue = self._pool.getQueue()
@@ -102,7 +104,7 @@ class Timers:
 
 
 def _task_class(java: Java) -> str:
-    """Return the simple class name of a scheduled task, or of the class that contains its lambda."""
+    """Return the simple class name of a scheduled task, or the class that contains its lambda."""
     inner = java
     for name in ("callable", "task", "runnable"):
         within = field(inner, name)

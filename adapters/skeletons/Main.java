@@ -16,9 +16,8 @@ public class Main {
     static final long HASHES = 1L << 32;
     static final long DEFAULT_BUNDLES = 4;
 
-    // Operation to a function from one case to its answer. Instead of an answer, for one case:
-    // {"refused": why} where the rules forbid the request, {"unsupported": why} where it isn't
-    // offered.
+    // For each operation, the function that answers one case. Instead of an answer, it may return
+    // {"refused": why} if the rules forbid the request, or {"unsupported": why} if it isn't offered.
     static final Map<String, Function<Map<String, Object>, Object>> OPERATIONS =
             Map.of("bundles.create", Main::create);
 
@@ -40,8 +39,8 @@ public class Main {
 
     // Bundles to unload in one cycle: add "shed.select", Main::select to OPERATIONS. The case's
     // "brokers" have the usage and the bundles of each broker, its "bundles" the traffic of each
-    // bundle: one that is missing there, or has "numSamples" 0, counts as 50 msg/s and 50 KB/s each
-    // way (DATA-04, DATA-05). Its "strategy" is a full class name, its last part
+    // bundle. A bundle that is missing there, or has "numSamples" 0, is taken to carry 50 msg/s and
+    // 50 KB/s each way (DATA-04, DATA-05). Its "strategy" is a full class name, its last part
     // ("OverloadShedder"), or null: then the setting loadBalancerLoadSheddingStrategy, or its
     // default, names it. The command
     //     pulsar-conformance schema shed.select --example
@@ -51,7 +50,7 @@ public class Main {
         return Map.of("unload", List.of());
     }
 
-    // `asked` has the profile and readings by which it will be judged.
+    // `asked` has the profile and the readings by which the suite will judge.
     static Object hello(Map<String, Object> asked) {
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("protocol", 1);
@@ -63,7 +62,7 @@ public class Main {
         // With shed.select: full class names, or "OverloadShedder" and so on.
         answer.put("strategies", List.of());
         answer.put("algorithms", List.of()); // split algorithms, once bundles.split is offered
-        answer.put("readings", Map.of()); // those that you follow; without a name, the profile's
+        answer.put("readings", Map.of()); // readings that you follow; the profile decides the others
         answer.put("neutral", Map.of()); // settings without effect here, each with the reason
         return answer;
     }

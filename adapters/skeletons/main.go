@@ -81,7 +81,7 @@ func hello(message) any {
 		"operations": names,
 		"strategies": []string{}, // with shed.select: full class names, or "OverloadShedder" and so on
 		"algorithms": []string{}, // split algorithms, once bundles.split is offered
-		"readings":   object{},   // those that you follow; without a name, the profile's
+		"readings":   object{},   // readings that you follow; the profile decides the others
 		"neutral":    object{},   // settings without effect here, each with the reason
 	}
 }

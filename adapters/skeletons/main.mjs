@@ -40,7 +40,7 @@ function hello(asked) {
     operations: Object.keys(operations),
     strategies: [], // with shed.select: full class names, or "OverloadShedder" and so on
     algorithms: [], // split algorithms, once bundles.split is offered
-    readings: {}, // name the readings that you follow; without a name, the profile's
+    readings: {}, // readings that you follow, by name; the profile decides the others
     neutral: {}, // settings that change nothing here, each with why
   };
 }

@@ -58,7 +58,7 @@ fn hello(_message: &Json) -> Json {
         // With shed.select: full class names, or "OverloadShedder" and so on.
         ("strategies", Array(vec![])),
         ("algorithms", Array(vec![])), // split algorithms, once bundles.split is offered
-        ("readings", object([])),      // those that you follow; without a name, the profile's
+        ("readings", object([])),      // readings that you follow; the profile decides the others
         ("neutral", object([])),       // settings without effect here, each with the reason
     ])
 }

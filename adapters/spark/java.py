@@ -41,7 +41,7 @@ OF_THE_SESSION: Mapping[str, str] = {
 }
 """Settings of a session, in which a question is one job: no adaptive execution, no broadcast joins.
 
-Conversion of case works without ICU's tables, which take most of a second to load.
+Text is converted to lower case without ICU's tables, which take most of a second to load.
 """
 
 UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
@@ -259,5 +259,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True for a log record that is not Py4J's; errors that Py4J logs are raised as well."""
+    """True for a log record that is not Py4J's; Py4J also raises the errors that it logs."""
     return "py4j" not in Path(record.pathname).parts

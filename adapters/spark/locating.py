@@ -14,7 +14,7 @@ HASHED: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
-"""Function that returns the name whose hash locates a topic, by `partitions`.
+"""Functions that return the name whose hash locates a topic, by alternative of `partitions`.
 
 [BUNDLE-07, BUNDLE-08]
 """
@@ -25,7 +25,8 @@ FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Function that returns how many bundles after its first partition a partition is, by `partitions`.
+"""Functions that return how many bundles a partition lies after its topic's first partition, by
+alternative of the reading `partitions`.
 
 [BUNDLE-08]
 """

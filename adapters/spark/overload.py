@@ -23,14 +23,18 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Comparison of usage and threshold, by `overload-trigger`. [OVERLOAD-01, OVERLOAD-04]"""
+"""Comparisons of usage and threshold, by alternative of `overload-trigger`. [OVERLOAD-01,
+OVERLOAD-04]
+"""
 
 AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
     "every": lambda rank, _above, _need: rank > 0,
 }
-"""Function that is true if a bundle is shed, by `overload-amount`. [OVERLOAD-02, 03, 05, 06, 13]"""
+"""Functions that are true if a bundle is shed, by alternative of `overload-amount`. [OVERLOAD-02,
+03, 05, 06, 13]
+"""
 
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
@@ -44,7 +48,7 @@ def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFram
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if the bundle is shed."""
+    """True if OverloadShedder sheds the bundle."""
     level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
     return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount

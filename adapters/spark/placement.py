@@ -7,7 +7,7 @@ any number of placements.
     settings    struct of the effective `SETTINGS`
     broker      the candidate; null in the one row of a placement without candidates
     percent     struct of its usage of each resource (`usage.percents`)
-    bundle      one that it owns or was assigned; null in the one row of a broker without any
+    bundle      a bundle of the candidate, or null in the single row of a candidate without bundles
     rate        long-term messages per second of that bundle, in + out
     added       long-term messages per second of the bundle to be placed, in + out
     plan        struct of AvgShedder's plan for the bundle, or null: its source `from`, its
@@ -27,13 +27,13 @@ from pyspark.sql import functions as F
 OVERLOAD_THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 SETTINGS = (OVERLOAD_THRESHOLD,)
 STRATEGY, LEAST_USAGE = "loadBalancerLoadPlacementStrategy", "LeastResourceUsageWithWeight"
-"""The setting that names the strategy, and the strategy that is not offered."""
+"""The setting that names the strategy, and a strategy that this engine does not offer."""
 
 LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
-"""Comparison that is true if a usage is too high for placement, by `placement-at-threshold`.
+"""Comparisons that are true if a usage is too high, by alternative of `placement-at-threshold`.
 
 [PLACE-04]
 """
@@ -43,7 +43,7 @@ SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
 }
-"""Function that returns the score, which is null at the threshold, by `placement-score`.
+"""Functions that return the score, or null at the threshold, by alternative of `placement-score`.
 
 [PLACE-02]
 """

@@ -28,7 +28,7 @@ def _group_of(namespace: Column) -> Column:
 
 
 def must_stay(namespace: Column) -> Column:
-    """True if the bundles of a namespace stay whatever they carry. [TRANSFER-14, TRANSFER-16]"""
+    """True if a namespace's bundles stay, regardless of their load. [TRANSFER-14, TRANSFER-16]"""
     excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))

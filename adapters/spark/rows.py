@@ -24,8 +24,8 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer per case; the n-th job computes the n-th cycle of all cases that
-    have one.
+    """Return one answer per case; the n-th job computes the n-th cycle of all cases with that many
+    cycles.
     """
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
@@ -51,7 +51,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return each broker's weighted usage in each cycle, where it matters and the weights are
+    """Return each broker's weighted usage in each cycle, if the strategy needs it and weights are
     known.
     """
     places = [
@@ -134,8 +134,8 @@ def _seconds_since_unloads(cycles: Sequence[JSON], before: Sequence[JSON]) -> di
 def _unloaded_bundles(
     cycles: Sequence[JSON], answered: Sequence[JSON]
 ) -> Iterator[tuple[str, float]]:
-    """Yield each bundle unloaded in or before these cycles, with the minutes from then to the next
-    cycle.
+    """Yield each bundle unloaded in or before these cycles, with the minutes from its unload to the
+    last of these cycles.
     """
     for place, cycle in enumerate(cycles):
         passed = sum(one["minutes"] for one in cycles[place + 1 :])

@@ -22,9 +22,7 @@ from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
 from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
 
 SUBMITTED = "submitted"
-"""Target that stands for the Spark to which `spark-submit` gave this process, with its own
-settings.
-"""
+"""Target of a process started by `spark-submit`, which chooses the Spark and its settings."""
 
 CONNECT_PORT = 15002
 """Default port of a Spark Connect server."""
@@ -33,7 +31,7 @@ REACHED_WITHIN = 5.0
 """Seconds within which a Spark Connect server must accept a connection."""
 
 ENDS_WITHIN = 10.0
-"""Maximum seconds for which the end of a session is waited for."""
+"""Maximum seconds to wait for the end of a session."""
 
 COMPILED_FROM = 250
 """Number of cases from which on compiled plans take less CPU time than interpreted ones.
@@ -95,7 +93,7 @@ class Spark:
 
     @property
     def tail(self) -> str:
-        """Return the last lines that its Java process wrote to standard error."""
+        """The last lines that its Java process wrote to standard error."""
         return self.log.tail() if self.log else ""
 
 
@@ -210,7 +208,7 @@ def separate_session(session: Session) -> Session | None:
 def release(spark: Spark, *, idle: bool = False) -> None:
     """Release a Spark that `acquire` returned; its last user stops it.
 
-    If the session is `idle` and belongs to the suite's own Java process, its end is not waited for.
+    If the session is `idle` and belongs to the suite's own Java process, do not wait for its end.
     """
     with _PROCESS.turn:
         spark.users -= 1

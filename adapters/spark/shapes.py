@@ -35,10 +35,10 @@ NEVER_MEASURED = 50
 """
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
-"""Number of bytes in a kilobyte, by `kilobyte`."""
+"""Number of bytes in a kilobyte, by alternative of the reading `kilobyte`."""
 
 MEGABYTE: Mapping[str, int] = {"decimal": 1000**2, "binary": 1024**2}
-"""Number of bytes in a megabyte, by `megabyte`."""
+"""Number of bytes in a megabyte, by alternative of the reading `megabyte`."""
 
 
 def or_zero(number: Column) -> Column:
@@ -94,7 +94,9 @@ def carried(average: Column, kilobyte: str) -> Column:
 
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Average that counts as a bundle's load in shedding, by `shed-window`."""
+"""Average that is a bundle's load in shedding, by alternative of the reading `shed-window`."""
 
 MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Traffic by which shedding sorts and sums bundles, by `shed-measure`."""
+"""Traffic by which shedding sorts and sums bundles, by alternative of the reading
+`shed-measure`.
+"""

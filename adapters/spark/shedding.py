@@ -52,7 +52,9 @@ RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
-"""Comparison that is true for an unload within the grace period, by `grace-edge`. [SHED-04]"""
+"""Comparisons that are true for an unload within the grace period, by alternative of `grace-edge`.
+[SHED-04]
+"""
 
 BROKER = ("cycle", "broker")
 
@@ -61,9 +63,9 @@ BROKER = ("cycle", "broker")
 class Strategy:
     """A strategy: how it rates brokers, and which of their bundles it sheds.
 
-    `levels` adds to brokers a struct with the strategy's name in lower case. `takes` is true for a
-    row of `queued` whose bundle is shed. `sums` are the quantities to sum along the queue, by the
-    name of the column. `settings` are those that it reads.
+    `levels` adds a column to brokers: a struct, under the strategy's name in lower case. `takes` is
+    true for a row of `queued` whose bundle is shed. `sums` are the quantities to sum along the
+    queue, by the name of the column. `settings` are the settings that it reads.
     """
 
     settings: tuple[str, ...]
@@ -108,7 +110,8 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
-"""Strategies that also shed when another one is set, by `overload-scope`. [SHED-08]
+"""Strategies that also shed if another strategy is set, by alternative of `overload-scope`.
+[SHED-08]
 
 Under TransferShedder, none of them sheds.
 """
@@ -126,8 +129,7 @@ def decision_rows(
     readings: Readings,
     strategies: Iterable[str] = BY_REPORTS,
 ) -> DataFrame:
-    """Return a row per bundle, and a row for each broker without bundles; `chosen` bundles are
-    shed.
+    """Return a row per bundle, `chosen` if it is shed, and a row for each broker without bundles.
 
     Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, and a struct
     for each strategy (`Strategy.levels`). `chosen` is false under a strategy that is not in
@@ -163,7 +165,7 @@ def decisions_of_owners(
 
 
 def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
-    """Return these strategies, and those that also shed when another one is set."""
+    """Return these strategies, and the strategies that shed even if another strategy is set."""
     return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
 
 
@@ -240,7 +242,7 @@ def _sum_over_parts(amounts: Column) -> Column:
 
 
 ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
-"""Kinds of traffic to sum over the bundles of a broker, by `broker-rates`."""
+"""Kinds of traffic to sum over the bundles of a broker, by alternative of `broker-rates`."""
 
 
 def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
@@ -253,7 +255,9 @@ CARRIES: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
     "bundles": _load_of_bundles,
 }
-"""Function that returns the load of a broker, by `broker-rates`. [OVERLOAD-02, THRESHOLD-03]"""
+"""Functions that return the load of a broker, by alternative of `broker-rates`. [OVERLOAD-02,
+THRESHOLD-03]
+"""
 
 
 def _number_of_bundles(parts: Column) -> Column:
@@ -271,8 +275,9 @@ def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> Da
     """Add to bundles their positions in the queue of their broker. [SHED-02, SHED-04, SHED-07]
 
     Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
-    in the order of `movable` first, then most traffic, then name; `rank`, the same with the most
-    expensive first; `above`, the traffic of movable bundles ahead; and the sums of the strategies.
+    in the order of `movable` first, then most traffic, then name; `rank`, the place if the most
+    expensive bundles come first; `above`, the traffic of movable bundles ahead; and the sums of the
+    strategies.
     """
     rows = rows.withColumns(
         {

@@ -19,7 +19,7 @@ SELECTED_BY: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, by `split-key`. [SPLIT-17, SPLIT-18]"""
+"""Setting that selects the algorithm, by alternative of `split-key`. [SPLIT-17, SPLIT-18]"""
 
 
 def halved(number: Column) -> Column:
@@ -33,14 +33,14 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     ),
     "by-name": lambda lower, upper: halved(lower + upper),
 }
-"""Function that returns the middle of a range, without its last hash, by `range-halves`.
+"""Functions that return the middle of a range, by alternative of the reading `range-halves`.
 
 [SPLIT-10]
 """
 
 
 def between_the_topics(hashes: Column) -> Column:
-    """Return an array of the cut that divides topics most equally; empty if there is none.
+    """Return an array with the cut that divides topics most equally; empty if there is none.
 
     The cut is half-way between two topics. With an odd number of topics, the upper part gets one
     more. Topics with equal hashes are not separated. No lambda refers to the sorted array, because
@@ -160,7 +160,7 @@ WAYS: Mapping[str, Callable[[Column], Column]] = {
         F.concat(F.size(cuts).cast("string"), F.lit(" positions make more than two parts")),
     ),
 }
-"""Function that returns why a number of cuts is refused, or null, by `split-ways`.
+"""Functions that return why a number of cuts is refused, or null, by alternative of `split-ways`.
 
 [SPLIT-12, SPLIT-13]
 """

@@ -81,7 +81,7 @@ def _frames_of_result(
 
 
 def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:
-    """Return the result of `work`, or an error that would occur again if the task were repeated."""
+    """Return the result of `work`, or its error, for which Spark must not repeat the task."""
     try:
         return {"text": work(text), "error": ""}
     except Exception as error:

@@ -33,13 +33,16 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
-"""Comparison of usage and limit, by `threshold-trigger`. [THRESHOLD-01, THRESHOLD-02]"""
+"""Comparisons of usage and limit, by alternative of `threshold-trigger`. [THRESHOLD-01,
+THRESHOLD-02]
+"""
 
 TARGET: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - constant(BELOW_AVERAGE),
     "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
-"""Function that returns the usage down to which a broker sheds, by `threshold-target`.
+"""Functions that return the usage down to which a broker sheds, by alternative of
+`threshold-target`.
 
 [THRESHOLD-03]
 """
@@ -48,7 +51,8 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
-"""Function that converts percentage points of usage to traffic, by `threshold-released`.
+"""Functions that convert percentage points of usage to traffic, by alternative of
+`threshold-released`.
 
 [THRESHOLD-03]
 """
@@ -58,7 +62,7 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
 }
-"""Function that returns the usage below which a broker is idle, by `lower-boundary`.
+"""Functions that return the usage below which a broker is idle, by alternative of `lower-boundary`.
 
 [THRESHOLD-09]
 """
@@ -68,7 +72,8 @@ RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
-"""Function that is true if a bundle is shed because a broker is idle, by `lower-boundary-amount`.
+"""Functions that are true if a bundle is shed for an idle broker, by alternative of
+`lower-boundary-amount`.
 
 [THRESHOLD-13]
 """
@@ -104,7 +109,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
 
 
 def takes(readings: Mapping[str, str]) -> Column:
-    """True if the bundle is shed."""
+    """True if ThresholdShedder sheds the bundle."""
     level = F.col("thresholdshedder")
     enough, relief = RELIEF["enough"], RELIEF[readings["lower-boundary-amount"]]
     own = level["over"] & F.col("movable") & enough(F.col("place"), F.col("above"), level["need"])

@@ -7,8 +7,8 @@ Rows of brokers need more columns:
     past            struct of `hits`, the number of consecutive earlier cycles with an imbalance,
                     and `since`, the seconds since each broker last unloaded bundles
 
-Each struct in `owns` also has `kept`, true if the bundle stays whatever it carries, and `targets`,
-the brokers that may take it, or null if all may.
+Each struct in `owns` also has `kept`, true if the bundle stays regardless of its load, and
+`targets`, the brokers that may take it, or null if all may.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def with_transfers(brokers: DataFrame, _readings: Mapping[str, str]) -> DataFram
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if the bundle is shed."""
+    """True if TransferShedder sheds the bundle."""
     return F.array_contains("transfershedder.bundles", F.col("bundle"))
 
 

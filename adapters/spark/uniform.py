@@ -17,7 +17,7 @@ LEAST: Mapping[str, str] = {
     "messages": "minUnloadMessage",
     "bytes": "minUnloadMessageThroughput",
 }
-"""Setting for the minimum unload, by measure. [UNIFORM-06, AVERAGE-06]"""
+"""Setting for the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
 
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LIMITS = (SHARE, *LEAST.values(), MAX_BUNDLES)
@@ -27,19 +27,19 @@ RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison of message rates, by `uniform-difference`. [UNIFORM-01]"""
+"""Comparisons of message rates, by alternative of `uniform-difference`. [UNIFORM-01]"""
 
 BYTES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison of bytes per second, by `uniform-multiplier`. [UNIFORM-01]"""
+"""Comparisons of bytes per second, by alternative of `uniform-multiplier`. [UNIFORM-01]"""
 
 TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
 }
-"""Function that says whether two differences trigger shedding, by `uniform-trigger`.
+"""Functions that say whether two differences trigger shedding, by alternative of `uniform-trigger`.
 
 [UNIFORM-01, UNIFORM-02]
 """
@@ -51,7 +51,7 @@ def _fits() -> Column:
 
 
 FILLED = "filled"
-"""Column with the traffic of the bundles that fit, up to this one in the queue."""
+"""Column with the total traffic of the bundles that fit, up to this one in the queue."""
 
 
 def fitting() -> Column:
@@ -69,7 +69,7 @@ def one_if_fitting() -> Column:
 
 
 def takes(_readings: Mapping[str, str]) -> Column:
-    """True if the bundle is shed."""
+    """True if UniformLoadShedder sheds the bundle."""
     ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_BUNDLES}")
     few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
     return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few

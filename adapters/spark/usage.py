@@ -72,7 +72,7 @@ def mixed(was: Column, seen: Column, kept: Column) -> Column:
 
 
 def mixed_or_null(was: Column, seen: Column, kept: Column) -> Column:
-    """Mix an observation into a smoothed usage; null if one of the two or the weight is unknown."""
+    """Mix an observation into a smoothed usage; null if one of the three values is unknown."""
     return was * kept + seen * (constant(1) - kept)
 
 

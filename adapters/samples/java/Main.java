@@ -43,7 +43,7 @@ public class Main {
             "ThresholdShedder", Main::thresholdShedder,
             "UniformLoadShedder", Main::uniformLoadShedder);
 
-    /** The readings that this implementation can follow; the first value unless another is asked for. */
+    /** The readings that this implementation can follow, by the first value unless hello asks for another. */
     static final Obj READINGS = (Obj) Json.read("""
             {"overload-trigger": ["exceeds", "reaches"],  "overload-amount": ["margin", "one"],
              "overload-scope": ["overload-shedder"],      "shed-measure": ["throughput", "message-rate"],
@@ -61,7 +61,7 @@ public class Main {
              "absent-manager": ["conf", "default"],
              "partitions": ["hashed"]}""");
 
-    /** The documented defaults. A setting without one is in every case that needs it. */
+    /** The documented defaults. A case that needs a setting without a default gives it. */
     static final Obj DEFAULTS = (Obj) Json.read("""
             {"defaultNumberOfNamespaceBundles": 4,
              "defaultNamespaceBundleSplitAlgorithm": "range_equally_divide",
@@ -143,7 +143,7 @@ public class Main {
         var boundaries = c.strings("boundaries").stream().map(Long::decode).toList();
         var ranges = ranges(boundaries);
         return Obj.of("bundles", c.strings("topics").stream().map(Main::hash).map(hash -> {
-            int i = ranges.size() - 1; // from the last range down, since only that one contains its upper end
+            int i = ranges.size() - 1; // from the last range down: only the last one contains its upper end
             while (hash < boundaries.get(i)) i--;
             return ranges.get(i);
         }).toList());
@@ -287,7 +287,7 @@ public class Main {
         return unload;
     }
 
-    /** Unloads the bundles that a broker may, most traffic first, until it is enough. */
+    /** Unloads the bundles that a broker may unload, most traffic first, until they carry enough. */
     static void shed(Case c, Broker broker, double need, List<Obj> unload) {
         double shed = 0;
         for (Bundle bundle : c.movable(broker)) {
@@ -446,7 +446,7 @@ public class Main {
         }
     }
 
-    /** The reason for no answer: refused, unsupported or failed. */
+    /** Thrown instead of an answer: refused, unsupported or failed, with the reason. */
     static class NoAnswer extends RuntimeException {
         final String kind;
 

@@ -49,10 +49,10 @@ import org.opentest4j.TestAbortedException;
 public final class Conformance {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int BLOCK = 512;
-    /** Tolerance of numbers: in points of a percentage, or as a share. */
+    /** Tolerance in comparisons of numbers: points of a percentage, or a share of any other number. */
     private static final double POINTS = 1e-3;
     private static final double SHARE = 1e-5;
-    /** Maximum number of allowed answers in a failure. */
+    /** Maximum number of allowed answers that the message of a failure lists. */
     private static final int SHOWN = 5;
 
     private final Map<String, JsonNode> files;
@@ -106,7 +106,7 @@ public final class Conformance {
     }
 
     /**
-     * Asks only the questions of one operation that a balancer can answer, such as one strategy's.
+     * Asks only those questions of one operation that a predicate accepts, such as those about one strategy.
      *
      * @throws IllegalArgumentException if there is no such operation
      */
@@ -144,7 +144,7 @@ public final class Conformance {
         return left.stream().map(one -> DynamicTest.dynamicTest(id(one), () -> judge(one, balancer)));
     }
 
-    /** The examples with allowed answers whose questions are chosen, whatever the profile and the readings. */
+    /** Returns the examples with allowed answers whose questions are chosen, for all profiles and readings. */
     private Stream<JsonNode> asked() {
         return files.entrySet().stream().filter(file -> file.getKey().contains("/cases/"))
                 .sorted(Map.Entry.comparingByKey()).map(Map.Entry::getValue)
@@ -189,12 +189,13 @@ public final class Conformance {
         return className.substring(className.lastIndexOf('.') + 1);
     }
 
-    /** The names in a list of the archive's index, or in an object there. */
+    /** Returns a list of names from the archive's index, or an object whose keys are names. */
     private JsonNode known(String list) {
         JsonNode found = file("/index.json").path(list);
         if (found.isMissingNode()) {
             throw new IllegalArgumentException(
-                    "the archive's index has no " + list + ", since it is older than the kit; write it again");
+                    "the archive's index has no " + list + ", since it is older than this kit; "
+                            + "write it again with nox -s fixtures");
         }
         return found;
     }
@@ -273,7 +274,7 @@ public final class Conformance {
         return text.append(command(example)).toString();
     }
 
-    /** The first bundles that are unloaded in one of two lists of answers alone. */
+    /** Returns the first bundles that only one of two lists of answers unloads. */
     private static Stream<String> differing(JsonNode allowed, JsonNode given) {
         Set<String> one = new TreeSet<>(allowed.findValuesAsText("bundle"));
         Set<String> other = new TreeSet<>(given.findValuesAsText("bundle"));
@@ -281,7 +282,7 @@ public final class Conformance {
                 .filter(bundle -> one.contains(bundle) != other.contains(bundle)).limit(SHOWN);
     }
 
-    /** Lines with the traffic of a bundle in the example's cases, in and out apart. */
+    /** Returns lines with the traffic of a bundle in the example's cases, for each direction. */
     private static Stream<String> traffic(JsonNode example, String bundle) {
         return stream(example.get("questions")).map(one -> one.at("/case/bundles").path(bundle))
                 .flatMap(data -> data.properties().stream())
@@ -356,7 +357,7 @@ public final class Conformance {
         } catch (NoSuchFileException wrong) {
             throw new UncheckedIOException(archive + ": there is no such file; nox -s fixtures makes it", wrong);
         } catch (IOException wrong) {
-            throw new UncheckedIOException(archive + ": it is no archive of nox -s fixtures", wrong);
+            throw new UncheckedIOException(archive + ": it is not an archive that nox -s fixtures wrote", wrong);
         }
         return found;
     }

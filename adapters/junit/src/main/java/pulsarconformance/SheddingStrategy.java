@@ -21,11 +21,11 @@ import java.util.function.UnaryOperator;
 /**
  * A {@code LoadSheddingStrategy} of Pulsar, from 3.0 on, as a balancer for {@link Conformance#tests}.
  *
- * <p>The strategy alone is asked, with a new object for each question. Pulsar's own classes are those of the
- * class path of the tests; as in {@code ModularLoadManagerImpl}, nothing is asked where shedding is switched
- * off or there is one broker, and unloads from before the grace period are forgotten. The last statistics of a
- * bundle in a report are its short-term average, with one topic. Questions about usages of earlier cycles are
- * skipped.
+ * <p>Only the strategy is asked; each question gets a new object. Pulsar's own classes come from the class path
+ * of the tests. As in {@code ModularLoadManagerImpl}, the strategy is not asked if shedding is switched off or
+ * there is a single broker, and unloads before the grace period are forgotten. As the last statistics of a
+ * bundle, a report has the bundle's short-term average and one topic. Questions about usage in earlier cycles
+ * are skipped.
  */
 public final class SheddingStrategy implements UnaryOperator<JsonNode> {
     private static final ObjectMapper JSON =
@@ -55,7 +55,8 @@ public final class SheddingStrategy implements UnaryOperator<JsonNode> {
         JsonNode asked = question.get("case");
         String ask = question.get("ask").asText();
         if (!ask.equals("shed.select") || asked.findValue("usageHistory") != null) {
-            return JSON.createObjectNode().put("unsupported", "a strategy decides one cycle, by its own memory");
+            return JSON.createObjectNode()
+                    .put("unsupported", "this kit asks strategies about one cycle, without earlier usage");
         }
         ObjectNode answer = JSON.createObjectNode();
         ArrayNode unload = answer.putArray("unload");
