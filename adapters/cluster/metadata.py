@@ -46,7 +46,7 @@ BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-averag
 
 @dataclass(frozen=True)
 class Node:
-    """The content of a metadata node, the transaction that created it, and its number of changes."""
+    """A metadata node: its content, the transaction that created it, and its number of changes."""
 
     data: Any
     since: int
