@@ -13,20 +13,20 @@ from pulsar_conformance.specs import load
 from pulsar_conformance.specs.errors import UserError, print_note
 
 DEFAULT_PROFILE = "documented-3.0"
-RELEASED = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
+RELEASE_IN_NAME = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
 """Pattern of the adapter names that contain a version of Pulsar."""
 
-ADAPTER = (
+ADAPTER_HELP = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
     "ARG ...', python:MODULE:NAME, pulsar:VERSION, cluster:VERSION or cluster:URL, in the "
     "forms below"
 )
-TIME_LIMIT = (
+TIME_LIMIT_HELP = (
     f"seconds that a batch of cases may take ({Limits().base:g}; 120 for pulsar, 300 for cluster); "
     f"each case adds a {Limits().base / Limits().per_case:.0f}th of that, and the start may take "
     f"{Limits().start / Limits().base:g} times as long"
 )
-UNUSABLE = 2
+UNUSABLE_STATUS = 2
 """Exit status for an unusable adapter or input."""
 
 
@@ -36,7 +36,7 @@ class BadReading(UserError):
 
 def add_adapter(parser: argparse.ArgumentParser) -> None:
     """Add the argument ADAPTER, the implementation to ask."""
-    parser.add_argument("adapter", type=name_without_secret, metavar="ADAPTER", help=ADAPTER)
+    parser.add_argument("adapter", type=name_without_secret, metavar="ADAPTER", help=ADAPTER_HELP)
 
 
 def name_without_secret(name: str) -> str:
@@ -95,7 +95,9 @@ def add_reading(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE) -> None:
+def add_judging_options(
+    parser: argparse.ArgumentParser, default: str | None = DEFAULT_PROFILE
+) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
     If `default` is None, the profile comes from the files of cases that are read.
@@ -108,11 +110,11 @@ def add_judged_by(parser: argparse.ArgumentParser, default: str | None = DEFAULT
     )
     add_reading(parser, "a reading, and the alternative of it to follow")
     parser.add_argument(
-        "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
+        "--time-limit", type=parse_seconds, default=None, metavar="SECONDS", help=TIME_LIMIT_HELP
     )
 
 
-def add_drawn(parser: argparse.ArgumentParser) -> None:
+def add_drawing_options(parser: argparse.ArgumentParser) -> None:
     """Add `--operation`, `--examples` and `--seed`, which determine the drawn questions."""
     parser.add_argument(
         "--operation",
@@ -147,14 +149,14 @@ def _version_of(adapter: str) -> str:
     """Return the version of Pulsar that an adapter's name gives; empty if it gives none."""
     from pulsar_conformance.adapters.pulsar.versions import brokers_in
 
-    if named := RELEASED.match(adapter):
+    if named := RELEASE_IN_NAME.match(adapter):
         return named[1]
     kind, _, rest = adapter.partition(":")
     found = brokers_in(Path(rest.partition(",")[0])) if kind == "pulsar" else []
     return found[0] if len(found) == 1 else ""
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Parse a duration given as an option."""
     number = float(text)
     if not (math.isfinite(number) and number > 0):
@@ -162,12 +164,12 @@ def seconds(text: str) -> float:
     return number
 
 
-def limits_of(given: float | None) -> Limits:
+def limits_within(given: float | None) -> Limits:
     """Return the limits for a `--time-limit` in seconds; for None, the default limits."""
     return Limits() if given is None else Limits.within(given)
 
 
-def given_readings(args: argparse.Namespace) -> dict[str, str]:
+def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
     """Return the readings given as arguments.
 
     Errors: `UnknownName` for a profile, reading or value that does not exist, or for a value that
@@ -190,7 +192,7 @@ def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]
     """Return the profile, and the alternative of every reading: the one given as an argument, or
     else the profile's.
 
-    Errors: as `given_readings`.
+    Errors: as `readings_in_arguments`.
     """
-    given = given_readings(args)
+    given = readings_in_arguments(args)
     return args.profile, {**load().default_readings(args.profile), **given}

@@ -13,17 +13,17 @@ from typing import TextIO
 
 from pulsar_conformance.adapters.arguments import (
     DEFAULT_PROFILE,
-    UNUSABLE,
+    UNUSABLE_STATUS,
     add_adapter,
-    add_judged_by,
-    limits_of,
+    add_judging_options,
+    limits_within,
     profile_and_readings,
 )
 from pulsar_conformance.adapters.connection import Connection
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, json_text
-from pulsar_conformance.adapters.questions import BadLine, parts, values
+from pulsar_conformance.adapters.questions import BadLine, json_values, parts
 from pulsar_conformance.adapters.validation import wrong_in_case
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, print_note
@@ -31,12 +31,12 @@ from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
 from pulsar_conformance.specs.text import printable
 from pulsar_conformance.specs.unused import unused_parts
 
-ABOUT = frozenset({"profile", "readings", "rule", "ways"})
+FIELDS_OF_SAVED_CASES = frozenset({"profile", "readings", "rule", "ways"})
 """Fields that the suite adds to saved cases; they are not part of the question."""
 
 
 @dataclass
-class Group:
+class QuestionGroup:
     """Consecutive questions about one operation, which are sent together."""
 
     operation: str = ""
@@ -45,7 +45,7 @@ class Group:
     """The line on which each question begins."""
 
 
-def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
+def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
     """Yield the operation and case of each question in a parsed value, and a `BadLine` for each
     part that is no question.
     """
@@ -55,16 +55,16 @@ def questions(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
         return
     for one in asked:
         try:
-            yield question(number, one)
+            yield parse_question(number, one)
         except BadLine as wrong:
             yield wrong
 
 
-def question(number: int, found: JSON) -> tuple[str, JSON]:
+def parse_question(number: int, found: JSON) -> tuple[str, JSON]:
     """Return a question's operation and case; raise BadLine if it is invalid."""
     if problem := why_no_question(found):
         raise BadLine(number, problem)
-    if more := sorted(set(found) - {*FIELDS} - ABOUT):
+    if more := sorted(set(found) - {*FIELDS} - FIELDS_OF_SAVED_CASES):
         raise BadLine(number, f"it is not of the form {FORM}: it also has {', '.join(more)}")
     operation = found["ask"]
     if operation not in OPERATIONS:
@@ -77,42 +77,42 @@ def question(number: int, found: JSON) -> tuple[str, JSON]:
 
 
 def _numbered_questions(lines: Iterable[bytes]) -> Iterator[tuple[int, tuple[str, JSON] | BadLine]]:
-    for one in values(lines):
+    for one in json_values(lines):
         if isinstance(one, BadLine):
             yield one.number, one
         else:
-            yield from ((one[0], asked) for asked in questions(*one))
+            yield from ((one[0], asked) for asked in questions_in_value(*one))
 
 
-def groups(lines: Iterable[bytes], size: int) -> Iterator[Group | BadLine]:
+def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup | BadLine]:
     """Yield questions in groups of up to `size`, in order, and each invalid line at its place."""
-    group = Group()
+    group = QuestionGroup()
     for number, one in _numbered_questions(lines):
         operation, case = ("", None) if isinstance(one, BadLine) else one
         if group.cases and operation != group.operation:
             yield group
-            group = Group()
+            group = QuestionGroup()
         if isinstance(one, BadLine):
             yield one
             continue
         if not group.cases:
-            group = Group(operation)
+            group = QuestionGroup(operation)
         group.cases.append(case)
         group.numbers.append(number)
         if len(group.cases) >= size:
             yield group
-            group = Group()
+            group = QuestionGroup()
     if group.cases:
         yield group
 
 
-Lacks = Callable[[str, JSON], str]
+MissingSettingFinder = Callable[[str, JSON], str]
 """Function that names a setting that a case must give but does not, with the reason; otherwise it
 returns "".
 """
 
 
-def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> Lacks:
+def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> MissingSettingFinder:
     """Return a function that says which setting a case must give but does not.
 
     These are the settings for which the profile documents no default.
@@ -137,7 +137,7 @@ def ask_lines(
     out: TextIO,
     batch: int,
     file: str = "",
-    lacks: Lacks = lambda _operation, _case: "",
+    lacks: MissingSettingFinder = lambda _operation, _case: "",
 ) -> int:
     """Print one output line per question, in order; return the number of invalid questions.
 
@@ -154,7 +154,7 @@ def ask_lines(
         print_note(bad_line, "")
         return {"error": str(bad_line)}
 
-    for group in groups(lines, min(batch, connection.hello.batch)):
+    for group in group_questions(lines, min(batch, connection.hello.batch)):
         if isinstance(group, BadLine):
             bad += 1
             out.write(f"{json_text(wrong(group.number, group.problem))}\n")
@@ -187,7 +187,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="files of questions, or of cases that the suite saved (standard input)",
     )
-    add_judged_by(parser, default=None)
+    add_judging_options(parser, default=None)
     parser.add_argument(
         "--batch",
         type=_positive,
@@ -205,7 +205,7 @@ def _profile_of(files: Iterable[str]) -> str:
     named: dict[str, str] = {}
     for name in files:
         with Path(name).open("rb") as lines:
-            first = next(values(lines), None)
+            first = next(json_values(lines), None)
         value = first[1] if isinstance(first, tuple) else None
         found = value.get("profile") if isinstance(value, dict) else None
         named |= {found: name} if isinstance(found, str) else {}
@@ -231,7 +231,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         args.profile = args.profile or _profile_of(args.files)
         profile, readings = profile_and_readings(args)
-        limits = limits_of(args.time_limit)
+        limits = limits_within(args.time_limit)
         with connect(args.adapter, profile, readings, limits) as connection:
             lacks = missing_setting_finder(profile, readings)
             for name in args.files:
@@ -248,4 +248,4 @@ def run(args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from None
-    return UNUSABLE if bad else 0
+    return UNUSABLE_STATUS if bad else 0

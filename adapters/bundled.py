@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
-from pulsar_conformance.adapters.cache import ENVIRONMENT, root
+from pulsar_conformance.adapters.cache import CACHE_VARIABLE, cache_folder
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.process import connect_exec
@@ -21,17 +21,17 @@ from pulsar_conformance.specs.errors import UserError
 
 SAMPLES = Path(__file__).parent / "samples"
 
-QUICK_START = ("-XX:+UseSerialGC",)
+QUICK_START_OPTIONS = ("-XX:+UseSerialGC",)
 """Options that let Java start fast. Its compiler stays unlimited, since limits slow down a whole
 run.
 """
 
-BUILD = 300
+BUILD_SECONDS = 300
 """Time limit of a build in seconds; the first takes about ten, since Go compiles its own
 library.
 """
 
-AGAIN = "run it again when the machine is less busy; Go keeps what it has compiled"
+RETRY_ADVICE = "run it again when the machine is less busy; Go keeps what it has compiled"
 
 
 class NotBuilt(UserError):
@@ -68,7 +68,7 @@ class Sample:
 
     def command(self) -> list[str]:
         """Return the command that starts the sample. Errors: `NotBuilt`."""
-        program = built(self) if self.build else None
+        program = build_if_changed(self) if self.build else None
         return [word.format(built=program, source=self.folder) for word in self.words]
 
     def why_not_runnable(self) -> str | None:
@@ -89,7 +89,7 @@ BUNDLED: Mapping[str, Sample] = {
         folder=SAMPLES / "java",
         version=("-version",),
         least=17,
-        words=("java", *QUICK_START, "-cp", "{built}", "Main"),
+        words=("java", *QUICK_START_OPTIONS, "-cp", "{built}", "Main"),
         build=("--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{built}", "Main.java"),
         remedy="install a JDK, which has the compiler, instead of a runtime",
     ),
@@ -114,7 +114,7 @@ BUNDLED: Mapping[str, Sample] = {
 """Samples, by the name after `sample:`."""
 
 
-def built(sample: Sample) -> Path:
+def build_if_changed(sample: Sample) -> Path:
     """Return a sample's compiled program or folder of classes; compile it if the source has
     changed.
 
@@ -123,7 +123,7 @@ def built(sample: Sample) -> Path:
     digest = sha256()
     for file in sorted(sample.folder.glob("*.*")):
         digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
-    program = root() / "samples" / f"{sample.folder.name}-{digest.hexdigest()[:16]}"
+    program = cache_folder() / "samples" / f"{sample.folder.name}-{digest.hexdigest()[:16]}"
     if program.exists():
         return program
     try:
@@ -131,7 +131,7 @@ def built(sample: Sample) -> Path:
         made_in = Path(mkdtemp(prefix=f"{program.name}-", dir=program.parent))
     except OSError as error:
         problem = f"{program.parent} can't be written: {error.strerror}"
-        raise NotBuilt(problem, f"set {ENVIRONMENT} to a writable folder") from None
+        raise NotBuilt(problem, f"set {CACHE_VARIABLE} to a writable folder") from None
     try:
         made = made_in / program.name
         _compile(sample, made)
@@ -162,11 +162,11 @@ def _compile(sample: Sample, made: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=BUILD,
+            timeout=BUILD_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotBuilt(f"{compiler} took more than {BUILD} s", AGAIN) from None
+        raise NotBuilt(f"{compiler} took more than {BUILD_SECONDS} s", RETRY_ADVICE) from None
     except OSError as error:
         raise NotBuilt(f"{compiler}: {error}", sample.remedy) from None
     if done.returncode:

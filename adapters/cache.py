@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-ENVIRONMENT = "PULSAR_CONFORMANCE_CACHE"
+CACHE_VARIABLE = "PULSAR_CONFORMANCE_CACHE"
 
 
-def root() -> Path:
+def cache_folder() -> Path:
     """Return the cache's folder: `$PULSAR_CONFORMANCE_CACHE`, or else one in the user's cache."""
-    chosen = os.environ.get(ENVIRONMENT)
+    chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(
             chosen

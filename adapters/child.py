@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from pulsar_conformance.adapters import descendants
 
-TICK = 0.05
+POLL_SECONDS = 0.05
 """Seconds after which the exit of a child is noticed at the latest, if its pipes are still open."""
 
 CHUNK = 1 << 16
@@ -21,13 +21,13 @@ TAIL_READS = 64
 TAIL_BYTES, TAIL_LINES, TAIL_WIDTH = 8192, 20, 300
 """Number of bytes of standard error to keep, and of lines and columns to show."""
 
-TERMINATE = 1.0
+TERMINATE_SECONDS = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
 
-CLOSED = 0.5
+EXIT_SECONDS = 0.5
 """Seconds in which a child must exit after it has closed its output; later, it is said to hang."""
 
-DRAIN = 0.3
+DRAIN_SECONDS = 0.3
 """Seconds after which pipes that are still open are assumed to be held by other processes than the
 child, which has exited.
 """
@@ -99,7 +99,7 @@ class Child:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self._timeout_error(seconds, len(unsent))
-            ready = self._ready_pipes(0 if exited else min(left, TICK))
+            ready = self._ready_pipes(0 if exited else min(left, POLL_SECONDS))
             if self._in in ready:
                 unsent = self._write(unsent)
             if self._err in ready:
@@ -113,7 +113,7 @@ class Child:
             if exited:
                 unsent = memoryview(b"")
             if self._out not in self._selector.get_map():
-                deadline = min(deadline, time.monotonic() + CLOSED)
+                deadline = min(deadline, time.monotonic() + EXIT_SECONDS)
         self._forget(self._in)
         return self._lines.pop(0)
 
@@ -131,10 +131,10 @@ class Child:
                     f"did not end within {seconds:g} s of bye",
                     "exit when bye is read or standard input ends",
                 )
-            self._discard(TICK)
-        deadline = time.monotonic() + DRAIN
+            self._discard(POLL_SECONDS)
+        deadline = time.monotonic() + DRAIN_SECONDS
         while self._selector.get_map() and time.monotonic() < deadline:
-            self._discard(TICK)
+            self._discard(POLL_SECONDS)
         if self._selector.get_map():
             raise ChildError(
                 "ended, but left processes behind that hold its output open",
@@ -164,7 +164,7 @@ class Child:
 
     def _ready_pipes(self, seconds: float) -> set[int]:
         if not self._selector.get_map():
-            time.sleep(min(seconds, TICK))
+            time.sleep(min(seconds, POLL_SECONDS))
             return set()
         return {key.fd for key, _ in self._selector.select(seconds)}
 
@@ -282,11 +282,11 @@ def _end(process: "subprocess.Popen[bytes]", mark: str, owner: int) -> None:
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(TERMINATE)
+            process.wait(TERMINATE_SECONDS)
     # Kill even if the leader is gone: processes that it started may still be in the group.
     _signal(process.pid, signal.SIGKILL)
     process.wait()
-    descendants.end(mark, started)
+    descendants.kill_descendants(mark, started)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

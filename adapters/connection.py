@@ -10,10 +10,10 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, Hello
 from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers
 
-START_AT_LEAST = 5.0
+MIN_START_SECONDS = 5.0
 """Minimum time limit in seconds for a start, even if the limit for answers is shorter."""
 
-END_AT_LEAST = 1.0
+MIN_END_SECONDS = 1.0
 """Minimum time limit in seconds for an exit."""
 
 
@@ -38,12 +38,12 @@ class Limits:
     def within(cls, seconds: float) -> Self:
         """Return limits whose `base` is `seconds`, with all other times in proportion.
 
-        The limit for a start is at least `START_AT_LEAST`, because interpreters start slowly.
+        The limit for a start is at least `MIN_START_SECONDS`, because interpreters start slowly.
         """
         usual = cls()
         share = seconds / usual.base
-        start = max(usual.start * share, START_AT_LEAST)
-        end = min(usual.end, max(usual.end * share, END_AT_LEAST))
+        start = max(usual.start * share, MIN_START_SECONDS)
+        end = min(usual.end, max(usual.end * share, MIN_END_SECONDS))
         return cls(start=start, base=seconds, per_case=usual.per_case * share, end=end)
 
 

@@ -13,21 +13,21 @@ from contextlib import suppress
 
 import psutil
 
-MARK = "PULSAR_CONFORMANCE_CHILD"
+MARK_VARIABLE = "PULSAR_CONFORMANCE_CHILD"
 """Environment variable whose value marks the processes of one child."""
 
-ROUNDS = 20
+MAX_SEARCHES = 20
 """Maximum number of searches for remaining processes; new ones may start during a search."""
 
 
 def new_mark() -> str:
-    """Return the value of `MARK` for a new child."""
+    """Return the value of `MARK_VARIABLE` for a new child."""
     return uuid.uuid4().hex
 
 
 def child_environment(mark: str) -> dict[str, str]:
     """Return the environment for a child with this mark."""
-    return {**os.environ, MARK: mark}
+    return {**os.environ, MARK_VARIABLE: mark}
 
 
 def descendants_of(parent: int) -> list[psutil.Process]:
@@ -42,18 +42,18 @@ def processes_with_mark(mark: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == mark and process.pid != os.getpid():
+            if process.environ().get(MARK_VARIABLE) == mark and process.pid != os.getpid():
                 found.append(process)
     return found
 
 
-def end(mark: str, known: Iterable[psutil.Process]) -> None:
+def kill_descendants(mark: str, known: Iterable[psutil.Process]) -> None:
     """Kill the known processes and all processes with the mark.
 
     A process that has only reused the ID of an ended known process is not killed.
     """
     left = list(known)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_SEARCHES):
         for process in left:
             with suppress(psutil.Error):
                 process.kill()

@@ -31,7 +31,7 @@ FORMS: Mapping[str, str] = {
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
 """The format of the names of each built-in kind of adapter; " or " separates several formats."""
-BREAK = "\n"
+LINE_BREAK = "\n"
 """Marks a place at which the format of a name may be broken into lines when it is printed."""
 
 
@@ -39,7 +39,11 @@ def name_format_lines(width: int = WIDTH) -> Iterator[str]:
     """Yield the formats of all names; lines are broken only before options."""
     for forms in FORMS.values():
         for form in forms.split(" or "):
-            apart = form.replace("[,", f"{BREAK}[,").replace(" ", NO_BREAK).replace(BREAK, " ")
+            apart = (
+                form.replace("[,", f"{LINE_BREAK}[,")
+                .replace(" ", NO_BREAK)
+                .replace(LINE_BREAK, " ")
+            )
             for line in paragraph(apart, 10, "  ", width):
                 yield line.replace(" [,", "[,").replace(NO_BREAK, " ")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 
-def options(
+def parse_options(
     parts: Iterable[str],
     keys: Sequence[str],
     form: str,

@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.protocol import (
 from pulsar_conformance.adapters.validation import wrong_in_hello
 from pulsar_conformance.specs.text import counted
 
-SHOWN = 60
+MAX_QUOTED_CHARACTERS = 60
 """Maximum number of characters of a wrong line that a message quotes."""
 
 
@@ -166,11 +166,13 @@ class ProcessConnection(Connection):
         try:
             reply = parse_line(text)
         except NotJSON as error:
-            begins = repr(text[:SHOWN].decode(errors="replace"))
+            begins = repr(text[:MAX_QUOTED_CHARACTERS].decode(errors="replace"))
             self._kill_and_raise(phase, f"{before}its line {error}: {begins}", _STDOUT)
         if not isinstance(reply, dict):
             self._kill_and_raise(
-                phase, f"{before}its line is not a JSON object: {str(reply)[:SHOWN]!r}", _SHAPE
+                phase,
+                f"{before}its line is not a JSON object: {str(reply)[:MAX_QUOTED_CHARACTERS]!r}",
+                _SHAPE,
             )
         number = reply.get("id")
         if type(number) is not int or number != message["id"]:

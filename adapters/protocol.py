@@ -175,7 +175,7 @@ _decode = json.JSONDecoder(
 ).decode
 
 
-SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 """Escape of one half of a surrogate pair; two consecutive halves encode one character."""
 
 
@@ -194,7 +194,7 @@ class TextPlace:
     line: int = 1
     column: int = 1
 
-    def after(self, text: str) -> str:
+    def end_of(self, text: str) -> str:
         """Return where a text that begins here ends, such as `line 3, column 7`."""
         _, _, last = text.rpartition("\n")
         below = text.count("\n")
@@ -215,7 +215,7 @@ def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
     try:
         line = text.decode() if isinstance(text, bytes) else text
         value = _decode(line)
-        if SURROGATE.search(line) and not _is_unicode(value):
+        if SURROGATE_ESCAPE.search(line) and not _is_unicode(value):
             raise NotJSON("has half of a surrogate pair, which encodes no character")
         return value
     except NotJSON:
@@ -223,10 +223,10 @@ def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
     except UnicodeDecodeError as error:
         where = f"byte {error.start + 1} of the line"
         if place:
-            where = place.after(error.object[: error.start].decode())
+            where = place.end_of(error.object[: error.start].decode())
         raise NotJSON(f"isn't UTF-8 ({where})") from None
     except json.JSONDecodeError as error:
-        where = place.after(error.doc[: error.pos]) if place else f"character {error.pos + 1}"
+        where = place.end_of(error.doc[: error.pos]) if place else f"character {error.pos + 1}"
         raise NotJSON(f"isn't JSON ({error.msg}, {where})") from None
     except RecursionError:
         raise NotJSON("is nested too deeply") from None

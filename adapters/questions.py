@@ -9,7 +9,7 @@ from pulsar_conformance.adapters.protocol import JSON, NotJSON, TextPlace, parse
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.questions import why_no_question
 
-STARTS = (b"{", b"[")
+VALUE_STARTS = (b"{", b"[")
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]"]')
 """A complete string, a bracket, or the quotation mark of a string that does not end."""
 
@@ -28,7 +28,7 @@ class BadLine(UserError):
 
 
 @dataclass(frozen=True)
-class Row:
+class InputLine:
     """A line of the input, or the rest of a line after a value, with its place."""
 
     number: int
@@ -36,29 +36,29 @@ class Row:
     column: int = 1
     """The column of its first character."""
 
-    def cut(self, end: int) -> tuple["Row", "Row"]:
+    def cut(self, end: int) -> tuple["InputLine", "InputLine"]:
         """Return the part before an index, and the rest."""
         column = self.column + len(self.text[:end].decode(errors="replace"))
-        before = Row(self.number, self.text[:end], self.column)
-        return before, Row(self.number, self.text[end:], column)
+        before = InputLine(self.number, self.text[:end], self.column)
+        return before, InputLine(self.number, self.text[end:], column)
 
 
 @dataclass
 class UnfinishedValue:
     """The lines of a value whose end has not been found."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[InputLine] = field(default_factory=list)
     open: list[bytes] = field(default_factory=list)
     """The opening brackets that have no closing one so far."""
     broken: bool = False
     """True if a line ends within a string, which JSON does not allow."""
 
-    def end_in(self, row: Row) -> int | None:
+    def add_line(self, row: InputLine) -> int | None:
         """Add a line; return the index after the value's end, or None if it goes on."""
         self.rows.append(row)
         for token in () if self.broken else TOKEN.finditer(row.text):
             found = token.group()
-            if found in STARTS:
+            if found in VALUE_STARTS:
                 self.open.append(found)
             elif found == b'"':
                 self.broken = True
@@ -69,7 +69,7 @@ class UnfinishedValue:
                     return token.end()
         return None
 
-    def is_ended_by(self, row: Row) -> bool:
+    def is_ended_by(self, row: InputLine) -> bool:
         """True if a line must start a new value, so that this value never ends."""
         if not row.text.startswith(b"{"):
             return False
@@ -82,7 +82,7 @@ class UnfinishedValue:
             return last not in (b"[", b",")
         return last != b":" or _is_question(row)
 
-    def rest(self) -> list[Row]:
+    def lines_to_reread(self) -> list[InputLine]:
         """Return the lines from the first that can start another value, if this value has
         no end.
         """
@@ -90,39 +90,39 @@ class UnfinishedValue:
         return self.rows[next(starts, len(self.rows)) :]
 
 
-def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
+def json_values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
     """Yield each JSON value with the number of its first line, and a `BadLine` for each other part.
 
     A value may take several lines, and several values may be on one line. A value is yielded as
     soon as its last line is read. A value without an end is skipped: reading continues with the
     lines after its start.
     """
-    numbered = (Row(number, text) for number, text in enumerate(lines, 1))
-    again, begun = deque[Row](), UnfinishedValue()
+    numbered = (InputLine(number, text) for number, text in enumerate(lines, 1))
+    again, begun = deque[InputLine](), UnfinishedValue()
     while True:
         row = again.popleft() if again else next(numbered, None)
         if row is None and not begun.rows:
             return
         if begun.rows and (row is None or begun.is_ended_by(row)):
             yield _parsed(begun.rows)
-            again.extendleft(reversed([*begun.rest(), *([] if row is None else [row])]))
+            again.extendleft(reversed([*begun.lines_to_reread(), *([] if row is None else [row])]))
             begun = UnfinishedValue()
             continue
         assert row is not None
         if not begun.rows and not row.text.strip():
             continue
-        if not begun.rows and not row.text.lstrip().startswith(STARTS):
+        if not begun.rows and not row.text.lstrip().startswith(VALUE_STARTS):
             yield _parsed([row])
             continue
         if not begun.rows and not isinstance(whole := _parsed_line(row), BadLine):
             yield whole
             continue
-        end = begun.end_in(row)
+        end = begun.add_line(row)
         if end is None:
             continue
         before, after = row.cut(end)
         follows = after.text.lstrip()
-        if follows and not follows.startswith(STARTS):
+        if follows and not follows.startswith(VALUE_STARTS):
             yield _parsed(begun.rows)
         else:
             yield _parsed([*begun.rows[:-1], before])
@@ -130,14 +130,14 @@ def values(lines: Iterable[bytes]) -> Iterator[tuple[int, JSON] | BadLine]:
         begun = UnfinishedValue()
 
 
-def _parsed_line(row: Row) -> tuple[int, JSON] | BadLine:
+def _parsed_line(row: InputLine) -> tuple[int, JSON] | BadLine:
     """Return the value of a line that may be a complete value; a `BadLine` if it is not."""
     if not row.text.rstrip().endswith((b"}", b"]")):
         return BadLine(row.number, "")
     return _parsed([row])
 
 
-def _parsed(rows: list[Row]) -> tuple[int, JSON] | BadLine:
+def _parsed(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
     """Return the value on some lines with the number of the first line, or the mistake in it."""
     first = rows[0]
     try:
@@ -147,7 +147,7 @@ def _parsed(rows: list[Row]) -> tuple[int, JSON] | BadLine:
         return BadLine(first.number, f"it {error}")
 
 
-def _is_question(row: Row) -> bool:
+def _is_question(row: InputLine) -> bool:
     """True if a line is a complete question."""
     if not row.text.startswith(b'{"ask"'):
         return False

@@ -10,7 +10,7 @@ from jsonschema_rs import Draft202012Validator, Registry, ValidationError
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS
 from pulsar_conformance.specs import schema
 
-SHOWN = 80
+MAX_QUOTED_CHARACTERS = 80
 """Maximum number of characters of a wrong value that a message quotes."""
 
 
@@ -97,10 +97,14 @@ def _key(step: str) -> str:
 def _text(error: ValidationError) -> str:
     text = error.message
     value = repr(error.instance)
-    if len(text) > 2 * SHOWN and len(value) > SHOWN:
+    if len(text) > 2 * MAX_QUOTED_CHARACTERS and len(value) > MAX_QUOTED_CHARACTERS:
         # The library quotes the whole value first, which may be a load report of great length.
         _, found, rest = text.rpartition(" is not ")
-        text = f"{value[:SHOWN]}... is not {rest}" if found else text[: 2 * SHOWN] + "..."
+        text = (
+            f"{value[:MAX_QUOTED_CHARACTERS]}... is not {rest}"
+            if found
+            else text[: 2 * MAX_QUOTED_CHARACTERS] + "..."
+        )
     return text
 
 

@@ -48,7 +48,7 @@ def test_allure_results_have_details():
 def test_pyspark_looks_up_functions_of_java_by_name():
     """Used by adapters/spark/messages.py."""
     pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
-    from pulsar_conformance.adapters.spark.messages import REMEMBERED, remember_members
+    from pulsar_conformance.adapters.spark.messages import REMEMBERED_NAMES, remember_members
     from py4j import protocol
     from py4j.java_gateway import JVMView
     from pyspark.sql.functions import builtin
@@ -59,7 +59,7 @@ def test_pyspark_looks_up_functions_of_java_by_name():
         """Find every class and function."""
         asked.append(command)
         found = protocol.SUCCESS + protocol.METHOD_TYPE
-        return protocol.SUCCESS_CLASS + "name" if len(asked) <= len(REMEMBERED) else found
+        return protocol.SUCCESS_CLASS + "name" if len(asked) <= len(REMEMBERED_NAMES) else found
 
     client = MagicMock()
     client.send_command.side_effect = answer
@@ -70,7 +70,7 @@ def test_pyspark_looks_up_functions_of_java_by_name():
     remember_members(Context._jvm)
     first, second = (builtin._get_jvm_function("upper", Context) for _ in range(2))
     assert first is second
-    assert len(asked) == len(REMEMBERED) + 1
+    assert len(asked) == len(REMEMBERED_NAMES) + 1
 
 
 @pytest.mark.parametrize("package", ["allure-pytest", "hypothesis", "pytest-xdist", "pyspark"])

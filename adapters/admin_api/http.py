@@ -18,15 +18,15 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import urllib3
 from urllib3 import exceptions as failures
 
-LARGEST = 64 * 1024 * 1024
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """Maximum size of an answer in bytes; a load report of 10,000 bundles has about 3 MB."""
 
 CHUNK = 1 << 16
 MAX_HOSTS = 1000
 MAX_REDIRECTS = 8
-READING = "GET"
-REDIRECTS = (301, 302, 303, 307, 308)
-FORBIDDEN = (401, 403)
+READ_METHOD = "GET"
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+FORBIDDEN_STATUSES = (401, 403)
 
 
 class NoAnswer(Exception):
@@ -89,7 +89,7 @@ class Reply:
         return self.body.decode().strip().strip('"')
 
     @property
-    def why(self) -> str:
+    def rejection(self) -> str:
         """The status and the reason that the broker gives, on one line."""
         try:
             said = self.read
@@ -142,7 +142,7 @@ class Client:
         hops: list[FollowedRedirect] = []
         while len(hops) <= MAX_REDIRECTS:
             status, content, location = self._send(method, url, body, end, seconds)
-            if status not in REDIRECTS or not location:
+            if status not in REDIRECT_STATUSES or not location:
                 return Reply(url, status, content, tuple(hops))
             hops.append(FollowedRedirect(url, urljoin(url, location)))
             self._guard(url, hops[-1].to)
@@ -159,11 +159,11 @@ class Client:
     ) -> tuple[int, bytes, str | None]:
         """Return status, body, and the location of a redirect. Errors: `NoAnswer`."""
         try:
-            if self._kept is not None and method == READING:
+            if self._kept is not None and method == READ_METHOD:
                 # If the broker had closed the reused connection, a new one is opened below.
                 with suppress(failures.ProtocolError):
                     return self._exchange(self._kept, method, url, body, end, seconds)
-            once = {} if method == READING else {"Content-Type": "application/json"}
+            once = {} if method == READ_METHOD else {"Content-Type": "application/json"}
             with self._pools(Connection="close", **once) as pools:
                 return self._exchange(pools, method, url, body, end, seconds)
         except (failures.HTTPError, OSError, ValueError) as error:
@@ -188,8 +188,8 @@ class Client:
             # read1 returns what has arrived; read would wait for the rest, however slow it is.
             while chunk := response.read1(CHUNK):
                 content += chunk
-                if len(content) > LARGEST:
-                    raise NoAnswer(f"{url}: the answer is longer than {LARGEST} bytes")
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise NoAnswer(f"{url}: the answer is longer than {MAX_ANSWER_BYTES} bytes")
                 if time.monotonic() > end:
                     raise NoAnswer(f"{url}: the answer was not complete within {seconds:g} s")
         except BaseException:
@@ -202,7 +202,7 @@ class Client:
 def _failure_text(error: BaseException) -> str:
     """Describe briefly why there is no answer."""
     causes = [error, error.__cause__, error.__context__, *error.args]
-    for kind, words in REASONS.items():
+    for kind, words in FAILURE_REASONS.items():
         if any(type(one) is kind for one in causes):
             return words
     if isinstance(error, failures.NewConnectionError):
@@ -214,7 +214,7 @@ def _failure_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-REASONS: Mapping[type[BaseException], str] = {
+FAILURE_REASONS: Mapping[type[BaseException], str] = {
     ConnectionRefusedError: "nothing listens there",
     http.client.BadStatusLine: "the server does not speak HTTP",
     failures.NameResolutionError: "there is no such host",

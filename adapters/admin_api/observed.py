@@ -9,13 +9,13 @@ from typing import Any, Protocol
 Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
-Held = tuple[str, int | None]
+LastKnownOwner = tuple[str, int | None]
 """The owner of a bundle, and the transaction in which it acquired the bundle; instead of the
 transaction, None if the bundle is a part that its owner kept after a split.
 """
 
 
-class Declined(Exception):
+class EventDeclined(Exception):
     """Raised for an event of a story that has no effect; `how` is `ignored` or `refused`.
 
     The protocol defines these two words; `why` is the reason.
@@ -99,10 +99,10 @@ class ObservedBundles:
 
     def __init__(self, cluster: ObservableCluster) -> None:
         self._cluster = cluster
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, LastKnownOwner] = {}
         self._ranges: dict[str, list[str]] = {}
 
-    def look(
+    def observe(
         self, namespaces: Iterable[str], step: ObservedStep, reason: Callable[[str], str | None]
     ) -> bool:
         """Observe the cluster, and record in `step` what has changed; return True if anything has.
@@ -168,6 +168,6 @@ class ObservedBundles:
                 owner, _ = self.held.pop(f"{space}/{whole}")
                 self.held |= dict.fromkeys(names, (owner, None))
 
-    def divided(self, space: str) -> list[str]:
+    def last_ranges(self, space: str) -> list[str]:
         """Return the bundle ranges of a namespace, as last observed."""
         return self._ranges.get(space, [])

@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, READING, Client, NoAnswer, Reply
+from pulsar_conformance.adapters.admin_api.http import (
+    FORBIDDEN_STATUSES,
+    READ_METHOD,
+    Client,
+    NoAnswer,
+    Reply,
+)
 from pulsar_conformance.specs.errors import UserError
 
-TOKEN = "PULSAR_CONFORMANCE_TOKEN"
+TOKEN_VARIABLE = "PULSAR_CONFORMANCE_TOKEN"
 """The environment variable that holds a token."""
 
-CHANGING = 30.0
+MIN_CHANGE_SECONDS = 30.0
 """Minimum time limit of a change, in seconds: an unload waits until its bundle is closed."""
 
 
@@ -50,10 +56,12 @@ class Access:
         """Parse the options given by a user. Errors: `BadUrl`."""
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
-            raise BadUrl(f"a URL must not contain a secret: give a token in ${TOKEN} or a file")
+            raise BadUrl(
+                f"a URL must not contain a secret: give a token in ${TOKEN_VARIABLE} or a file"
+            )
         if parts.path.rstrip("/") or parts.query or parts.fragment:
             raise BadUrl(f"{url}: write scheme, host and port alone, as in http://localhost:8080")
-        token = os.environ.get(TOKEN)
+        token = os.environ.get(TOKEN_VARIABLE)
         if token_file is not None:
             try:
                 token = token_file.read_text("utf-8")
@@ -87,7 +95,7 @@ class AdminApi:
             _check_stays_secure, token=access.token, trust=access.trust, keep=True
         )
 
-    def of(self, broker: str) -> str:
+    def url_of(self, broker: str) -> str:
         """Return the admin URL of a broker, which is registered as `host:port`."""
         return f"{urlsplit(self.access.base).scheme}://{broker}"
 
@@ -96,7 +104,7 @@ class AdminApi:
 
         Errors: `NoAnswer`.
         """
-        return self._answer(READING, path, None, base, self.access.seconds, text=text)
+        return self._answer(READ_METHOD, path, None, base, self.access.seconds, text=text)
 
     def change(self, method: str, path: str, body: Any = None) -> None:
         """Send a request that changes the cluster; a `body` that is not text is sent as JSON.
@@ -104,7 +112,9 @@ class AdminApi:
         Errors: `NoAnswer`.
         """
         content = body if body is None or isinstance(body, str) else json.dumps(body)
-        self._answer(method, path, content, None, max(self.access.seconds, CHANGING), text=True)
+        self._answer(
+            method, path, content, None, max(self.access.seconds, MIN_CHANGE_SECONDS), text=True
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -140,10 +150,10 @@ def _check_stays_secure(url: str, to: str) -> None:
 
 def _read(reply: Reply, *, text: bool) -> Any:
     url, status = reply.url, reply.status
-    if status in FORBIDDEN:
+    if status in FORBIDDEN_STATUSES:
         raise NoAnswer(f"{url}: HTTP {status}: the token is missing or does not allow this", status)
     if not reply.is_success:
-        raise NoAnswer(f"{url}: {reply.why}", status)
+        raise NoAnswer(f"{url}: {reply.rejection}", status)
     try:
         return reply.read
     except (ValueError, RecursionError):

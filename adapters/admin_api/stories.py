@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.observed import (
-    Declined,
+    EventDeclined,
     ObservableCluster,
     ObservedBundles,
     ObservedStep,
@@ -20,15 +20,15 @@ from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of
 from pulsar_conformance.reference.story.events import why_invalid
 
 UNLOADS_PARTS = "loadBalancerAutoUnloadSplitBundlesEnabled"
-MISSING, CONFLICT = 404, 409
+NOT_FOUND_STATUS, CONFLICT_STATUS = 404, 409
 
-About = Mapping[str, Any]
+EventFields = Mapping[str, Any]
 """The fields of an event."""
 
 
 def word_for_status(status: int) -> str:
     """Return `ignored` or `refused`, the protocol's word for a rejection with this HTTP status."""
-    return "ignored" if status in (MISSING, CONFLICT) else "refused"
+    return "ignored" if status in (NOT_FOUND_STATUS, CONFLICT_STATUS) else "refused"
 
 
 def setting_text(value: Any) -> str:
@@ -55,111 +55,111 @@ class StoryPlayer(ABC):
         self.bundle: dict[str, str] = {}
         self.domains: set[str] = set()
 
-    def play_event(self, kind: str, about: About) -> dict[str, Any]:
+    def play_event(self, kind: str, about: EventFields) -> dict[str, Any]:
         """Play an event; return its result in the protocol's format."""
-        step = ObservedStep(self.reason(kind))
+        step = ObservedStep(self.unload_reason(kind))
         try:
             getattr(self, kind)(about, step)
-        except Declined as declined:
+        except EventDeclined as declined:
             return {declined.how: declined.why}
-        self.settle(step)
+        self.record_changes(step)
         return self.answer(step)
 
-    def namespace(self, about: About, _step: ObservedStep) -> None:
+    def namespace(self, about: EventFields, _step: ObservedStep) -> None:
         """Create a namespace, as an administrator requests."""
         name = about["name"]
         if name in self.spaces:
-            raise Declined("ignored", f"{name} exists")
+            raise EventDeclined("ignored", f"{name} exists")
         self.create_namespace(name, about.get("bundles"))
         self.spaces.append(name)
 
-    def topic(self, about: About, step: ObservedStep) -> None:
+    def topic(self, about: EventFields, step: ObservedStep) -> None:
         """Let clients use a topic with the event's traffic from now on."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.set_topic_traffic(topic, about)
         if topic not in self.owners:
             self.owners[topic] = None
-            self.settle(step)
+            self.record_changes(step)
             self.ask(requests.create_topic(self.name_on_cluster(topic)))
 
-    def setting(self, about: About, _step: ObservedStep) -> None:
+    def setting(self, about: EventFields, _step: ObservedStep) -> None:
         """Change a setting, in the brokers' files or dynamically."""
         why = why_invalid(about["name"], about["value"])
         if why:
-            raise Declined("ignored", why)
-        self.set(about["name"], about["value"], about["how"])
+            raise EventDeclined("ignored", why)
+        self.change_setting(about["name"], about["value"], about["how"])
 
-    def domain(self, about: About, _step: ObservedStep) -> None:
+    def domain(self, about: EventFields, _step: ObservedStep) -> None:
         """Register brokers in a failure domain, as an administrator requests."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
-            raise Declined("ignored", f"there is no domain {name}")
+            raise EventDeclined("ignored", f"there is no domain {name}")
         try:
             self.set_domain(name, brokers)
-        except Declined as declined:
-            raise Declined("refused", declined.why) from None
+        except EventDeclined as declined:
+            raise EventDeclined("refused", declined.why) from None
         (self.domains.add if brokers else self.domains.discard)(name)
 
-    def group(self, about: About, _step: ObservedStep) -> None:
+    def group(self, about: EventFields, _step: ObservedStep) -> None:
         """Set or remove a namespace's anti-affinity group, as an administrator requests."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
-    def unload(self, about: About, _step: ObservedStep) -> None:
+    def unload(self, about: EventFields, _step: ObservedStep) -> None:
         """Unload a topic, bundle or namespace, as an administrator requests."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
-                raise Declined("ignored", f"no broker owns any of {name}")
+                raise EventDeclined("ignored", f"no broker owns any of {name}")
             self.send_or_decline(requests.unload_namespace(self.name_on_cluster(name)))
             return
         topic = about.get("topic") or about["bundleOf"]
         if self.owners.get(topic) is None:
-            raise Declined("ignored", f"no broker owns {topic}")
+            raise EventDeclined("ignored", f"no broker owns {topic}")
         asked = requests.unload_topic(self.name_on_cluster(topic))
         if "topic" not in about:
             to = self.broker_id(about["to"]) if "to" in about else None
             asked = requests.unload_bundle(self.name_on_cluster(self.bundle[topic]), to)
         self.send_or_decline(asked)
 
-    def split(self, about: About, _step: ObservedStep) -> None:
+    def split(self, about: EventFields, _step: ObservedStep) -> None:
         """Split a bundle, as an administrator requests; a setting decides whether the parts are
         unloaded.
         """
         topic = about["bundleOf"]
-        if topic not in self.bundle or not self.any_broker():
-            raise Declined("ignored", f"{topic} is not in use")
+        if topic not in self.bundle or not self.has_broker():
+            raise EventDeclined("ignored", f"{topic} is not in use")
         given = about.get("algorithm"), about.get("positions", ())
         bundle = self.name_on_cluster(self.bundle[topic])
         self.send_or_decline(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
-    def settle(self, step: ObservedStep) -> None:
+    def record_changes(self, step: ObservedStep) -> None:
         """Record the changes that an event causes, until every client has found its topic.
 
         Observe the changes, let clients look up the topics that have no owner, and observe again.
         """
         spaces = dict.fromkeys(map(namespace_of_topic, self.owners))
         divided = len(step.split)
-        self.observed.look(spaces, step, self.why_released)
-        if step.split[divided:] and self.any_broker() and self.unloads_parts():
+        self.observed.observe(spaces, step, self.why_released)
+        if step.split[divided:] and self.has_broker() and self.unloads_parts():
             self.wait_for_release([part for one in step.split[divided:] for part in one["into"]])
-            self.observed.look(spaces, step, self.why_released)
-        if not self.any_broker():
+            self.observed.observe(spaces, step, self.why_released)
+        if not self.has_broker():
             self.owners = dict.fromkeys(self.owners)
             return
         for topic in self.owners:
-            self.find(topic, step)
-        self.observed.look(spaces, step, self.why_released)
+            self.look_up_owner(topic, step)
+        self.observed.observe(spaces, step, self.why_released)
 
     def bundle_known(self, topic: str) -> bool:
         """True if the bundle in which a topic was found still exists."""
         part = self.bundle.get(topic, "").rpartition("/")[2]
-        return part in self.observed.divided(namespace_of_topic(topic))
+        return part in self.observed.last_ranges(namespace_of_topic(topic))
 
     def _check_namespace(self, name: str) -> None:
         if name not in self.spaces:
-            raise Declined("ignored", f"there is no namespace {name}")
+            raise EventDeclined("ignored", f"there is no namespace {name}")
 
     def name_on_cluster(self, name: str) -> str:
         """Return the name that a namespace, bundle or topic of the story has on the cluster."""
@@ -169,7 +169,7 @@ class StoryPlayer(ABC):
         """Return the ID by which the cluster identifies a broker."""
         return name
 
-    def reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
+    def unload_reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
         """Return the reason for unloads during an event of this kind, used if `why_released`
         returns None.
         """
@@ -179,11 +179,11 @@ class StoryPlayer(ABC):
         """Return the reason why a bundle was unloaded, or None if it is unknown."""
         return None
 
-    def any_broker(self) -> bool:
+    def has_broker(self) -> bool:
         """True if a broker is up."""
         return True
 
-    def set_topic_traffic(self, topic: str, about: About) -> None:  # noqa: B027  not all subclasses can send traffic
+    def set_topic_traffic(self, topic: str, about: EventFields) -> None:  # noqa: B027  not all subclasses can send traffic
         """Give a topic the traffic that the event states."""
 
     @abstractmethod
@@ -196,23 +196,27 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def send_or_decline(self, request: Request) -> None:
-        """Send a request that must be accepted. Errors: `Declined` if it is rejected."""
+        """Send a request that must be accepted. Errors: `EventDeclined` if it is rejected."""
 
     @abstractmethod
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace. Errors: `Declined`."""
+        """Create a namespace. Errors: `EventDeclined`."""
 
     @abstractmethod
-    def set(self, name: str, value: Any, how: str) -> None:
-        """Change a setting in the brokers' files or dynamically. Errors: `Declined`."""
+    def change_setting(self, name: str, value: Any, how: str) -> None:
+        """Change a setting in the brokers' files or dynamically. Errors: `EventDeclined`."""
 
     @abstractmethod
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a failure domain; without brokers, delete it. Errors: `Declined`."""
+        """Register brokers in a failure domain; without brokers, delete the domain. Errors:
+        `EventDeclined`.
+        """
 
     @abstractmethod
     def set_group(self, namespace: str, group: str | None) -> None:
-        """Add a namespace to an anti-affinity group; for None, remove it. Errors: `Declined`."""
+        """Add a namespace to an anti-affinity group; for None, remove it from its group. Errors:
+        `EventDeclined`.
+        """
 
     @abstractmethod
     def unloads_parts(self) -> bool:
@@ -225,5 +229,5 @@ class StoryPlayer(ABC):
         """
 
     @abstractmethod
-    def find(self, topic: str, step: ObservedStep) -> None:
+    def look_up_owner(self, topic: str, step: ObservedStep) -> None:
         """Let a client look up a topic whose owner is unknown."""

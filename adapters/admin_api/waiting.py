@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 
-GLANCE = 0.02
+POLL_SECONDS = 0.02
 """Seconds between two polls of a condition whose changes are not signalled."""
 
 
-class Unsettled(Exception):
+class ConditionTimeout(Exception):
     """Raised if a condition did not become true in time; the message gives the condition and the
     time.
     """
@@ -29,8 +29,10 @@ class ConditionWaiter:
             self._changes += 1
             self._changed.notify_all()
 
-    def until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-        """Wait until `holds` returns true. Errors: `Unsettled`; its message contains `what`."""
+    def wait_until(self, holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+        """Wait until `holds` returns true. Errors: `ConditionTimeout`, whose message contains
+        `what`.
+        """
         end = time.monotonic() + seconds
         while True:
             seen = self._changes
@@ -38,7 +40,7 @@ class ConditionWaiter:
                 return
             left = end - time.monotonic()
             if left <= 0:
-                raise Unsettled(f"not reached within {seconds:g} s: {what}")
+                raise ConditionTimeout(f"not reached within {seconds:g} s: {what}")
             with self._changed:
                 if self._changes == seen:
-                    self._changed.wait(min(GLANCE, left))
+                    self._changed.wait(min(POLL_SECONDS, left))

@@ -71,7 +71,7 @@ class LiveBroker:
         return bool(self.service.getLeaderElectionService().isLeader())
 
     @property
-    def follows(self) -> str | None:
+    def known_leader(self) -> str | None:
         """The registered name, `host:port`, of the broker that this one considers the leader."""
         leader = self.service.getLeaderElectionService().getCurrentLeader()
         if not leader.isPresent():

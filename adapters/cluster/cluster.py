@@ -12,7 +12,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.admin_api.http import Reply
 from pulsar_conformance.adapters.admin_api.requests import CLUSTER
-from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter, Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout, ConditionWaiter
 from pulsar_conformance.adapters.cluster import loopback
 from pulsar_conformance.adapters.cluster.broker import (
     LOAD_MANAGERS,
@@ -26,11 +26,11 @@ from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
 
-Conf = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
+LayeredSettings = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """The settings of a broker: the defaults, the case's broker.conf, and overrides of both."""
 
 
-PATIENCE = 20.0
+STOP_SECONDS = 20.0
 """Time limit in seconds for brokers that stop concurrently."""
 
 
@@ -90,7 +90,7 @@ class LiveCluster:
         try:
             _stop_brokers(brokers)
             metadata.wipe()
-        except (jpype.JException, Unsettled):
+        except (jpype.JException, ConditionTimeout):
             return self._replace_metadata(metadata, brokers)
         return metadata
 
@@ -137,7 +137,7 @@ class LiveCluster:
     ) -> None:
         """Start a broker, and wait until all brokers know it.
 
-        Errors: `Inexpressible`, `Unsettled`.
+        Errors: `Inexpressible`, `ConditionTimeout`.
         """
         if len(self.brokers) >= self._most:
             problem = f"more than {self._most} brokers at a time"
@@ -159,7 +159,7 @@ class LiveCluster:
         self.wait_processed()
 
     def _start_in_this_jvm(
-        self, name: str, ports: Ports, capacity: float, conf: Conf
+        self, name: str, ports: Ports, capacity: float, conf: LayeredSettings
     ) -> LiveBroker:
         """Start a broker in the cluster's JVM."""
         metadata = self.metadata.port
@@ -167,7 +167,7 @@ class LiveCluster:
         return LiveBroker(name, ports, capacity, configuration, self._manager, self.alarm)
 
     def _start_separately(
-        self, name: str, ports: Ports, capacity: float, conf: Conf
+        self, name: str, ports: Ports, capacity: float, conf: LayeredSettings
     ) -> SeparateBroker:
         """Start a broker in a separate JVM."""
         defaults, file, overrides = conf
@@ -230,10 +230,10 @@ class LiveCluster:
         before = self.metadata.since(node)
         counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}
         self.metadata.remove(node)
-        self.alarm.until(
+        self.alarm.wait_until(
             lambda: (self.metadata.since(node) or 0) > (before or 0), "a broker is elected"
         )
-        self.alarm.until(
+        self.alarm.wait_until(
             lambda: all(
                 broker.notified.count.get(node, 0) > counts[name] for name, broker in self._up()
             ),
@@ -262,10 +262,10 @@ class LiveCluster:
         return loopback.ask(method, port, path, body, seconds)
 
     def ask_accepted(self, method: str, path: str, body: Any = None) -> None:
-        """Send a request. Errors: `Unsettled` if the broker rejects it."""
+        """Send a request. Errors: `ConditionTimeout` if the broker rejects it."""
         reply = self.ask(method, path, body)
         if not reply.is_success:
-            raise Unsettled(f"{method} {path}: {reply.why}")
+            raise ConditionTimeout(f"{method} {path}: {reply.rejection}")
 
     def wait_idle(self) -> None:
         """Wait until the brokers have no work and agree on the members and the leader."""
@@ -273,16 +273,16 @@ class LiveCluster:
             return
         there = {broker.ports.broker for broker in self.brokers.values()}
         registered = self.metadata.reports
-        self.alarm.until(lambda: set(registered()) == there, "the brokers are registered")
-        self.alarm.until(self._agree_on_leader, "the brokers agree on a leader")
+        self.alarm.wait_until(lambda: set(registered()) == there, "the brokers are registered")
+        self.alarm.wait_until(self._agree_on_leader, "the brokers agree on a leader")
         for broker in self.brokers.values():
-            broker.manager.settle()
+            broker.manager.finish_pending_work()
         brokers = self.brokers.values()
-        self.alarm.until(
-            lambda: all(broker.manager.known() == there for broker in brokers),
+        self.alarm.wait_until(
+            lambda: all(broker.manager.known_brokers() == there for broker in brokers),
             "each broker has the reports of all",
         )
-        self.alarm.until(
+        self.alarm.wait_until(
             lambda: all(broker.manager.is_idle for broker in brokers), "no bundle is in transit"
         )
 
@@ -291,7 +291,7 @@ class LiveCluster:
         if leader is None:
             return False
         named = self.brokers[leader].ports.broker
-        return all(broker.follows == named for broker in self.brokers.values())
+        return all(broker.known_leader == named for broker in self.brokers.values())
 
     def wait_notified(self) -> None:
         """Wait until every broker has been notified of all writes so far.
@@ -300,8 +300,8 @@ class LiveCluster:
         therefore knows all earlier ones.
         """
         before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
-        self.metadata.mark()
-        self.alarm.until(
+        self.metadata.write_marker()
+        self.alarm.wait_until(
             lambda: all(
                 broker.notified.count.get(MARK, 0) > before[name] for name, broker in self._up()
             ),
@@ -312,7 +312,7 @@ class LiveCluster:
         """Wait until every broker has processed all writes so far."""
         self.wait_notified()
         for broker in self.brokers.values():
-            broker.manager.settle()
+            broker.manager.finish_pending_work()
         for broker in self.brokers.values():
             broker.manager.receive()
 
@@ -333,13 +333,13 @@ class LiveCluster:
 
 def _stop_brokers(brokers: Sequence[LiveBroker | SeparateBroker]) -> None:
     """Stop brokers concurrently, since each spends most of the time waiting. Errors:
-    `Unsettled`.
+    `ConditionTimeout`.
     """
     threads = ThreadPoolExecutor(max(1, len(brokers)))
     leaving = [threads.submit(broker.leave) for broker in brokers]
     threads.shutdown(wait=False)
-    _, late = wait(leaving, PATIENCE)
+    _, late = wait(leaving, STOP_SECONDS)
     if late:
-        raise Unsettled(f"{len(late)} brokers did not stop within {PATIENCE:g} s")
+        raise ConditionTimeout(f"{len(late)} brokers did not stop within {STOP_SECONDS:g} s")
     for one in leaving:
         one.result()

@@ -22,7 +22,7 @@ from pulsar_conformance.adapters.pulsar.target import Target
 
 HOST = "pulsar_conformance.adapters.cluster.host"
 
-PATIENT = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
+PATIENT_LIMITS = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
 """Default time limits in seconds, long enough for a busy machine or a long story.
 
 Usually, metadata and a JVM start in ten seconds, and a story takes a few.
@@ -32,7 +32,7 @@ Usually, metadata and a JVM start in ten seconds, and a story takes a few.
 ABORTED = "was killed by SIGABRT"
 """Text in the error message if a JVM crashed in native code."""
 
-FRAME = "# Problematic frame:"
+CRASH_PLACE_HEADING = "# Problematic frame:"
 """The line of a JVM's crash report that precedes the place of the crash."""
 
 
@@ -61,7 +61,7 @@ class ClusterConnection(ProcessConnection):
         except AdapterError as error:
             if ABORTED not in error.problem:
                 raise
-            _, _, where = error.stderr_tail.partition(FRAME)
+            _, _, where = error.stderr_tail.partition(CRASH_PLACE_HEADING)
             self._breaks.append(where.strip("\n# ").partition("\n")[0] or "at an unknown place")
         self._child = self._start(self._argv)
         self._closed = ""
@@ -104,5 +104,5 @@ def connect_cluster(
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, json.dumps(options)]
-    patient = PATIENT if limits == Limits() else limits
+    patient = PATIENT_LIMITS if limits == Limits() else limits
     return ClusterPair(lambda: ClusterConnection(words, name, profile, readings, patient))

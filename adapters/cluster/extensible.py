@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import jpype
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.cluster.managers import MILLIS, LoadManager, shift_into_past
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
+from pulsar_conformance.adapters.cluster.managers import (
+    MILLIS_PER_MINUTE,
+    LoadManager,
+    shift_into_past,
+)
 from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
@@ -18,14 +22,14 @@ from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, names_extensible
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance.extensions"
-PATIENCE = 20
+MESSAGE_SECONDS = 20
 """Seconds within which a system topic must deliver a message."""
 
-STATES = 1_000
+MAX_STATES_PER_MILLI = 1_000
 """More states than a bundle passes through in a millisecond; states are ordered by time and number.
 """
 
-TRAFFIC = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
+SUMMED_STATISTICS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
 """Statistics of a broker that are sums over its bundles."""
 
 
@@ -33,7 +37,7 @@ class ExtensibleManager(LoadManager):
     """Access to an `ExtensibleLoadManagerImpl`."""
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
-    parts_go: ClassVar[float] = 1.0
+    release_seconds: ClassVar[float] = 1.0
     """Maximum seconds until the parts of a split bundle are released.
 
     This manager waits for splits itself, and reports bundles in transit.
@@ -62,7 +66,7 @@ class ExtensibleManager(LoadManager):
         """Update the total traffic, and mark the traffic table as changed."""
         bundles = list(field(stats, "bundleStats").get(stats).values().toArray())
         total = field(stats, "brokerStats").get(stats)
-        for name in TRAFFIC:
+        for name in SUMMED_STATISTICS:
             setattr(total, name, sum(getattr(one, name) for one in bundles))
         total.bundleCount = len(bundles)
         updated = field(stats, "updatedAt")
@@ -75,7 +79,7 @@ class ExtensibleManager(LoadManager):
         for reporter in (self._load, self._top):
             _wait_for(reporter.reportAsync(True))
 
-    def settle(self) -> None:
+    def finish_pending_work(self) -> None:
         """Wait until pending tasks are complete and their messages are sent."""
         self._run_pending_tasks()
         for store in self._stores:
@@ -85,7 +89,7 @@ class ExtensibleManager(LoadManager):
 
     def receive(self) -> None:
         """Read all subscribed system topics to the end."""
-        self._units.flush(PATIENCE * 1000)
+        self._units.flush(MESSAGE_SECONDS * 1000)
         for store in self._stores:
             view = field(store, "tableView").get(store)
             if view is not None:
@@ -103,8 +107,8 @@ class ExtensibleManager(LoadManager):
         """Return the owned bundles and their owners, as the latest messages of the system topic
         say.
         """
-        self._units.flush(PATIENCE * 1000)
-        known = self.known()
+        self._units.flush(MESSAGE_SECONDS * 1000)
+        known = self.known_brokers()
         return {
             bundle: Lock(int(owner.rpartition(":")[2]), since)
             for bundle, state, owner, since in self._states()
@@ -120,15 +124,15 @@ class ExtensibleManager(LoadManager):
         leads = self._service.getLeaderElectionService().isLeader()
         if role is None or (str(role.name()) == "Leader") != leads:
             return False
-        known = self.known()
+        known = self.known_brokers()
         return all(
             state in ("Free", "Deleted", "Init") or (state == "Owned" and owner in known)
             for _, state, owner, _ in self._states()
         )
 
-    def age(self, minutes: float) -> None:
+    def make_memory_older(self, minutes: float) -> None:
         """Make everything that the manager remembers older by some minutes."""
-        ago = round(minutes * MILLIS)
+        ago = round(minutes * MILLIS_PER_MINUTE)
         data = self._load.getLocalData()
         data.setReportedAt(int(data.getReportedAt()) - ago)
         for reporter in (self._load, self._top):
@@ -140,12 +144,12 @@ class ExtensibleManager(LoadManager):
             updated = field(one, "updatedAt")
             updated.setLong(one, int(updated.getLong(one)) - ago)
 
-    def known(self) -> set[str]:
+    def known_brokers(self) -> set[str]:
         """Return the brokers that the manager considers running."""
         found = _wait_for(self.java.getBrokerRegistry().getAvailableBrokersAsync())
         return {str(one) for one in found.toArray()}
 
-    def shed(self) -> set[str]:
+    def recently_shed(self) -> set[str]:
         """Return the bundles that the manager remembers having shed."""
         recent = field(self._unloads, "recentlyUnloadedBundles").get(self._unloads)
         return {str(one) for one in recent.keySet().toArray()}
@@ -165,7 +169,10 @@ class ExtensibleManager(LoadManager):
         """Yield each bundle with its state, its owner (current or future), and the state's time."""
         for entry in list(self._units.entrySet().toArray()):
             data = entry.getValue()
-            since = int(data.timestamp()) * STATES + int(data.versionId()) % STATES
+            since = (
+                int(data.timestamp()) * MAX_STATES_PER_MILLI
+                + int(data.versionId()) % MAX_STATES_PER_MILLI
+            )
             yield str(entry.getKey()), str(data.state().name()), str(data.dstBroker()), since
 
 
@@ -185,9 +192,11 @@ class _MarkerWaiter:
             self._listens = True
 
     def wait(self) -> None:
-        """Wait until the marker message arrives. Errors: `Unsettled`."""
-        if not self._arrived.wait(PATIENCE):
-            raise Unsettled(f"a marker in a system topic was not received within {PATIENCE} s")
+        """Wait until the marker message arrives. Errors: `ConditionTimeout`."""
+        if not self._arrived.wait(MESSAGE_SECONDS):
+            raise ConditionTimeout(
+                f"a marker in a system topic was not received within {MESSAGE_SECONDS} s"
+            )
 
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
@@ -197,7 +206,7 @@ class _MarkerWaiter:
 
 
 def _wait_for(future: Java) -> Java:
-    return future.get(PATIENCE, java_class("java.util.concurrent.TimeUnit").SECONDS)
+    return future.get(MESSAGE_SECONDS, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
 
 def check_version(version: str) -> None:

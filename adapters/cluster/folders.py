@@ -12,11 +12,11 @@ from typing import IO
 
 PREFIX = "pulsar-conformance-cluster-"
 LOCK = "lock"
-REMOVES = 5.0
-PAUSE = 0.02
+REMOVE_SECONDS = 5.0
+PAUSE_SECONDS = 0.02
 """Seconds between two attempts to remove a folder."""
 
-UNLOCKED = 3600.0
+UNLOCKED_SECONDS = 3600.0
 """Age in seconds from which a folder without a lock is abandoned; a newer one may still get
 a lock.
 """
@@ -38,7 +38,7 @@ def remove_abandoned() -> None:
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_abandoned(folder):
-            remove(folder)
+            remove_folder(folder)
 
 
 def _is_abandoned(folder: Path) -> bool:
@@ -47,14 +47,14 @@ def _is_abandoned(folder: Path) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     except FileNotFoundError:
-        return folder.exists() and time.time() - folder.stat().st_mtime > UNLOCKED
+        return folder.exists() and time.time() - folder.stat().st_mtime > UNLOCKED_SECONDS
     except OSError:  # It is locked, or belongs to another user.
         return False
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder within `REMOVES` seconds, although a bookie may still be writing to it."""
-    end = time.monotonic() + REMOVES
+def remove_folder(folder: Path) -> None:
+    """Remove a folder within `REMOVE_SECONDS`, although a bookie may still be writing to it."""
+    end = time.monotonic() + REMOVE_SECONDS
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)
-        time.sleep(PAUSE if folder.exists() else 0)
+        time.sleep(PAUSE_SECONDS if folder.exists() else 0)

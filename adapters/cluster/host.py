@@ -24,14 +24,14 @@ from pulsar_conformance.adapters.pulsar import jvm, versions
 from pulsar_conformance.specs import load
 
 OBJECT = "pulsar_conformance.adapters.cluster.host:ClusterHost"
-UNPACKED = "unpacked"
+UNPACKED_FOLDER = "unpacked"
 """Name of the JVM's folder for temporary files, inside the folder of the cluster."""
 
 REPLAY = "cluster.replay"
 BATCH = 1
 """Number of cases in a batch; a story takes seconds."""
 
-OPENED = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
+OPENED_PACKAGES = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
 OPTIONS = (
     # This process handles signals itself.
     "-Xrs",
@@ -46,7 +46,7 @@ OPTIONS = (
     # The description of the admin API is unused and slow to build.
     "-Djersey.config.allowSystemPropertiesProvider=true",
     "-Djersey.config.server.wadl.disableWadl=true",
-    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES),
 )
 """Options of a JVM for ZooKeeper, a bookie and a dozen brokers."""
 
@@ -60,7 +60,7 @@ class ClusterHost:
         jars = [jar for folder in self._options["folders"] for jar in jvm.jars(Path(folder))]
         folder = Path(self._options["folder"])
         # RocksDB, Snappy and LZ4 unpack libraries there, which would remain if the JVM were killed.
-        unpacked = folder / UNPACKED
+        unpacked = folder / UNPACKED_FOLDER
         unpacked.mkdir()
         jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
         jpype.java.util.logging.LogManager.getLogManager().reset()
@@ -97,7 +97,7 @@ class ClusterHost:
 
     def hello(self, profile: str, readings: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002  see above
         """Return the name, the operations, and the list of stubs."""
-        from pulsar_conformance.adapters.cluster.decisions import ABSENT, QUICK
+        from pulsar_conformance.adapters.cluster.decisions import NOT_ASKABLE, QUICK_DECISIONS
         from pulsar_conformance.adapters.cluster.standins import NEUTRAL, STANDINS
         from pulsar_conformance.adapters.pulsar.operations import shedding, splitting
 
@@ -110,8 +110,8 @@ class ClusterHost:
             "batch": BATCH,
             "manager": manager,
             "operations": operations,
-            "absent": dict(ABSENT),
-            "costly": [name for name in operations if name not in QUICK],
+            "absent": dict(NOT_ASKABLE),
+            "costly": [name for name in operations if name not in QUICK_DECISIONS],
             "algorithms": splitting.algorithms(release),
             **modular,
             "standIns": dict(STANDINS),
@@ -135,7 +135,7 @@ class ClusterHost:
 
     def _outcome(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         from pulsar_conformance.adapters.admin_api.http import NoAnswer
-        from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+        from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
         from pulsar_conformance.adapters.cluster.decisions.leader import FailedRequest
         from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
         from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Unsupported
@@ -146,7 +146,7 @@ class ClusterHost:
             return {"unsupported": str(error)}
         except RejectedRequest as error:
             return {"refused": str(error)}
-        except (FailedRequest, Unsettled, NoAnswer) as error:
+        except (FailedRequest, ConditionTimeout, NoAnswer) as error:
             return {"failed": str(error)}
         except jpype.JException as error:
             missing = jvm.missing_classes(error)
@@ -177,7 +177,7 @@ def end_with(suite: int, signals: int, folder: Path) -> None:
     poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)
     poll.poll()
-    folders.remove(folder)
+    folders.remove_folder(folder)
     os._exit(1)
 
 
@@ -205,7 +205,7 @@ def main() -> int:
     try:
         status = python_host.main(OBJECT)
     finally:
-        folders.remove(folder)
+        folders.remove_folder(folder)
         lock.close()
     # Threads of brokers and ZooKeeper would survive an orderly exit.
     os._exit(status)

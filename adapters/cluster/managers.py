@@ -10,10 +10,10 @@ from pulsar_conformance.adapters.cluster.metadata import LEADER, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
-MILLIS = 60_000
+MILLIS_PER_MINUTE = 60_000
 """Number of milliseconds in a minute."""
 
-WAIT = 60
+WAIT_SECONDS = 60
 """Maximum seconds for a manager's pending work."""
 
 
@@ -23,7 +23,7 @@ class LoadManager(ABC):
     leader: ClassVar[str] = LEADER
     """The metadata node by which the leader is elected."""
 
-    parts_go: ClassVar[float] = 5.0
+    release_seconds: ClassVar[float] = 5.0
     """Maximum seconds until the parts of a split bundle are released.
 
     The request for the split is answered earlier.
@@ -44,11 +44,11 @@ class LoadManager(ABC):
         self._outer.setLoadReportForceUpdateFlag()
         self._outer.writeLoadReportOnZookeeper(True)
 
-    def settle(self) -> None:
+    def finish_pending_work(self) -> None:
         """Wait until the thread that processes reports and requests splits has no work."""
         for pool in self._pools():
             if not pool.isShutdown():
-                pool.submit(idle_task()).get(WAIT, _seconds())
+                pool.submit(idle_task()).get(WAIT_SECONDS, _seconds())
 
     def ignore_updates(self) -> None:
         """Process the updates announced so far, and ignore later ones, which could replace a
@@ -56,7 +56,7 @@ class LoadManager(ABC):
         """
         for pool in self._pools():
             pool.shutdown()
-            pool.awaitTermination(WAIT, _seconds())
+            pool.awaitTermination(WAIT_SECONDS, _seconds())
 
     def _pools(self) -> Iterator[Java]:
         for name in ("executors", "scheduler"):
@@ -87,15 +87,15 @@ class LoadManager(ABC):
         return True
 
     @abstractmethod
-    def age(self, minutes: float) -> None:
+    def make_memory_older(self, minutes: float) -> None:
         """Make everything that the manager remembers older by some minutes."""
 
     @abstractmethod
-    def known(self) -> set[str]:
+    def known_brokers(self) -> set[str]:
         """Return the brokers whose reports the manager has."""
 
     @abstractmethod
-    def shed(self) -> set[str]:
+    def recently_shed(self) -> set[str]:
         """Return the bundles that the manager remembers having shed."""
 
 
@@ -109,18 +109,18 @@ def shift_into_past(times: Java, millis: int) -> None:
 class ModularManager(LoadManager):
     """Access to a `ModularLoadManagerImpl`."""
 
-    def age(self, minutes: float) -> None:
+    def make_memory_older(self, minutes: float) -> None:
         """Make the manager's last report and its recent unloads older by some minutes."""
-        ago = round(minutes * MILLIS)
+        ago = round(minutes * MILLIS_PER_MINUTE)
         local = field(self.java, "localData").get(self.java)
         local.setLastUpdate(int(local.getLastUpdate()) - ago)
         shift_into_past(self._load_data().getRecentlyUnloadedBundles(), ago)
 
-    def known(self) -> set[str]:
+    def known_brokers(self) -> set[str]:
         """Return the brokers whose reports the manager has."""
         return _texts(self._load_data().getBrokerData().keySet())
 
-    def shed(self) -> set[str]:
+    def recently_shed(self) -> set[str]:
         """Return the bundles that the manager unloaded recently."""
         return _texts(self._load_data().getRecentlyUnloadedBundles().keySet())
 
@@ -136,28 +136,28 @@ class SimpleManager(LoadManager):
         self._grace = int(service.getConfiguration().getLoadBalancerSheddingGracePeriodMinutes())
         self._since: dict[str, float] = {}
 
-    def age(self, minutes: float) -> None:
+    def make_memory_older(self, minutes: float) -> None:
         """Make the manager's last report older by some minutes, and end the grace periods that are
         over then.
         """
-        ago = round(minutes * MILLIS)
+        ago = round(minutes * MILLIS_PER_MINUTE)
         report = field(self.java, "lastLoadReport").get(self.java)
         if report is not None:
             report.setTimestamp(int(report.getTimestamp()) - ago)
         usage = field(self.java, "lastResourceUsageTimestamp")
         usage.setLong(self.java, int(usage.getLong(self.java)) - ago)
-        self._since = {one: self._since.get(one, 0.0) + minutes for one in self.shed()}
+        self._since = {one: self._since.get(one, 0.0) + minutes for one in self.recently_shed()}
         for bundle, since in self._since.items():
             if since > self._grace:
                 self._recently_shed().invalidate(bundle)
 
-    def known(self) -> set[str]:
+    def known_brokers(self) -> set[str]:
         """Return the brokers whose reports the manager has."""
         reports = field(self.java, "currentLoadReports").get(self.java)
         units = list(reports.keySet().toArray())
         return {str(one.getResourceId()).rpartition("//")[2] for one in units}
 
-    def shed(self) -> set[str]:
+    def recently_shed(self) -> set[str]:
         """Return the bundles that the manager shed and may not shed again yet."""
         return _texts(self._recently_shed().asMap().keySet())
 

@@ -33,10 +33,14 @@ BOOKIE = {
 }
 """Settings of the bookie, for little memory and no waiting."""
 
-KEPT = frozenset({"zookeeper", "ledgers", "bookies"})
+KEPT_NODES = frozenset({"zookeeper", "ledgers", "bookies"})
 """Nodes that ZooKeeper and the bookie need; they are not removed."""
 
-OWNED, BROKERS, LOCAL_POLICIES = "/namespace", "/loadbalance/brokers", "/admin/local-policies"
+OWNERSHIP_PATH, BROKERS, LOCAL_POLICIES = (
+    "/namespace",
+    "/loadbalance/brokers",
+    "/admin/local-policies",
+)
 LEADER = "/loadbalance/leader"
 MARK = "/conformance"
 """Path of a node that is written to find out which brokers have been notified."""
@@ -92,10 +96,10 @@ class Metadata:
     def wipe(self) -> None:
         """Remove all that brokers have written."""
         for name in self._children("/"):
-            if name not in KEPT:
+            if name not in KEPT_NODES:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")
 
-    def mark(self) -> None:
+    def write_marker(self) -> None:
         """Write a marker; every broker is notified of it after all earlier writes."""
         if self._client.exists(MARK, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
@@ -107,8 +111,8 @@ class Metadata:
     def owned(self, namespace: str) -> dict[str, Lock]:
         """Return the owned bundles of a namespace, with their locks."""
         found = {}
-        for part in self._children(f"{OWNED}/{namespace}"):
-            read = self._read(f"{OWNED}/{namespace}/{part}")
+        for part in self._children(f"{OWNERSHIP_PATH}/{namespace}"):
+            read = self._read(f"{OWNERSHIP_PATH}/{namespace}/{part}")
             if read is not None:
                 port = urlsplit(str(read.data["httpUrl"])).port
                 found[f"{namespace}/{part}"] = Lock(port or 0, read.since)

@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.protocol import JSON
 BATCH = 32
 """Number of cases that are asked together."""
 
-WORTH = 8
+MIN_SHARED_CASES = 8
 """Minimum number of cases that are worth a second cluster, which takes seconds to start."""
 
 
@@ -53,7 +53,7 @@ class ClusterPair(Connection):
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case of a batch, not yet validated. Errors: `AdapterError`."""
-        if len(batch) < WORTH:
+        if len(batch) < MIN_SHARED_CASES:
             return _one_by_one(self._first, operation, batch)
         with ThreadPoolExecutor(1) as aside:
             others = aside.submit(self._ask_second_cluster, operation, batch[1::2])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 from pulsar_conformance.adapters.cluster.broker import LOAD_MANAGERS
 from pulsar_conformance.adapters.cluster.loopback import Ports
 from pulsar_conformance.adapters.cluster.metadata import Lock
@@ -49,9 +49,9 @@ class SeparateBroker:
         return bool(self._line.ask("broker", "leads"))
 
     @property
-    def follows(self) -> str | None:
+    def known_leader(self) -> str | None:
         """The registered name of the broker that this one considers the leader."""
-        found: str | None = self._line.ask("broker", "follows")
+        found: str | None = self._line.ask("broker", "known_leader")
         return found
 
     def setting(self, name: str) -> Any:
@@ -87,23 +87,23 @@ class SeparateManager:
     def __init__(self, line: ChildProcess, manager: str) -> None:
         self._line = line
         kind = LOAD_MANAGERS[manager]
-        self.leader, self.parts_go = kind.leader, kind.parts_go
+        self.leader, self.release_seconds = kind.leader, kind.release_seconds
 
     def report(self) -> None:
         """Write the measured load."""
         self._line.ask("manager", "report")
 
-    def settle(self) -> None:
+    def finish_pending_work(self) -> None:
         """Wait until pending tasks are complete."""
-        self._line.ask("manager", "settle")
+        self._line.ask("manager", "finish_pending_work")
 
     def receive(self) -> None:
         """Process the messages that other brokers have sent."""
         self._line.ask("manager", "receive")
 
-    def age(self, minutes: float) -> None:
+    def make_memory_older(self, minutes: float) -> None:
         """Make everything that the manager remembers older by some minutes."""
-        self._line.ask("manager", "age", minutes)
+        self._line.ask("manager", "make_memory_older", minutes)
 
     def locks(self) -> Mapping[str, Lock] | None:
         """Return the bundles and owners that the manager knows."""
@@ -115,13 +115,13 @@ class SeparateManager:
         """True if no message to other brokers is pending."""
         return bool(self._line.ask("manager", "is_idle"))
 
-    def known(self) -> set[str]:
+    def known_brokers(self) -> set[str]:
         """Return the brokers whose reports the manager has."""
-        return set(self._line.ask("manager", "known"))
+        return set(self._line.ask("manager", "known_brokers"))
 
-    def shed(self) -> set[str]:
+    def recently_shed(self) -> set[str]:
         """Return the bundles that the manager remembers having shed."""
-        return set(self._line.ask("manager", "shed"))
+        return set(self._line.ask("manager", "recently_shed"))
 
 
 class SeparateTimers:
@@ -169,24 +169,24 @@ class ChildProcess:
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
         """Return an attribute of a part, such as the manager, or the result if it is a method.
-        Errors: `Unsettled`.
+        Errors: `ConditionTimeout`.
         """
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps([part, name, given]).encode() + b"\n")
             self._child.stdin.flush()
         except OSError:
-            raise Unsettled("a broker in a separate process has exited") from None
+            raise ConditionTimeout("a broker in a separate process has exited") from None
         return self._read()
 
     def _read(self) -> Any:
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
         if not line:
-            raise Unsettled("a broker in a separate process has exited")
+            raise ConditionTimeout("a broker in a separate process has exited")
         reply = json.loads(line)
         if "failed" in reply:
-            raise Unsettled(f"a broker in a separate process failed: {reply['failed']}")
+            raise ConditionTimeout(f"a broker in a separate process failed: {reply['failed']}")
         return reply["found"]
 
     def end(self) -> None:

@@ -59,7 +59,7 @@ class BrokerHost:
         """Return an attribute of a part, such as the manager, or the result if it is a method, as
         JSON.
         """
-        special: Callable[..., Any] | None = SPECIAL.get((part, name))
+        special: Callable[..., Any] | None = JSON_CONVERTERS.get((part, name))
         if special is not None:
             return special(self, *given)
         found = getattr(self._parts[part], name)
@@ -82,7 +82,7 @@ class BrokerHost:
         return {name: [one.port, one.since] for name, one in found.items()}
 
 
-SPECIAL: Mapping[tuple[str, str], Callable[..., Any]] = {
+JSON_CONVERTERS: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("timers", "due"): BrokerHost.due,
     ("timers", "run"): BrokerHost.run,
     ("manager", "locks"): BrokerHost.locks,
@@ -119,12 +119,12 @@ def main() -> None:
     unpacked.mkdir(exist_ok=True)
     jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
     jpype.java.util.logging.LogManager.getLogManager().reset()
-    from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+    from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 
     def reply(find: Callable[[], Any]) -> Any:
         try:
             answer = {"found": java_as_json(find())}
-        except (Unsettled, jpype.JException) as error:
+        except (ConditionTimeout, jpype.JException) as error:
             answer = {"failed": str(error)}
         python_host.write_whole(answers, json.dumps(answer).encode() + b"\n")
 

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.cluster.target import MANAGERS
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
 
-SMALL: Mapping[str, Any] = {
+SMALL_FOOTPRINT: Mapping[str, Any] = {
     "clusterName": CLUSTER,
     "advertisedAddress": LOOPBACK,
     "bindAddress": LOOPBACK,
@@ -39,7 +39,7 @@ SMALL: Mapping[str, Any] = {
 }
 """Settings for a small footprint: few threads, little memory and one bookie; timeouts are long."""
 
-SENSED: Mapping[str, Any] = {
+SENSOR_SETTINGS: Mapping[str, Any] = {
     # The suite fills the traffic table; a broker's own first update after a minute would empty it.
     "statsUpdateInitialDelayInSecs": 36000,
     "statsUpdateFrequencyInSecs": 36000,
@@ -72,5 +72,11 @@ def broker_conf(
         "configurationMetadataStoreUrl": store,
     }
     neutral = {name: value for name, (value, _) in NEUTRAL.items()}
-    given = {**SMALL, **file, **SENSED, **neutral, "loadManagerClassName": MANAGERS[manager]}
+    given = {
+        **SMALL_FOOTPRINT,
+        **file,
+        **SENSOR_SETTINGS,
+        **neutral,
+        "loadManagerClassName": MANAGERS[manager],
+    }
     return Configurations(defaults).of({**given, **overrides, **place})

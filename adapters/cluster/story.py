@@ -9,7 +9,7 @@ from typing import Any
 import jpype
 from pulsar_conformance.adapters.admin_api import requests
 from pulsar_conformance.adapters.admin_api.http import Reply
-from pulsar_conformance.adapters.admin_api.observed import Declined, ObservedStep
+from pulsar_conformance.adapters.admin_api.observed import EventDeclined, ObservedStep
 from pulsar_conformance.adapters.admin_api.requests import Request, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
     UNLOADS_PARTS,
@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.admin_api.stories import (
     setting_text,
     word_for_status,
 )
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
 from pulsar_conformance.adapters.cluster.timers import KINDS
 from pulsar_conformance.adapters.cluster.written import WriteObserver
@@ -50,7 +50,7 @@ class LiveStory(StoryPlayer):
         """True while time passes in the story, since only then may the timer for shedding run."""
         self._asked = 0
 
-    def reason(self, kind: str) -> str:
+    def unload_reason(self, kind: str) -> str:
         """Return "admin" for an unload or a split, "stop" if a broker is stopped, and otherwise
         "shed".
         """
@@ -60,11 +60,11 @@ class LiveStory(StoryPlayer):
         """Return the result of an event, with all data that brokers wrote and the broker that the
         leader's metadata node names.
         """
-        self._written.look(self._clock, step)
+        self._written.observe(self._clock, step)
         step.leader_node = self._cluster.leader_node()
         return step.answer(self.owners, self._cluster.leader())
 
-    def any_broker(self) -> bool:
+    def has_broker(self) -> bool:
         """True if a broker is up."""
         return bool(self._cluster.brokers)
 
@@ -72,7 +72,7 @@ class LiveStory(StoryPlayer):
         """Start a broker, then send the administrator's requests that waited for a broker."""
         name = about["broker"]
         if name in self._cluster.brokers:
-            raise Declined("ignored", f"{name} is up")
+            raise EventDeclined("ignored", f"{name} is up")
         self._start(name, about["capacity"])
 
     def _start(self, name: str, capacity: float) -> None:
@@ -108,13 +108,13 @@ class LiveStory(StoryPlayer):
         step.leaving = name
         capacity = self._cluster.brokers[name].capacity
         self._cluster.stop(name)
-        self.settle(step)
+        self.record_changes(step)
         self._start(name, capacity)
 
     def leader_lost(self, _about: Mapping[str, Any], _step: ObservedStep) -> None:
         """Make the leader lose the leadership, so that a new one is elected."""
         if not self._cluster.brokers:
-            raise Declined("ignored", "no broker leads")
+            raise EventDeclined("ignored", "no broker leads")
         self._cluster.depose_leader()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
@@ -127,7 +127,7 @@ class LiveStory(StoryPlayer):
         check_topic_name(topic)
         self._rates[topic] = {rate: float(about.get(rate, 0)) for rate in RATE_FIELDS}
 
-    def set(self, name: str, value: Any, how: str) -> None:
+    def change_setting(self, name: str, value: Any, how: str) -> None:
         """Change a setting in the brokers' files or dynamically."""
         if how == "conf":
             self._file[name] = value
@@ -137,7 +137,7 @@ class LiveStory(StoryPlayer):
         held = field(wanted, name)
         if held is not None:
             expected = held.get(wanted)
-            self._cluster.alarm.until(
+            self._cluster.alarm.wait_until(
                 lambda: all(
                     one.setting(name) == expected for one in self._cluster.brokers.values()
                 ),
@@ -186,8 +186,8 @@ class LiveStory(StoryPlayer):
         self._cluster.wait_processed()
         for broker in self._cluster.brokers.values():
             broker.timers.set_aside(self._clock)
-        self._written.look(self._clock, step)
-        self.settle(step)
+        self._written.observe(self._clock, step)
+        self.record_changes(step)
         return True
 
     def _pass(self, clock: float) -> None:
@@ -195,7 +195,7 @@ class LiveStory(StoryPlayer):
         self._clock = max(clock, self._clock)
         if minutes:
             for broker in self._cluster.brokers.values():
-                broker.manager.age(minutes)
+                broker.manager.make_memory_older(minutes)
 
     def _set_loads(self) -> None:
         """Set each broker's measured load to the load of the topics that it serves."""
@@ -218,14 +218,14 @@ class LiveStory(StoryPlayer):
         """
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
-        with suppress(Unsettled):
-            self._cluster.alarm.until(
+        with suppress(ConditionTimeout):
+            self._cluster.alarm.wait_until(
                 lambda: not self._cluster.owned(spaces).keys() & set(parts),
                 "the parts are released",
-                first.manager.parts_go,
+                first.manager.release_seconds,
             )
 
-    def find(self, topic: str, step: ObservedStep) -> None:
+    def look_up_owner(self, topic: str, step: ObservedStep) -> None:
         """Look up a topic; record the broker that decided which broker gets its bundle."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
@@ -245,7 +245,7 @@ class LiveStory(StoryPlayer):
     @staticmethod
     def _read(reply: Reply | None) -> Reply:
         if reply is None or not reply.is_success:
-            raise Unsettled(reply.why if reply else "no broker is up")
+            raise ConditionTimeout(reply.rejection if reply else "no broker is up")
         return reply
 
     def why_released(self, bundle: str) -> str | None:
@@ -254,7 +254,7 @@ class LiveStory(StoryPlayer):
             return None
         leader = self._cluster.leader()
         manager = self._cluster.brokers[leader].manager if leader else None
-        return "shed" if manager is not None and bundle in manager.shed() else None
+        return "shed" if manager is not None and bundle in manager.recently_shed() else None
 
     def unloads_parts(self) -> bool:
         """True if the first broker is configured to unload the parts of split bundles."""
@@ -262,10 +262,10 @@ class LiveStory(StoryPlayer):
         return bool(broker.setting(UNLOADS_PARTS))
 
     def send_or_decline(self, request: Request) -> None:
-        """Send a request now, or as soon as a broker runs. Errors: `Declined` if it is rejected."""
+        """Send a request now, or once a broker runs. Errors: `EventDeclined` if it is rejected."""
         reply = self.ask(request)
         if reply is not None and not reply.is_success:
-            raise Declined(word_for_status(reply.status), reply.why)
+            raise EventDeclined(word_for_status(reply.status), reply.rejection)
 
     def ask(self, request: Request) -> Reply | None:
         """Send a request to the next broker in turn, or keep it until a broker runs.
@@ -285,7 +285,7 @@ class LiveStory(StoryPlayer):
     def _running_broker(self, about: Mapping[str, Any]) -> str:
         name: str = about["broker"]
         if name not in self._cluster.brokers:
-            raise Declined("ignored", f"{name} is not up")
+            raise EventDeclined("ignored", f"{name} is not up")
         return name
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pulsar_conformance.adapters.names import CLUSTER
-from pulsar_conformance.adapters.options import options
+from pulsar_conformance.adapters.options import parse_options
 from pulsar_conformance.adapters.pulsar.target import BadTarget
 
 MANAGERS: Mapping[str, str] = {
@@ -57,7 +57,7 @@ class ClusterTarget:
         if not release:
             raise BadCluster(f"names neither a version nor a folder; write {CLUSTER}")
         manager, brokers, crash, settings = "modular", MAX_BROKERS, CRASHES[0], {}
-        for key, value in options(rest, KEYS, CLUSTER, BadCluster):
+        for key, value in parse_options(rest, KEYS, CLUSTER, BadCluster):
             if key == "manager":
                 manager = _parse_manager(value)
             elif key == "brokers":

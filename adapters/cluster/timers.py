@@ -30,11 +30,11 @@ A kind is the task's class, or the class that contains its lambda.
 
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
-GRAIN = 30 * NANOS
+ROUNDING_NANOS = 30 * NANOS
 """Nanoseconds to a multiple of which delays are rounded up, since part of them has already elapsed.
 """
 
-ASIDE = 100 * 365 * 24 * 60 * MINUTE
+NEVER_NANOS = 100 * 365 * 24 * 60 * MINUTE
 """Delay in nanoseconds of an intercepted task: a century, so that it never runs by itself."""
 
 
@@ -73,9 +73,9 @@ class Timers:
             if java in self._known:
                 continue
             time = field(java, "time")
-            left = math.ceil((int(time.getLong(java)) - now) / GRAIN) * GRAIN
+            left = math.ceil((int(time.getLong(java)) - now) / ROUNDING_NANOS) * ROUNDING_NANOS
             self._known[java] = Timer(java, _task_class(java), clock + left / MINUTE)
-            self._set_time(java, now + ASIDE)
+            self._set_time(java, now + NEVER_NANOS)
 
     def due(self, by: float) -> Iterator[Timer]:
         """Yield the tasks that are due by the minute `by` of the story."""

@@ -28,8 +28,8 @@ def reuse_webapps() -> None:
     if not exists("javassist.ClassPool"):
         return  # In builds without Jersey's servlet, brokers start as usual.
     apps, servlet = WebApps(), _patched_servlet()
-    field(servlet, STARTS).set(None, _Callback(apps.starts))
-    field(servlet, ENDS).set(None, _Callback(apps.ends))
+    field(servlet, STARTS).set(None, _Callback(apps.lend))
+    field(servlet, ENDS).set(None, _Callback(apps.take_back))
 
 
 def _patched_servlet() -> Java:
@@ -57,7 +57,7 @@ class WebApps:
         self._free: dict[str, list[WebApp]] = defaultdict(list)
         self._lent: dict[Java, tuple[str, WebApp]] = {}
 
-    def starts(self, servlet: Java) -> None:
+    def lend(self, servlet: Java) -> None:
         """Give a starting servlet a free application for its path, or a new one."""
         path = str(servlet.getServletContext().getContextPath())
         free = self._free[path]
@@ -65,7 +65,7 @@ class WebApps:
         app.serve(servlet)
         self._lent[servlet] = (path, app)
 
-    def ends(self, servlet: Java) -> None:
+    def take_back(self, servlet: Java) -> None:
         """Take back the application of a stopping servlet; no request uses it any more."""
         path, app = self._lent.pop(servlet)
         self._free[path].append(app)

@@ -13,7 +13,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 COUNTS = ("numTopics", "numBundles", "numProducers", "numConsumers")
 SAMPLES = ("numSamples", "maxSamples")
 
-Stamps = Mapping[str, tuple[int, int]]
+WriteStamps = Mapping[str, tuple[int, int]]
 """For each metadata node, the transaction that created it and its number of writes since then."""
 
 
@@ -26,7 +26,7 @@ class WriteObserver:
         self._bundles = stamps_of(self._nodes(BUNDLES))
         self._averages = stamps_of(self._nodes(AVERAGES))
 
-    def look(self, clock: float, step: ObservedStep) -> None:
+    def observe(self, clock: float, step: ObservedStep) -> None:
         """Record in `step` the writes since the last observation; `clock` is the story's minute."""
         self._look_at_reports(clock, step)
         self._look_at_data(clock, step)
@@ -62,7 +62,7 @@ class WriteObserver:
         return self._cluster.metadata.nodes(path)
 
 
-def stamps_of(nodes: Iterable[tuple[str, Node]]) -> Stamps:
+def stamps_of(nodes: Iterable[tuple[str, Node]]) -> WriteStamps:
     """Return the transaction that created each of these nodes, and its number of writes."""
     return {name: (node.since, node.times) for name, node in nodes}
 

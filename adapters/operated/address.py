@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pulsar_conformance.adapters.admin_api.remote import Access, BadUrl
 from pulsar_conformance.adapters.names import URL
-from pulsar_conformance.adapters.options import options
+from pulsar_conformance.adapters.options import parse_options
 
 SCHEMES = ("http:", "https:")
 KEYS = ("cluster", "token-file", "tls-trust", "changes")
@@ -34,7 +34,7 @@ class Address:
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
         """Parse the text after `cluster:`. Errors: `BadUrl`, whose message contains no secrets."""
         url, *rest = text.split(",")
-        given = dict(options(rest, KEYS, URL, BadUrl, "after a URL"))
+        given = dict(parse_options(rest, KEYS, URL, BadUrl, "after a URL"))
         if given.get("changes", ALLOWED) != ALLOWED:
             raise BadUrl(f"changes={given['changes']}: write changes={ALLOWED}, or leave it out")
         file, trust = (Path(given[key]) if key in given else None for key in KEYS[1:3])

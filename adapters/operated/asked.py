@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN_STATUSES, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
 from pulsar_conformance.adapters.operated.cluster_state import MANAGER, ClusterState, Reader
 from pulsar_conformance.adapters.protocol import JSON, Row
@@ -16,7 +16,7 @@ LAST = 0xFFFFFFFF
 PARTITIONS = 16
 """Number of partitions to look up, in a namespace with at least as many bundles."""
 
-NOT_THIS = "{} can be asked only about what exists in the cluster: {}"
+NOT_IN_CLUSTER = "{} can be asked only about what exists in the cluster: {}"
 
 
 class AnswerableQuestions:
@@ -31,7 +31,7 @@ class AnswerableQuestions:
         """The operations about which the cluster can answer at least one question."""
         return tuple(dict.fromkeys(name for _, row in self._rows() for name, _ in row))
 
-    def own(self) -> dict[str, tuple[Row, ...]]:
+    def questions_by_rule(self) -> dict[str, tuple[Row, ...]]:
         """Return, for each rule, the sequences of questions that test it."""
         found: dict[str, tuple[Row, ...]] = {}
         for rule, row in self._rows():
@@ -117,7 +117,7 @@ class AnswerableQuestions:
         }
         if not having:
             return {
-                "unsupported": NOT_THIS.format(
+                "unsupported": NOT_IN_CLUSTER.format(
                     "bundles.create", "no namespace has this number of bundles"
                 )
             }
@@ -131,12 +131,12 @@ class AnswerableQuestions:
         cuts = tuple(case["boundaries"])
         if self._state.boundaries.get(space) != cuts:
             why = "the topics of one of its namespaces, with the boundaries of that namespace"
-            return {"unsupported": NOT_THIS.format("bundles.locate", why)}
+            return {"unsupported": NOT_IN_CLUSTER.format("bundles.locate", why)}
         try:
             brokers = self._state.sight.owners
             bundles = [self._reader.bundle(topic, brokers) for topic in case["topics"]]
         except NoAnswer as error:
-            if error.status in FORBIDDEN:
+            if error.status in FORBIDDEN_STATUSES:
                 return {"unsupported": str(error)}
             raise
         if self._reader.boundaries(space) != cuts:
@@ -151,7 +151,7 @@ class AnswerableQuestions:
             manager = self._state.configured(broker)
             if report == case["report"] and manager in ("simple", "modular"):
                 return {"manager": manager, "broker": {}, "why": f"{broker} runs this load manager"}
-        return {"unsupported": NOT_THIS.format("report.read", "the reports of its brokers")}
+        return {"unsupported": NOT_IN_CLUSTER.format("report.read", "the reports of its brokers")}
 
     def choose(self, case: Mapping[str, Any]) -> JSON:
         """Return the load manager that runs with this configuration, according to load reports.
@@ -166,7 +166,7 @@ class AnswerableQuestions:
             if self._configuration(broker) == case
         }
         if not running:
-            return {"unsupported": NOT_THIS.format("manager.choose", "the class that is set")}
+            return {"unsupported": NOT_IN_CLUSTER.format("manager.choose", "the class that is set")}
         manager = min(running, key=lambda one: one == named)
         return {
             "manager": manager,

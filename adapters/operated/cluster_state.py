@@ -20,8 +20,8 @@ MAX_NAMESPACES, MAX_TOPICS = 20, 10
 """Maximum number of namespaces to read in a large cluster, and of topics in each."""
 
 MANAGER = "loadManagerClassName"
-NESTED = "systemResourceUsage"
-MADE_UP = "persistent://{}/conformance-{}"
+NESTED_USAGE = "systemResourceUsage"
+MADE_UP_TOPIC = "persistent://{}/conformance-{}"
 """Name of a topic that does not exist; the cluster still says which bundle would contain it."""
 
 
@@ -81,7 +81,7 @@ def report_manager(report: Any) -> str | None:
     if not isinstance(report, dict):
         return None
     top = any(report.get(name) is not None for name in RESOURCES)
-    if report.get(NESTED) is not None:
+    if report.get(NESTED_USAGE) is not None:
         return None if top else "simple"
     return "modular" if top else None
 
@@ -96,7 +96,7 @@ class Reader:
 
     def read(self) -> ClusterState:
         """Return the current state. Errors: `NoAnswer` if no broker lists the active brokers."""
-        look = self._looker.look(ObservedState())
+        look = self._looker.observe(ObservedState())
         spaces = user_namespaces(look.sight)
         boundaries, topics = {}, {}
         for space in spaces[:MAX_NAMESPACES]:
@@ -128,19 +128,19 @@ class Reader:
         """
         turns = sorted(brokers)
         self._asked += 1
-        base = self._api.of(turns[self._asked % len(turns)]) if turns else None
+        base = self._api.url_of(turns[self._asked % len(turns)]) if turns else None
         reply = self._api.get(bundle_of(topic)[1], base, text=True)
         return str(reply).strip().strip('"')
 
     def _topics(self, space: str) -> tuple[str, ...]:
         reply = self._get_or_default(f"{ADMIN}/persistent/{quote(space)}", [])
         there = sorted(filter(_has_plain_namespace, reply)) if isinstance(reply, list) else []
-        made_up = (MADE_UP.format(space, number) for number in range(MAX_TOPICS))
+        made_up = (MADE_UP_TOPIC.format(space, number) for number in range(MAX_TOPICS))
         return tuple([*there, *made_up][:MAX_TOPICS])
 
     def _class(self, broker: str) -> str:
         reply = self._get_or_default(
-            f"{ADMIN}/brokers/configuration/runtime", {}, self._api.of(broker)
+            f"{ADMIN}/brokers/configuration/runtime", {}, self._api.url_of(broker)
         )
         return str(reply.get(MANAGER, "")) if isinstance(reply, dict) else ""
 

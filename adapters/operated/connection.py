@@ -16,7 +16,7 @@ from pulsar_conformance.adapters.operated.cluster_state import Reader
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.adapters.operated.remarks import remark_lines
 from pulsar_conformance.adapters.operated.tenant import (
-    LeftBehind,
+    ChangesLeftBehind,
     NotTheMainThread,
     changes_left_behind,
 )
@@ -47,7 +47,7 @@ class OperatedConnection(Connection):
             raise AdapterError("start", problem, "", "", name) from None
         self._asked = AnswerableQuestions(state, reader)
         self._state = state
-        rows = self._asked.own()
+        rows = self._asked.questions_by_rule()
         if address.changes:
             for rule, row in stories.playable_stories(state):
                 rows[rule] = (*rows.get(rule, ()), row)
@@ -85,7 +85,7 @@ class OperatedConnection(Connection):
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         try:
             return [self._answer(operation, case) for case in batch]
-        except (NoAnswer, LeftBehind, NotTheMainThread) as error:
+        except (NoAnswer, ChangesLeftBehind, NotTheMainThread) as error:
             raise AdapterError("ask", str(error), "", "", self.adapter) from None
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> JSON:

@@ -10,13 +10,13 @@ from pulsar_conformance import specs
 
 OPTIONAL = re.compile(r"Optional\[(.*)\]")
 ABSENT = ("", "null", "Optional.empty")
-SPELT_RIGHT = "Bandwidth"
+CORRECT_SPELLING = "Bandwidth"
 """Correct spelling in the names of the settings for bandwidth weights from 4.0 on."""
 
-SLIP = "Bandwith"
+EARLIER_SPELLING = "Bandwith"
 """Spelling in the names of the same settings before 4.0."""
 
-READ: Mapping[str, Callable[[str], Any]] = {
+PARSERS: Mapping[str, Callable[[str], Any]] = {
     "integer": int,
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
@@ -33,15 +33,19 @@ def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     known = specs.load()
     for name, setting in {**known.settings, **known.annotated, **known.settings}.items():
-        if name.replace(SPELT_RIGHT, SLIP) in found:
+        if name.replace(CORRECT_SPELLING, EARLIER_SPELLING) in found:
             continue
-        text = str(configuration.get(name, configuration.get(name.replace(SLIP, SPELT_RIGHT), "")))
+        text = str(
+            configuration.get(
+                name, configuration.get(name.replace(EARLIER_SPELLING, CORRECT_SPELLING), "")
+            )
+        )
         within = OPTIONAL.fullmatch(text)
         text = within[1] if within else text
         if text in ABSENT:
             continue
         try:
-            found[name] = READ.get(setting.type, _text)(text)
+            found[name] = PARSERS.get(setting.type, _text)(text)
         except (KeyError, ValueError):
             continue
     return found

@@ -18,18 +18,18 @@ from pulsar_conformance.adapters.operated.in_force import documented_settings
 from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.specs.errors import UserError
 
-AT_ONCE = 16
+MAX_CONCURRENT = 16
 """Maximum number of brokers that are asked at the same time."""
 
-UNLOADED = "brk_lb_unload_bundle_total"
+UNLOADED_BUNDLES = "brk_lb_unload_bundle_total"
 """Name of the leader's metric that counts the bundles it has shed."""
 
-BY_REASON = "brk_lb_unload_broker_breakdown_total"
+UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
 """Name of the metric by which the leader counts unloads by reason (extensible load manager only).
 """
 
 GLOBAL = "global"
-RARELY = 10
+GROUPS_EVERY = 10
 """One in this number of observations also reads anti-affinity groups.
 
 Reading them takes a request for each namespace.
@@ -60,7 +60,7 @@ class ClusterObserver:
     def __init__(self, api: AdminApi, cluster: str) -> None:
         self._api = api
         self.cluster = cluster
-        self._pool = ThreadPoolExecutor(AT_ONCE, "look")
+        self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "look")
         self._known: tuple[str, ...] = ()
         self._looks = 0
         self._groups: dict[str, str] = {}
@@ -81,7 +81,7 @@ class ClusterObserver:
             )
         return cls(api, cluster or found[0])
 
-    def look(self, before: ObservedState) -> Observation:
+    def observe(self, before: ObservedState) -> Observation:
         """Observe the cluster's current state; `before` is the previous observation.
 
         Errors: `NoAnswer` if no broker lists the active brokers.
@@ -127,7 +127,7 @@ class ClusterObserver:
         """Return the active brokers, as listed by the first broker that answers."""
         path = f"{ADMIN}/brokers/{quote(self.cluster)}"
         errors = []
-        for base in (self._api.access.base, *map(self._api.of, self._known)):
+        for base in (self._api.access.base, *map(self._api.url_of, self._known)):
             try:
                 self._known = tuple(sorted(self._api.get(path, base)))
             except NoAnswer as error:
@@ -140,7 +140,7 @@ class ClusterObserver:
         """Return a broker's bundles, its load report, and the reason if one of them could not be
         read, or "".
         """
-        base = self._api.of(broker)
+        base = self._api.url_of(broker)
         held, report, why = None, None, ""
         try:
             path = f"{ADMIN}/brokers/{quote(self.cluster)}/{quote(broker)}/ownedNamespaces"
@@ -155,7 +155,7 @@ class ClusterObserver:
         """Return the answer of the first broker that answers."""
         for broker in self._known:
             try:
-                return self._api.get(path, self._api.of(broker))
+                return self._api.get(path, self._api.url_of(broker))
             except NoAnswer as error:
                 if error.status:
                     raise
@@ -168,7 +168,7 @@ class ClusterObserver:
 
     def _settings(self, leader: str | None) -> dict[str, Any]:
         """Return the leader's effective settings, as far as they are documented."""
-        base = self._api.of(leader or self._known[0])
+        base = self._api.url_of(leader or self._known[0])
         reply = self._api.get(f"{ADMIN}/brokers/configuration/runtime", base)
         return documented_settings(reply)
 
@@ -182,15 +182,15 @@ class ClusterObserver:
         """
         if leader is None:
             return None
-        reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.of(leader))
+        reply = self._api.get(f"{ADMIN}/broker-stats/metrics", self._api.url_of(leader))
         by_hand = [one for one in reply if one.get("dimensions", {}).get("reason") == "Admin"]
-        return _sum_of_metric(reply, UNLOADED) - _sum_of_metric(by_hand, BY_REASON)
+        return _sum_of_metric(reply, UNLOADED_BUNDLES) - _sum_of_metric(by_hand, UNLOADS_BY_REASON)
 
     def _read_groups(
         self, owners: Mapping[str, Iterable[str]], troubles: dict[str, str]
     ) -> dict[str, frozenset[str]]:
         spaces = {bundle.rpartition("/")[0] for held in owners.values() for bundle in held}
-        every = self._looks % RARELY == 0
+        every = self._looks % GROUPS_EVERY == 0
         asked = [
             one for one in spaces if _is_user_namespace(one) and (every or one not in self._groups)
         ]
@@ -212,7 +212,7 @@ class ClusterObserver:
         return {name: frozenset(members) for name, members in found.items()}
 
     def _ask_text(self, path: str) -> Any:
-        base = self._api.of(self._known[0]) if self._known else None
+        base = self._api.url_of(self._known[0]) if self._known else None
         return self._api.get(path, base, text=True)
 
     def _replaced_bundles(

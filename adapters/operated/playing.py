@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
-from pulsar_conformance.adapters.admin_api.observed import Declined, ObservedStep, Owner
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN_STATUSES, NoAnswer
+from pulsar_conformance.adapters.admin_api.observed import EventDeclined, ObservedStep, Owner
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN, namespace_of_topic
 from pulsar_conformance.adapters.admin_api.stories import (
@@ -19,11 +19,11 @@ from pulsar_conformance.adapters.admin_api.stories import (
     setting_text,
     word_for_status,
 )
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
-UNREACHED = (0, *FORBIDDEN)
+UNREACHED_STATUSES = (0, *FORBIDDEN_STATUSES)
 """HTTP statuses that do not concern the request itself: 0 without an answer, or access denied."""
 
 
@@ -79,7 +79,7 @@ class PlayedCluster:
         for name, broker in self.brokers.items():
             cluster = quote(self._state.cluster)
             path = f"{ADMIN}/brokers/{cluster}/{quote(broker)}/ownedNamespaces"
-            for bundle in self._api.get(path, self._api.of(broker)):
+            for bundle in self._api.get(path, self._api.url_of(broker)):
                 space, _, part = bundle.rpartition("/")
                 if space in named:
                     found[f"{named[space]}/{part}"] = (name, 0)
@@ -94,7 +94,7 @@ class PlayedCluster:
     def owner_of(self, topic: str) -> str:
         """Return the broker that serves a topic; if there is none, the lookup assigns one.
 
-        Errors: `NoAnswer`, `Unsettled`.
+        Errors: `NoAnswer`, `ConditionTimeout`.
         """
         _, path, _ = requests.look_up(self.name_on_cluster(topic))
         reply = self._api.get(path)
@@ -102,7 +102,7 @@ class PlayedCluster:
         places = [urlsplit(str(url)).netloc for url in urls if url]
         names = [name for name, broker in self.brokers.items() if broker in places]
         if not names:
-            raise Unsettled(
+            raise ConditionTimeout(
                 f"{topic} is served by {' or '.join(places)}, which is not a broker of the story"
             )
         return names[0]
@@ -117,7 +117,7 @@ class PlayedCluster:
         """Return a function that asks every broker and is true if `accepts` is true for each
         answer.
         """
-        bases = [self._api.of(broker) for broker in self.brokers.values()]
+        bases = [self._api.url_of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
 
 
@@ -148,7 +148,7 @@ class PlayedStory(StoryPlayer):
         """Create a namespace in the tenant."""
         self._granted(lambda: self._cluster.create(name, bundles))
 
-    def set(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  always dynamic, as was checked
+    def change_setting(self, name: str, value: Any, how: str) -> None:  # noqa: ARG002  always dynamic, as was checked
         """Change a setting dynamically; the change is undone after the story."""
         self._granted(lambda: self._tenant.setting(name, setting_text(value)))
 
@@ -188,13 +188,13 @@ class PlayedStory(StoryPlayer):
         that.
         """
         spaces = {one.rpartition("/")[0] for one in parts}
-        with suppress(Unsettled):
+        with suppress(ConditionTimeout):
             self._tenant.wait_until(
                 lambda: not self._cluster.owned(spaces).keys() & set(parts),
                 "the parts are released",
             )
 
-    def find(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
+    def look_up_owner(self, topic: str, step: ObservedStep) -> None:  # noqa: ARG002  the deciding broker is unknown
         """Record a topic's owner; if its bundle has none, a lookup makes the cluster choose one."""
         if not self.bundle_known(topic):
             self.bundle[topic] = self._cluster.bundle_of(topic)
@@ -215,15 +215,15 @@ class PlayedStory(StoryPlayer):
         self._tenant.ask(request)
 
     def send_or_decline(self, request: requests.Request) -> None:
-        """Send a request. Errors: `Declined`."""
+        """Send a request. Errors: `EventDeclined`."""
         self._granted(lambda: self._tenant.ask(request))
 
     @staticmethod
     def _granted(ask: Callable[[], None]) -> None:
-        """Call `ask`, which sends a change. Errors: `Declined` if the change is rejected."""
+        """Call `ask`, which sends a change. Errors: `EventDeclined` if the change is rejected."""
         try:
             ask()
         except NoAnswer as error:
-            if error.status in UNREACHED:
+            if error.status in UNREACHED_STATUSES:
                 raise
-            raise Declined(word_for_status(error.status), str(error)) from None
+            raise EventDeclined(word_for_status(error.status), str(error)) from None

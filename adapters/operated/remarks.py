@@ -10,10 +10,10 @@ from typing import Any
 from pulsar_conformance.adapters.operated.cluster_state import MAX_NAMESPACES, ClusterState
 from pulsar_conformance.specs.text import counted
 
-MOST = 8
+MAX_ITEMS = 8
 """Maximum number of items that a remark lists."""
 
-UNASKED = (
+UNASKED_REMARK = (
     "not asked, since nothing may be changed: unloads, splits, placements and the effects of "
     "events; record the cluster with pulsar-conformance collect and audit the record, or append "
     ",changes=allowed if it is a staging cluster"
@@ -32,7 +32,7 @@ def remark_lines(
     yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, in {spaces} of users"
     if state.namespaces > MAX_NAMESPACES:
         yield f"{name}: the questions concern only {MAX_NAMESPACES} of the namespaces"
-    for bundle, owners in islice(state.owned_twice().items(), MOST):
+    for bundle, owners in islice(state.owned_twice().items(), MAX_ITEMS):
         yield f"{name}: bundle {bundle} has several owners: {' and '.join(owners)}"
     yield from (f"{name}: {line}" for line in _distribution_lines(state))
     other = [
@@ -43,10 +43,10 @@ def remark_lines(
     if other:
         settings = ", ".join(other)
         yield f"{name}: settings that differ from the documented defaults (in brackets): {settings}"
-    for what, why in islice(state.look.troubles.items(), MOST):
+    for what, why in islice(state.look.troubles.items(), MAX_ITEMS):
         yield f"{name}: {what}: {why}"
     if not changes:
-        yield f"{name}: {UNASKED}"
+        yield f"{name}: {UNASKED_REMARK}"
 
 
 def _distribution_lines(state: ClusterState) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _distribution_lines(state: ClusterState) -> Iterator[str]:
         counts = [f"{one} {counted(len(held), 'broker')}" for one, held in sight.domains.items()]
         counts += [f"none {counted(len(outside), 'broker')}"] if outside else []
         yield f"failure domains: {', '.join(counts)}"
-    for group, members in sorted(sight.groups.items())[:MOST]:
+    for group, members in sorted(sight.groups.items())[:MAX_ITEMS]:
         serving = [
             (domain_of.get(broker, "no domain"), broker)
             for broker, held in sight.owners.items()

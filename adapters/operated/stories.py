@@ -10,10 +10,10 @@ from pulsar_conformance.adapters.admin_api.http import NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.stories import setting_text
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
-from pulsar_conformance.adapters.operated.cluster_state import MANAGER, NESTED, ClusterState
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
+from pulsar_conformance.adapters.operated.cluster_state import MANAGER, NESTED_USAGE, ClusterState
 from pulsar_conformance.adapters.operated.playing import (
-    UNREACHED,
+    UNREACHED_STATUSES,
     PlayedCluster,
     PlayedStory,
 )
@@ -28,14 +28,14 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.text import counted
 
 REPLAY = "cluster.replay"
-CANNOT = "an admin API alone cannot play it"
-CALM = 60.0
+CANNOT_PLAY = "an admin API alone cannot play it"
+MAX_IDLE_PERCENT = 60.0
 """Usage in percent above which a broker's load may influence placement."""
 
 CAPACITY = 1e8
 """Capacity of a broker in bytes per second; it has no effect, since no messages are sent."""
 
-NUMBER, PLENTY = "defaultNumberOfNamespaceBundles", 4
+DEFAULT_BUNDLES_SETTING, DOCUMENTED_BUNDLES = "defaultNumberOfNamespaceBundles", 4
 """The setting for the default number of bundles, and its documented value."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
@@ -50,11 +50,11 @@ IMPOSSIBLE = {
 }
 """Events that an admin API cannot cause, each with the reason."""
 
-OWNERSHIP = (
+OWNERSHIP_RULES = (
     "OWN-01", "OWN-02", "OWN-03", "OWN-07", "OWN-08", "OWN-09", "OWN-10", "OWN-11",
 )  # fmt: skip
-GROUPS = ("ANTI-11", "ANTI-12")
-DOMAINS = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
+GROUP_RULES = ("ANTI-11", "ANTI-12")
+DOMAIN_RULES = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
 def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
@@ -65,7 +65,7 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
     """
     why, changed = why_unplayable(api, state, case)
     if why:
-        return {"unsupported": f"{CANNOT}: {why}"}
+        return {"unsupported": f"{CANNOT_PLAY}: {why}"}
     tenant = StoryTenant(api, state)
     with interrupted_by_every_signal():
         try:
@@ -76,13 +76,13 @@ def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
             story = PlayedStory(cluster, tenant, state)
             steps = [story.play_event(kind, about) for kind, about in _events(case)]
             busy = _load_problem(api, state) if _needs_idle_brokers(case) else None
-            return {"unsupported": f"{CANNOT}: {busy}"} if busy else {"steps": steps}
+            return {"unsupported": f"{CANNOT_PLAY}: {busy}"} if busy else {"steps": steps}
         except CannotUndo as error:
             return {"unsupported": str(error)}
-        except Unsettled as error:
+        except ConditionTimeout as error:
             return {"failed": str(error)}
         except NoAnswer as error:
-            if error.status in UNREACHED:
+            if error.status in UNREACHED_STATUSES:
                 raise
             return {"failed": str(error)}
         finally:
@@ -148,8 +148,8 @@ def _reasons_not_to_play(state: ClusterState, case: Mapping[str, Any]) -> Iterat
             yield "the brokers' files are not changed"
     if state.sight.domains and _needs_idle_brokers(case):
         yield "the cluster has failure domains of its own"
-    default = state.sight.settings.get(NUMBER)
-    if default != PLENTY and any(
+    default = state.sight.settings.get(DEFAULT_BUNDLES_SETTING)
+    if default != DOCUMENTED_BUNDLES and any(
         kind == "namespace" and about.get("bundles") is None for kind, about in events
     ):
         yield f"a namespace without a requested number gets {default} bundles"
@@ -168,16 +168,16 @@ def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
     """
     for broker in sorted(state.sight.owners):
         try:
-            report = api.get(f"{ADMIN}/broker-stats/load-report", api.of(broker))
+            report = api.get(f"{ADMIN}/broker-stats/load-report", api.url_of(broker))
         except NoAnswer as error:
-            if error.status in UNREACHED:
+            if error.status in UNREACHED_STATUSES:
                 raise
             return f"{broker} does not report its load, which may influence placement"
-        usages = report.get(NESTED) or report
+        usages = report.get(NESTED_USAGE) or report
         weights = {name: state.sight.settings.get(WEIGHT_SETTINGS[name]) for name in RESOURCES}
         weighted_percents_of = [name for name, weight in weights.items() if weight != 0]
         percent = max((_percent(usages.get(name)) for name in weighted_percents_of), default=0.0)
-        if percent > CALM:
+        if percent > MAX_IDLE_PERCENT:
             return f"{broker} uses {percent:.0f} %, which may influence placement"
     return None
 
@@ -193,11 +193,11 @@ def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
-        (OWNERSHIP, _ownership_events(split=ALGORITHMS in settings)),
-        (GROUPS, _groups(len(brokers))),
+        (OWNERSHIP_RULES, _ownership_events(split=ALGORITHMS in settings)),
+        (GROUP_RULES, _groups(len(brokers))),
     ]
     if len(brokers) > 1:
-        stories.append((DOMAINS, _domains(brokers)))
+        stories.append((DOMAIN_RULES, _domains(brokers)))
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
         if not any(_reasons_not_to_play(state, case)):

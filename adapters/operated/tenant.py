@@ -13,32 +13,32 @@ from typing import Any
 from urllib.parse import quote
 
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.http import FORBIDDEN, NoAnswer
+from pulsar_conformance.adapters.admin_api.http import FORBIDDEN_STATUSES, NoAnswer
 from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
-from pulsar_conformance.adapters.admin_api.waiting import ConditionWaiter, Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout, ConditionWaiter
 from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 
 PREFIX = "conformance-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
-SAYABLE = re.compile(r"[-=:.\w]+")
+NAMESPACE_CHARACTERS = re.compile(r"[-=:.\w]+")
 """Pattern of the characters that a namespace's name may contain."""
 
-WAS, UNSET = "was:", "unset:"
+WAS_DYNAMIC, WAS_NOT_DYNAMIC = "was:", "unset:"
 """Prefixes of namespaces whose names record a setting's former value: `was:` for a dynamic value,
 `unset:` for a value in force without a dynamic one.
 """
 
-GONE = 404
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOT_FOUND_STATUS = 404
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end; the first is the keyboard interrupt."""
 
-WHY_MAIN = "only there can a signal wait until every change is undone"
+WHY_MAIN_THREAD = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
 """Maximum seconds until something is removed, or until a change reaches every broker."""
 
 
-class LeftBehind(Exception):
+class ChangesLeftBehind(Exception):
     """Raised if changes could not be undone; the message lists them with the reason."""
 
 
@@ -89,11 +89,11 @@ class StoryTenant:
         self.ask(request)
 
     def setting(self, name: str, value: str) -> None:
-        """Change a setting dynamically. Errors: `NoAnswer`, `CannotUndo`, `Unsettled`."""
+        """Change a setting dynamically. Errors: `NoAnswer`, `CannotUndo`, `ConditionTimeout`."""
         before = self._dynamic().get(name)
         kept = before if before is not None else self._in_force(name).pop()
-        marker = f"{UNSET if before is None else WAS}{name}={kept}"
-        if kept in ("", "null", "Optional.empty") or not SAYABLE.fullmatch(marker):
+        marker = f"{WAS_NOT_DYNAMIC if before is None else WAS_DYNAMIC}{name}={kept}"
+        if kept in ("", "null", "Optional.empty") or not NAMESPACE_CHARACTERS.fullmatch(marker):
             raise CannotUndo(f"{name}: its value, {kept or 'empty'}, could not be restored later")
         # The name of a namespace records the former value, so that a later run can report it.
         self.namespace(marker, 1)
@@ -105,7 +105,7 @@ class StoryTenant:
     def undo(self) -> None:
         """Undo all changes, even if some of them raise errors; signals are deferred meanwhile.
 
-        Errors: `LeftBehind`.
+        Errors: `ChangesLeftBehind`.
         """
         left, why = [], ""
         with signals_deferred():
@@ -115,15 +115,15 @@ class StoryTenant:
                     undone()
                 except Exception as error:
                     left.append(what)
-                    expected = isinstance(error, NoAnswer | Unsettled)
+                    expected = isinstance(error, NoAnswer | ConditionTimeout)
                     why = str(error) if expected else f"{type(error).__name__}: {error}"
             if left:
                 names = f"left behind in {self._state.cluster}: {', '.join(left)}"
-                raise LeftBehind(f"{names} ({why}); remove what is left with pulsar-admin")
+                raise ChangesLeftBehind(f"{names} ({why}); remove what is left with pulsar-admin")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until a condition is true. Errors: `Unsettled`, `NoAnswer`."""
-        self._alarm.until(holds, what, SECONDS)
+        """Wait until a condition is true. Errors: `ConditionTimeout`, `NoAnswer`."""
+        self._alarm.wait_until(holds, what, SECONDS)
 
     def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
         """Register the function that undoes a change. Call this before the change, which may fail
@@ -152,9 +152,9 @@ class StoryTenant:
         try:
             self._api.change("DELETE", path)
         except NoAnswer as error:
-            if error.status in (0, *FORBIDDEN):
+            if error.status in (0, *FORBIDDEN_STATUSES):
                 raise
-            return error.status == GONE
+            return error.status == NOT_FOUND_STATUS
         return True
 
     def _set(self, name: str, value: str) -> None:
@@ -173,7 +173,7 @@ class StoryTenant:
 
     def _in_force(self, name: str) -> set[str]:
         path = f"{ADMIN}/brokers/configuration/runtime"
-        brokers = map(self._api.of, self._state.sight.owners)
+        brokers = map(self._api.url_of, self._state.sight.owners)
         return {_without_quotes(str(self._api.get(path, base).get(name, ""))) for base in brokers}
 
     def _dynamic(self) -> dict[str, str]:
@@ -193,7 +193,7 @@ def signals_deferred() -> Iterator[None]:
     A deferred signal then becomes an interrupt, whose message includes that error.
     """
     came: list[int] = []
-    with _handle_signals(lambda number, _: came.append(number), ENDING):
+    with _handle_signals(lambda number, _: came.append(number), ENDING_SIGNALS):
         try:
             yield
         except Exception as error:
@@ -209,7 +209,7 @@ def interrupted_by_every_signal() -> AbstractContextManager[None]:
 
     Errors: `NotTheMainThread` in other threads, which get no signals.
     """
-    return _handle_signals(signal.default_int_handler, ENDING[1:])
+    return _handle_signals(signal.default_int_handler, ENDING_SIGNALS[1:])
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def _handle_signals(
 ) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise NotTheMainThread(
-            "a cluster can be changed only from the main thread, because " + WHY_MAIN
+            "a cluster can be changed only from the main thread, because " + WHY_MAIN_THREAD
         )
     former = {one: signal.signal(one, handler) for one in numbers}
     try:
@@ -244,10 +244,12 @@ def _left_behind(tenant: str, spaces: list[str], domains: list[str]) -> str:
     parts = [f"tenant {tenant}", *(f"failure domain {one}" for one in domains)]
     for space in spaces:
         name = space.partition("/")[2]
-        setting, _, value = name.removeprefix(WAS).removeprefix(UNSET).partition("=")
-        if name.startswith(WAS):
+        setting, _, value = (
+            name.removeprefix(WAS_DYNAMIC).removeprefix(WAS_NOT_DYNAMIC).partition("=")
+        )
+        if name.startswith(WAS_DYNAMIC):
             parts.append(f"setting {setting}, which was set to {value}")
-        elif name.startswith(UNSET):
+        elif name.startswith(WAS_NOT_DYNAMIC):
             parts.append(f"setting {setting}, which was not set, with {value} in force")
         parts.append(f"namespace {space}")
     return f"left by a killed run, unless that is still running: {', '.join(parts)}"

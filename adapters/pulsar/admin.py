@@ -15,8 +15,8 @@ from pulsar_conformance.adapters.pulsar.shells import FUTURE, completed_future
 
 NAMESPACES = "org.apache.pulsar.broker.admin.v2.Namespaces"
 POLICIES = "org.apache.pulsar.common.policies.data.Policies"
-CREATING = ("validatePoliciesAsync", "validatePolicies")
-SPLITTING = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
+CREATE_METHODS = ("validatePoliciesAsync", "validatePolicies")
+SPLIT_METHODS = ("internalSplitNamespaceBundleAsync", "internalSplitNamespaceBundle")
 """Names of the method that decides on a split request; they differ between releases."""
 
 GUARDS = (
@@ -42,7 +42,7 @@ class Admin:
         self._answered: list[Java] = []
         given = {**_guard_stubs(), "resume": self._record_response, "pulsar": self._pulsar}
         self.service: Service = Service(configuration, replies={**given, **(replies or {})})
-        self._java = self.service.shells.unconstructed(NAMESPACES)
+        self._java = self.service.shells.unconstructed_object(NAMESPACES)
         field(self._java, "namespaceName").set(self._java, namespace)
 
     def boundaries(self, bundles: int | None) -> list[str]:
@@ -52,15 +52,15 @@ class Admin:
             policies.bundles = bundles_request(bundles)
         with raising_rejections():
             policies = call(self._java, "getDefaultPolicesIfNull", policies)
-            wait(call(self._java, self._name(CREATING), self._namespace, policies))
+            wait_for(call(self._java, self._name(CREATE_METHODS), self._namespace, policies))
         return [str(one) for one in policies.bundles.getBoundaries()]
 
     def split(self, part: str, algorithm: str | None, positions: Sequence[int]) -> None:
         """Request the split of a bundle. Errors: `RejectedRequest`."""
-        name = self._name(SPLITTING)
+        name = self._name(SPLIT_METHODS)
         arguments = list(self._arguments(name, part, algorithm, positions))
         with raising_rejections():
-            wait(call(self._java, name, *arguments))
+            wait_for(call(self._java, name, *arguments))
             for one in self._answered:
                 if isinstance(one, jpype.JException):
                     raise one
@@ -83,7 +83,7 @@ class Admin:
             elif simple == "List":
                 yield java_list(map(jpype.JLong, positions)) if positions else None
             else:
-                yield self.service.shells.of(str(kind.getName()))
+                yield self.service.shells.stub_of(str(kind.getName()))
 
     def _pulsar(self) -> Java:
         return self.service.pulsar
@@ -108,7 +108,7 @@ def _guard_stubs() -> Mapping[str, Any]:
     return found
 
 
-def wait(outcome: Java) -> None:
+def wait_for(outcome: Java) -> None:
     """Wait for a future. Errors: `Unanswered` if nothing can ever complete it."""
     if outcome is None:
         return

@@ -10,11 +10,11 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
-WHOLE = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
+WHOLE_NUMBER_TYPES = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
 """Types whose values the configuration loader reads from digits alone."""
 
 
-LARGEST = {
+MAX_OF_TYPE = {
     "int": 2**31 - 1,
     "java.lang.Integer": 2**31 - 1,
     "long": 2**63 - 1,
@@ -88,12 +88,12 @@ class Configurations:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int | float):
-            most = LARGEST.get(self.type_of(name) or "", math.inf)
+            most = MAX_OF_TYPE.get(self.type_of(name) or "", math.inf)
             if abs(value) > most:
                 raise Inexpressible(f"{name} is at most {most} in this release, not {value}")
             if value == int(value):
                 return str(int(value))
-            if self.type_of(name) in WHOLE:
+            if self.type_of(name) in WHOLE_NUMBER_TYPES:
                 raise Inexpressible(f"{name} takes whole numbers in this release, not {value}")
         return str(value)
 

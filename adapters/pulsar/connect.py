@@ -24,13 +24,13 @@ from pulsar_conformance.adapters.pulsar.target import BadTarget, Target
 
 HOST = "pulsar_conformance.adapters.python_host"
 OBJECT = "pulsar_conformance.adapters.pulsar.host:ReleasedHost"
-SHELLS = "org.mockito:mockito-core:3.12.4"
+STUB_ARTIFACT = "org.mockito:mockito-core:3.12.4"
 """Maven artifact of the library that builds stubs.
 
 Later versions of it look for the Java method that called them, but the suite calls from Python.
 """
 
-UNHURRIED = Limits(start=180.0, base=120.0, per_case=0.5)
+UNHURRIED_LIMITS = Limits(start=180.0, base=120.0, per_case=0.5)
 """Default time limits in seconds, long enough for a busy machine and for slow first cases.
 
 Usually, a release starts in two or three seconds and answers a case in milliseconds.
@@ -73,9 +73,9 @@ def connect_pulsar(
         "settings": dict(target.settings),
     }
     words = [sys.executable, "-m", HOST, OBJECT, json.dumps(options)]
-    unhurried = UNHURRIED if limits == Limits() else limits
+    unhurried = UNHURRIED_LIMITS if limits == Limits() else limits
     examined = target.release in versions.releases()
-    others = [] if examined else maven.replaced(version, jars)
+    others = [] if examined else maven.replaced_parts(version, jars)
     return ReleasedConnection(words, name, profile, readings, unhurried, examined, others)
 
 
@@ -136,10 +136,10 @@ def check_prerequisites() -> None:
 
 def released_jars(target: Target) -> tuple[str, Path]:
     """Return a release's version and jar folder. Errors: `BadTarget`, `maven.CannotFetch`."""
-    release = versions.fetched(target.release)
+    release = versions.downloadable_release(target.release)
     if release and not Path(target.release).is_dir():
         check_prerequisites()
-        near = versions.closest(release.version)
+        near = versions.closest_examined(release.version)
         fill = partial(maven.fetch_release, release.version, release.pins, near)
         return release.version, _downloaded(release.version, fill)
     folder = Path(target.release)
@@ -162,7 +162,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
 
 def check_release(text: str) -> None:
     """Check that a text is a folder or a version that can be downloaded. Errors: `BadTarget`."""
-    if not Path(text).is_dir() and versions.fetched(text) is None:
+    if not Path(text).is_dir() and versions.downloadable_release(text) is None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
         raise BadTarget(
@@ -193,9 +193,9 @@ def downloaded_stub_jars() -> Path:
 
     Errors: `maven.CannotFetch`.
     """
-    pom = maven.plain_pom([SHELLS])
+    pom = maven.plain_pom([STUB_ARTIFACT])
     fill = partial(maven.fetch_artifacts, "Mockito, for stubs around Pulsar", pom)
-    return _downloaded(f"shells-{SHELLS.rpartition(':')[2]}", fill)
+    return _downloaded(f"shells-{STUB_ARTIFACT.rpartition(':')[2]}", fill)
 
 
 def _downloaded(shelf_name: str, fill: Callable[[Path], None]) -> Path:

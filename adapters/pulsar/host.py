@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.pulsar.release import (
 from pulsar_conformance.specs import load
 
 PULSAR = "org.apache.pulsar."
-BROKEN = "the adapter failed, not Pulsar, at "
+ADAPTER_FAILED = "the adapter failed, not Pulsar, at "
 BATCH = 200
 """Number of cases in a batch. A batch takes some seconds, so slow machines stay within the time
 limit.
@@ -73,7 +73,7 @@ class ReleasedHost:
             plain.version, plain.defaults, undocumented, shedder, placer, played
         )
         operations.check_strategies(self._release)
-        self._operations = operations.offered(self._release)
+        self._operations = operations.offered_operations(self._release)
         self._strategies = operations.strategies(self._release)
         self._algorithms = operations.algorithms(self._release)
 
@@ -116,13 +116,13 @@ class ReleasedHost:
             if missing is not None:
                 raise missing from None
             if why := shells.stub_error(error):
-                raise AdapterFailure(f"{BROKEN}{operation}: {why}") from error
+                raise AdapterFailure(f"{ADAPTER_FAILED}{operation}: {why}") from error
             return {"failed": describe_exception(error, self._roles_of_class)}
         except CannotLoad:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise AdapterFailure(f"{BROKEN}{operation}: {why}") from error
+            raise AdapterFailure(f"{ADAPTER_FAILED}{operation}: {why}") from error
         finally:
             shells.release_stubs()
 

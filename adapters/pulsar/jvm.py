@@ -62,7 +62,7 @@ def java_class(name: str) -> Java:
     try:
         return jpype.JClass(name)
     except TypeError:
-        raise CannotLoad(f"there is no class {name}; {WHOLE}") from None
+        raise CannotLoad(f"there is no class {name}; {JARS_ADVICE}") from None
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
@@ -73,29 +73,29 @@ def missing_classes(error: jpype.JException) -> CannotLoad | None:
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
-    return CannotLoad(unloadable(str(error.toString())))
+    return CannotLoad(linkage_error_text(str(error.toString())))
 
 
-def unloadable(text: str) -> str:
+def linkage_error_text(text: str) -> str:
     """Return a message for the user about a `LinkageError` with this text."""
-    compiled = COMPILED.search(text)
+    compiled = NEWER_CLASS_ERROR.search(text)
     if compiled:
-        return f"it needs Java {int(compiled[1]) - CLASS_FILES} or newer; set JAVA_HOME to it"
+        return f"it needs Java {int(compiled[1]) - CLASS_FILE_OFFSET} or newer; set JAVA_HOME to it"
     plug_in = (
         "that classpath= names all jars of a plug-in, and that it was compiled for this release"
     )
-    return f"a class cannot be loaded, {text}; {WHOLE}, {plug_in}"
+    return f"a class cannot be loaded, {text}; {JARS_ADVICE}, {plug_in}"
 
 
-COMPILED = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
+NEWER_CLASS_ERROR = re.compile(r"UnsupportedClassVersionError.*?\(class file version (\d+)")
 """Pattern of the error for a class that was compiled for a newer Java; its group is the version of
 the class file.
 """
 
-CLASS_FILES = 44
+CLASS_FILE_OFFSET = 44
 """Difference between the version of a class file and the version of Java that it needs."""
 
-WHOLE = "check that all jars are present and complete"
+JARS_ADVICE = "check that all jars are present and complete"
 """Advice to the user if a class is missing."""
 
 
@@ -169,7 +169,7 @@ def mapper() -> Java:
     return factory.getMapper().getObjectMapper()
 
 
-def capital(name: str) -> str:
+def capitalized(name: str) -> str:
     """Return a property's name with a capital letter, as in the name of its getter."""
     return name[:1].upper() + name[1:]
 

@@ -20,7 +20,7 @@ MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
-UNUSED = {"usage": 0.0, "limit": 100.0}
+UNUSED_RESOURCE = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
 """The number of samples in each of the two averages."""
 
@@ -33,14 +33,14 @@ Pulsar names brokers by host and port; cases may name them in any way.
 Json = Mapping[str, Any]
 
 
-PORTED = re.compile(r".+:[0-9]+")
+NAME_WITH_PORT = re.compile(r".+:[0-9]+")
 _ported: set[str] = set()
 """The brokers whose names in a case contain a port already."""
 
 
 def broker_id(name: str) -> str:
     """Return the name by which Pulsar knows a broker of a case."""
-    if PORTED.fullmatch(name):
+    if NAME_WITH_PORT.fullmatch(name):
         _ported.add(name)
         return name
     return name + PORT
@@ -60,7 +60,7 @@ def json_reader() -> Java:
     return mapper.configure(feature.FAIL_ON_UNKNOWN_PROPERTIES, False)
 
 
-class Loads:
+class LoadParser:
     """Parses brokers' reports and bundles' averages."""
 
     def __init__(self, identify: Callable[[str], str] = broker_id) -> None:
@@ -185,7 +185,7 @@ def _read_part(report: Json) -> Json:
         for name, one in report.get("lastStats", {}).items()
     }
     return {
-        **{name: report.get(name, UNUSED) for name in RESOURCES},
+        **{name: report.get(name, UNUSED_RESOURCE) for name in RESOURCES},
         **{name: report.get(name, 0.0) for name in RATES},
         "bundles": report.get("bundles", []),
         "lastStats": stats,

@@ -22,11 +22,11 @@ class Manager:
     """A load manager for one case; it remembers nothing of earlier cases."""
 
     def __init__(self, service: Service) -> None:
-        self.java = service.shells.around(MANAGER)
+        self.java = service.shells.partial_stub(MANAGER)
         self.java.initialize(service.pulsar)
         active = field(self.java, "availableActiveBrokers")
         if active is not None:
-            active.set(self.java, service.shells.of(CHILDREN))
+            active.set(self.java, service.shells.stub_of(CHILDREN))
         for name in ("localData", "lastData"):
             own = field(self.java, name)
             if own.get(self.java) is None:

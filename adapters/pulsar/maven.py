@@ -15,7 +15,7 @@ from pulsar_conformance.specs.text import counted
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PULSAR = "org.apache.pulsar"
-EVERY = 5.0
+PROGRESS_SECONDS = 5.0
 """Seconds between two messages about progress."""
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -85,7 +85,7 @@ def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -
             taken.append(pin)
 
 
-def replaced(version: str, library: Path) -> list[str]:
+def replaced_parts(version: str, library: Path) -> list[str]:
     """Return the names and versions of the parts in a release's folder that come from another
     release.
     """
@@ -150,7 +150,7 @@ def _run(what: str, words: Sequence[str]) -> list[str]:
             for line in process.stdout:
                 said.append(line.rstrip())
                 count += "Downloaded from" in line
-                if time.monotonic() - shown > EVERY:
+                if time.monotonic() - shown > PROGRESS_SECONDS:
                     shown = time.monotonic()
                     _report_progress(
                         f"{what}: {counted(count, 'file')} fetched, {shown - begun:.0f} s"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.adapters.protocol import JSON
-from pulsar_conformance.adapters.pulsar.versions import documents_of, order, releases
+from pulsar_conformance.adapters.pulsar.versions import documents_of, releases, version_key
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.text import counted
 
-TELLING = Path(__file__).parent / "telling.json"
+DISTINGUISHING_FILE = Path(__file__).parent / "telling.json"
 DECLINED = ("unsupported", "refused", "failed")
 
 Ask = Callable[[str, JSON], JSON]
@@ -43,11 +43,11 @@ class DistinguishingPoint:
 @cache
 def distinguishing_answers() -> Mapping[str, Any]:
     """Return the cases and defaults by which the examined releases differ, with their answers."""
-    read: Mapping[str, Any] = json.loads(TELLING.read_text("utf-8"))
+    read: Mapping[str, Any] = json.loads(DISTINGUISHING_FILE.read_text("utf-8"))
     return read
 
 
-def outcome(answer: JSON) -> JSON:
+def comparable_part(answer: JSON) -> JSON:
     """Return the part of an answer that is compared with other answers."""
     declined = next((name for name in DECLINED if name in answer), None)
     return declined or {name: value for name, value in answer.items() if name != "why"}
@@ -56,7 +56,7 @@ def outcome(answer: JSON) -> JSON:
 def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
     """Yield a release's answers to the cases and defaults in which the examined releases differ."""
     for one in distinguishing_answers()["cases"]:
-        found = outcome(ask(one["operation"], one["case"]))
+        found = comparable_part(ask(one["operation"], one["case"]))
         yield DistinguishingPoint(f"{one['operation']}, {one['shows']}", found, one["answers"])
     defaults = ask("settings.defaults", {})["settings"]
     for name, known in distinguishing_answers()["defaults"].items():
@@ -67,12 +67,12 @@ def nearest(version: str, found: list[DistinguishingPoint]) -> str:
     """Return the examined release with the most equal answers; on a tie, the one with the closest
     version.
     """
-    wanted = order(version)
+    wanted = version_key(version)
 
     def distance(release: str) -> tuple[int, bool, Any]:
         apart = sum(one.known[release] != one.found for one in found)
-        newer = order(release) > wanted
-        numbers = order(release)[0]
+        newer = version_key(release) > wanted
+        numbers = version_key(release)[0]
         return apart, newer, numbers if newer else [-number for number in numbers]
 
     return min(releases(), key=distance)
@@ -106,8 +106,8 @@ def remarks(version: str, ask: Ask) -> list[str]:
 
 def _shortened(value: JSON) -> str:
     text = json.dumps(value)
-    return text if len(text) <= MOST else f"{text[:MOST]}..."
+    return text if len(text) <= MAX_ANSWER_CHARACTERS else f"{text[:MAX_ANSWER_CHARACTERS]}..."
 
 
-MOST = 80
+MAX_ANSWER_CHARACTERS = 80
 """Maximum number of characters of an answer in a remark."""

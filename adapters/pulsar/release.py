@@ -9,7 +9,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.pulsar.configuration import Configurations
 from pulsar_conformance.adapters.pulsar.jvm import Java
-from pulsar_conformance.adapters.pulsar.loads import Loads, broker_id
+from pulsar_conformance.adapters.pulsar.loads import LoadParser, broker_id
 from pulsar_conformance.adapters.pulsar.turns import NextAnswers
 from pulsar_conformance.adapters.pulsar.versions import unconditional_defaults
 
@@ -66,9 +66,9 @@ class Release:
         return Configurations({**unconditional_defaults(self.defaults), **self.neutral})
 
     @cached_property
-    def loads(self) -> Loads:
+    def loads(self) -> LoadParser:
         """The parser of load data."""
-        return Loads(self.identify)
+        return LoadParser(self.identify)
 
     @cached_property
     def turns(self) -> NextAnswers:

@@ -47,9 +47,9 @@ class Service:
                 **(replies or {}),
             }
         )
-        self.pulsar = self.shells.of(SERVICE)
+        self.pulsar = self.shells.stub_of(SERVICE)
         crc32 = java_class("com.google.common.hash.Hashing").crc32()
-        self.factory: Java = self.shells.around(FACTORY, self.pulsar, crc32)
+        self.factory: Java = self.shells.partial_stub(FACTORY, self.pulsar, crc32)
 
     def set_active(self, brokers: Iterable[str]) -> None:
         """Set the active brokers, in the order of a metadata store: by name."""

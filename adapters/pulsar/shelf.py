@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pulsar_conformance.adapters.cache import root
+from pulsar_conformance.adapters.cache import cache_folder
 
 MANIFEST = "jars.json"
 LIBRARY = "lib"
@@ -27,7 +27,7 @@ class CachedJars:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folder = root() / "pulsar" / name
+        self.folder = cache_folder() / "pulsar" / name
         self.library = self.folder / LIBRARY
 
     def check(self) -> bool:

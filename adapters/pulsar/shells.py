@@ -65,21 +65,21 @@ class StubBuilder:
         self._made: dict[str, Java] = {}
         _IN_USE.append(self)
 
-    def of(self, type_name: str) -> Java:
+    def stub_of(self, type_name: str) -> Java:
         """Return the stub of a type; the same object every time."""
         if type_name not in self._made:
             settings = self._mockito.withSettings().stubOnly().defaultAnswer(self._answer)
             self._made[type_name] = self._mockito.mock(java_class(type_name), settings)
         return self._made[type_name]
 
-    def around(self, type_name: str, *arguments: Java) -> Java:
+    def partial_stub(self, type_name: str, *arguments: Java) -> Java:
         """Return a real object, which is constructed normally; only methods with a reply are
         stubbed.
         """
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
         return self._with_replies(type_name, settings)
 
-    def unconstructed(self, type_name: str) -> Java:
+    def unconstructed_object(self, type_name: str) -> Java:
         """Return a real object without calling its constructor; methods with a reply are stubbed.
 
         The object gets a logger.
@@ -114,9 +114,9 @@ class StubBuilder:
             )
         if kind.startswith(OPTIONAL):
             return _Always(java_optional(None))
-        if kind.startswith(SHELLED):
+        if kind.startswith(STUBBED_PACKAGES):
             raw = kind.partition("<")[0]
-            return _Always(None if _final(raw) else self.of(raw))
+            return _Always(None if _final(raw) else self.stub_of(raw))
         return lambda invocation: self._default(invocation, method)
 
     def _default(self, invocation: Java, method: Java) -> Java:
@@ -141,7 +141,7 @@ UNREPLIED: set[str] = set()
 `release_stubs`.
 """
 
-NULL_OF = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
+NULL_RETURNED_BY = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\w+)\(')
 """Pattern of the method that returned null, in the message of a NullPointerException."""
 
 
@@ -155,7 +155,7 @@ def stub_error(error: Java) -> str | None:
         text = str(error.toString())
         if text.startswith(("org.mockito.", "org.jpype.")):
             return text
-        returned = NULL_OF.search(text)
+        returned = NULL_RETURNED_BY.search(text)
         if returned and returned[2] in UNREPLIED:
             return f"no stub answers {returned[2]}, {text}"
         error = error.getCause()
@@ -164,7 +164,7 @@ def stub_error(error: Java) -> str | None:
 
 FUTURE = "java.util.concurrent.CompletableFuture"
 OPTIONAL = "java.util.Optional"
-SHELLED = (
+STUBBED_PACKAGES = (
     "org.apache.pulsar.",
     "org.apache.bookkeeper.",
     "org.apache.zookeeper.",
@@ -221,10 +221,10 @@ def _stub(stubber: Java, shell: Java, method: Java) -> None:
 def _anything(kind: str) -> Java:
     """Return a matcher that accepts every argument of a type."""
     value = java_class("org.mockito.ArgumentMatchers").any()
-    return NOTHING[kind]() if kind in NOTHING else value
+    return EMPTY_PRIMITIVES[kind]() if kind in EMPTY_PRIMITIVES else value
 
 
-NOTHING: Mapping[str, Callable[[], Java]] = {
+EMPTY_PRIMITIVES: Mapping[str, Callable[[], Java]] = {
     "boolean": lambda: java_class("java.lang.Boolean").FALSE,
     "int": lambda: java_class("java.lang.Integer").valueOf(0),
     "long": lambda: java_class("java.lang.Long").valueOf(0),
@@ -241,14 +241,14 @@ class _Always:
 
     def __call__(self, invocation: Java) -> Java:
         self._given += self._value is not None
-        if self._given == OFTEN:
+        if self._given == CALLS_BEFORE_MOCKITO:
             value = jpype.JObject(self._value, java_class("java.lang.Object"))
             stubber = java_class("org.mockito.Mockito").doReturn(value)
             _stub(stubber, invocation.getMock(), invocation.getMethod())
         return self._value
 
 
-OFTEN = 3
+CALLS_BEFORE_MOCKITO = 3
 """Number of calls after which a constant reply is given to Mockito, which takes as long as these
 calls.
 """

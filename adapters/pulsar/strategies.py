@@ -31,13 +31,13 @@ SETTINGS: Mapping[str, str] = {
 }
 """The setting that names a class of each interface."""
 
-COMPARED = "loadBalancerPlacementStrategy"
+COMPARED_SETTING = "loadBalancerPlacementStrategy"
 
 EXTENSIBLE = f"{PACKAGE}extensions."
 """Package of the extensible manager's strategies."""
 
 
-ALIKE = 0.75
+MIN_SIMILARITY = 0.75
 """Minimum similarity to a known name for a suggestion; high, since all names end in Shedder."""
 
 
@@ -54,7 +54,7 @@ class NoStrategy(Exception):
 
 
 @cache
-def released(kind: str) -> tuple[str, ...]:
+def released_strategies(kind: str) -> tuple[str, ...]:
     """Return the full names of a release's own strategies of one kind, sorted by short name."""
     return tuple(name for name in _classes() if _implements(name, kind) and not _is_abstract(name))
 
@@ -65,7 +65,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     The short name is enough for a strategy of the release. Errors: `NoStrategy`.
     """
     wanted = tuple(kinds)
-    own = [name for kind in wanted for name in released(kind)]
+    own = [name for kind in wanted for name in released_strategies(kind)]
     name = next((one for one in own if asked in (one, _simple_name(one))), None)
     if name is not None:
         return name
@@ -92,7 +92,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     return full
 
 
-def is_pair(name: str) -> bool:
+def is_shedder_and_placer(name: str) -> bool:
     """True if a class is both a shedding and a placement strategy, so that it plans where bundles
     go.
     """
@@ -104,22 +104,26 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
     kinds.
 
     A load manager does not start if only one of the settings names such a class. 3.0 compares the
-    setting for shedding with `COMPARED`, which otherwise only the simple load manager reads.
+    setting for shedding with `COMPARED_SETTING`, which only the simple load manager reads
+    otherwise.
     """
-    if not is_pair(name):
+    if not is_shedder_and_placer(name):
         return {SETTINGS[kind]: name}
-    return dict.fromkeys((*SETTINGS.values(), COMPARED), name)
+    return dict.fromkeys((*SETTINGS.values(), COMPARED_SETTING), name)
 
 
 def _strategies_text(kinds: Iterable[str], version: str) -> str:
     """Format the names of the strategies that a release has."""
-    texts = [f"{', '.join(map(_simple_name, released(kind)))} for {KINDS[kind]}" for kind in kinds]
+    texts = [
+        f"{', '.join(map(_simple_name, released_strategies(kind)))} for {KINDS[kind]}"
+        for kind in kinds
+    ]
     return f"Pulsar {version} has {', and '.join(texts)}"
 
 
 def _suggestion(asked: str, own: Iterable[str]) -> str:
     near = get_close_matches(
-        _simple_name(asked), [_simple_name(name) for name in own], n=1, cutoff=ALIKE
+        _simple_name(asked), [_simple_name(name) for name in own], n=1, cutoff=MIN_SIMILARITY
     )
     return f" (did you mean {near[0]}?)" if near else ""
 
@@ -169,14 +173,14 @@ def created_placement_strategy(configuration: Java) -> Java:
 
     Since 5.0.1, a release replaces a placement strategy that does not fit the shedding strategy.
     """
-    paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), PAIRED)
+    paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), CREATE_PAIR_METHOD)
     if not paired:
         return java_class(PLACEMENT).create(configuration)
     pair = paired[0].invoke(None, java_list([configuration]).toArray())
     return call(pair, "placementStrategy")
 
 
-PAIRED = "createLoadBalanceStrategies"
+CREATE_PAIR_METHOD = "createLoadBalanceStrategies"
 """Method that creates both strategies together, since 5.0.1."""
 
 

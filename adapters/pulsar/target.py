@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pulsar_conformance.adapters.names import PULSAR
-from pulsar_conformance.adapters.options import options
+from pulsar_conformance.adapters.options import parse_options
 from pulsar_conformance.specs.errors import UserError
 
 KEYS = ("strategy", "as", "classpath", "set")
-PLAYED = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
+CLAIMABLE_STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 """The documented strategies whose rules a user's class may claim to follow."""
 
 
@@ -45,7 +45,7 @@ class Target:
         if not release:
             raise BadTarget(f"names neither a version nor a folder; write {PULSAR}")
         strategy, played, paths, settings = None, None, [], {}
-        for key, value in options(rest, KEYS, PULSAR, BadTarget):
+        for key, value in parse_options(rest, KEYS, PULSAR, BadTarget):
             if key == "strategy":
                 strategy = value
             elif key == "as":
@@ -67,8 +67,8 @@ class Target:
 def _played(text: str) -> str:
     """Return the short name of the strategy that `as=` names. Errors: `BadTarget`."""
     name = text.rpartition(".")[2]
-    if name not in PLAYED:
-        raise BadTarget(f"as={text}: a class can be judged as {', '.join(PLAYED)}")
+    if name not in CLAIMABLE_STRATEGIES:
+        raise BadTarget(f"as={text}: a class can be judged as {', '.join(CLAIMABLE_STRATEGIES)}")
     return name
 
 

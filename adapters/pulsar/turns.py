@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-FEWEST, EACH = 60, 25
+MIN_DRAWS, DRAWS_PER_ANSWER = 60, 25
 """A random chooser is called at least 60 times, and 25 times for each answer seen so far and one
 more.
 
@@ -26,7 +26,7 @@ class NextAnswers:
         self._last: Mapping[str, Any] | None = None
         self._asked = 0
 
-    def take(
+    def next_answer(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
         """Return the next of the answers that `draw` can return; call it until all of them are
@@ -34,7 +34,9 @@ class NextAnswers:
         """
         given = {draw()}
         asks = 1
-        while choices > 1 and asks < max(FEWEST, EACH * min(choices, len(given) + 1)):
+        while choices > 1 and asks < max(
+            MIN_DRAWS, DRAWS_PER_ANSWER * min(choices, len(given) + 1)
+        ):
             given.add(draw())
             asks += 1
         possible = sorted(given, key=lambda name: (name is None, name))

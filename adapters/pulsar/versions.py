@@ -33,7 +33,7 @@ DOCUMENTS = (
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRelease:
     """Data about a release that must be known before its classes can be asked.
 
     Attributes:
@@ -58,10 +58,10 @@ class Neutral:
 
 
 @cache
-def releases() -> Mapping[str, Known]:
+def releases() -> Mapping[str, KnownRelease]:
     """Return the examined releases, which have data files, oldest first."""
     found = [_known(file) for file in RELEASES.glob("*.yaml")]
-    return {one.version: one for one in sorted(found, key=lambda one: order(one.version))}
+    return {one.version: one for one in sorted(found, key=lambda one: version_key(one.version))}
 
 
 def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def _neutral() -> tuple[Neutral, ...]:
     return tuple(Neutral(name, one["value"], one["reason"]) for name, one in data.items())
 
 
-def _known(file: Path) -> Known:
+def _known(file: Path) -> KnownRelease:
     data = yaml.safe_load(file.read_text("utf-8"))
     if data["version"] != file.stem:
         raise ValueError(f"{file}: it says version {data['version']}")
-    return Known(
+    return KnownRelease(
         data["version"],
         data["documents"],
         tuple(data.get("pins", ())),
@@ -92,34 +92,34 @@ def _known(file: Path) -> Known:
     )
 
 
-def order(version: str) -> tuple[list[int], str]:
+def version_key(version: str) -> tuple[list[int], str]:
     """Return a sort key for versions; a milestone sorts before its release."""
     numbers, _, milestone = version.partition("-")
     return [int(part) for part in re.findall(r"\d+", numbers)], milestone or "~"
 
 
-def fetched(version: str) -> Known | None:
+def downloadable_release(version: str) -> KnownRelease | None:
     """Return the data for downloading a release; None if the text is not a version to download.
 
     Releases that were not examined can be downloaded, too, from version `OLDEST` on.
     """
     if version in releases():
         return releases()[version]
-    if not VERSION.fullmatch(version) or order(version)[0] < OLDEST:
+    if not VERSION.fullmatch(version) or version_key(version)[0] < OLDEST:
         return None
-    line = order(version)[0][:2]
-    pins = (one.pins for one in releases().values() if order(one.version)[0][:2] == line)
-    return Known(version, documents_of(version), next(pins, ()))
+    line = version_key(version)[0][:2]
+    pins = (one.pins for one in releases().values() if version_key(one.version)[0][:2] == line)
+    return KnownRelease(version, documents_of(version), next(pins, ()))
 
 
-def closest(version: str) -> str:
+def closest_examined(version: str) -> str:
     """Return the closest examined release.
 
     It is the first of the same line, such as 3.0; without one, the next later release, or the last.
     """
-    wanted, known = order(version)[0], [*releases()]
-    alike = [one for one in known if order(one)[0][:2] == wanted[:2]]
-    later = [one for one in known if order(one)[0] > wanted]
+    wanted, known = version_key(version)[0], [*releases()]
+    alike = [one for one in known if version_key(one)[0][:2] == wanted[:2]]
+    later = [one for one in known if version_key(one)[0] > wanted]
     return [*alike, *later, known[-1]][0]
 
 
@@ -133,5 +133,5 @@ def documents_of(version: str) -> str:
     """Return the profile of the newest documents that apply to a version."""
     if version in releases():
         return releases()[version].documents
-    numbers = order(version)[0]
+    numbers = version_key(version)[0]
     return next(profile for least, profile in DOCUMENTS if numbers >= least)

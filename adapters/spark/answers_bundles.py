@@ -117,7 +117,7 @@ def split(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         declined("failed", empty),
         declined("failed", unset),
         declined("refused", refused),
-        declined("refused", splitting.WAYS[readings["split-ways"]](F.col("cuts"))),
+        declined("refused", splitting.REFUSED_CUTS[readings["split-ways"]](F.col("cuts"))),
         json_answer(bundles=splitting.parts(lower, upper, F.col("cuts"))),
     )
     return rows.select("cycle", answer.alias("answer"))

@@ -27,7 +27,7 @@ from pulsar_conformance.adapters.spark.settings import STRATEGIES_PACKAGE, missi
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-MOVED: Mapping[str, Callable[[Column, Column], Column]] = {
+MINUTES_SINCE_UNLOAD: Mapping[str, Callable[[Column, Column], Column]] = {
     "bundle": lambda unloaded, bundle: unloaded[bundle],
     "topic": lambda unloaded, bundle: F.array_min(
         F.map_values(F.map_filter(unloaded, lambda name, _ago: covers(name, bundle)))
@@ -45,7 +45,7 @@ def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     recent = F.size(F.map_keys("recentlyUnloaded")) > 0
     counting = F.col("past").isNotNull().alias("counting")
     earlier = ("earlier",) if average.LOW in chosen.defaults else ()
-    transfers = transfer.TARGET in chosen.defaults
+    transfers = transfer.TARGET_DEVIATION in chosen.defaults
     if transfers:
         earlier = (*earlier, "past", "without_data")
         cases = cases.withColumnRenamed("withoutData", "without_data")
@@ -86,7 +86,7 @@ def _strategy_column(*, transfers: bool) -> Column:
 def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
     """Return the bundles that a broker owns as an array of structs."""
     frame = shapes.FRAME[chosen.readings["shed-window"]]
-    moved = MOVED[chosen.readings["grace-of"]]
+    moved = MINUTES_SINCE_UNLOAD[chosen.readings["grace-of"]]
     found = F.transform(
         report["bundles"],
         lambda bundle: F.struct(
@@ -103,7 +103,7 @@ def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
             .withField("measured", shapes.measured(one["average"]))
             .alias("load"),
             one["moved"].alias("moved"),
-            *(_restrictions(one, chosen) if transfer.TARGET in chosen.defaults else ()),
+            *(_restrictions(one, chosen) if transfer.TARGET_DEVIATION in chosen.defaults else ()),
         ),
     )
 
@@ -111,7 +111,7 @@ def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
 def _restrictions(bundle: Column, chosen: PlanBasis) -> tuple[Column, Column]:
     """Return whether a bundle must stay, and the brokers that may take it; null if all may."""
     space = namespace_of(bundle["bundle"])
-    kept = shedding.blocked(bundle["moved"], chosen.readings) | policies.must_stay(space)
+    kept = shedding.in_grace_period(bundle["moved"], chosen.readings) | policies.must_stay(space)
     return kept.alias("kept"), policies.permitted_targets(space).alias("targets")
 
 
@@ -172,7 +172,7 @@ def _unload_details(known: bool) -> tuple[Column, Column, Column]:
     )
 
 
-NEEDED: Mapping[str, tuple[str, ...]] = {
+NEEDED_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "OverloadShedder": overload.SETTINGS,
     "ThresholdShedder": (threshold.SHEDDER_THRESHOLD, *usage.WEIGHTS.values()),
     "UniformLoadShedder": uniform.SETTINGS,
@@ -186,11 +186,11 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
     """True for a row of `shedding` whose decision depends on which of the broker's bundles may
     move.
     """
-    if shedding.EVERYWHERE[chosen.readings["overload-scope"]]:
+    if shedding.ALWAYS_SHEDDING[chosen.readings["overload-scope"]]:
         return F.lit(True)
     level, idle = F.col("thresholdshedder"), F.col(f"settings.{threshold.LOWER_BOUNDARY}")
     by_strategy = {
-        "OverloadShedder": F.col("overloadshedder.over") & (F.col("owned") >= overload.FEWEST),
+        "OverloadShedder": F.col("overloadshedder.over") & (F.col("owned") >= overload.MIN_BUNDLES),
         "ThresholdShedder": level["over"] | (idle & (level["usage"] < level["bound"])),
         "UniformLoadShedder": F.col("uniformloadshedder.over"),
         average.NAME: F.col("avgshedder.over"),
@@ -208,14 +208,14 @@ def _missing_settings(chosen: PlanBasis) -> Column:
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
     everywhere = (
         name
-        for one in shedding.EVERYWHERE[chosen.readings["overload-scope"]]
-        for name in NEEDED[one]
+        for one in shedding.ALWAYS_SHEDDING[chosen.readings["overload-scope"]]
+        for name in NEEDED_SETTINGS[one]
     )
     recent = F.col("weighing") & F.col("asked.recent")
     return F.coalesce(
         *(
             F.when(strategy == name, missing_settings(settings, needed))
-            for name, needed in NEEDED.items()
+            for name, needed in NEEDED_SETTINGS.items()
         ),
         missing_settings(settings, everywhere),
         F.when(observed, missing_settings(settings, [threshold.HISTORY_SHARE])),

@@ -21,22 +21,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance.adapters.cache import root
+from pulsar_conformance.adapters.cache import cache_folder
 
 FOLDER = "spark"
-KEPT = 2
+MAX_ARCHIVES = 2
 """Number of archives to keep, of 190 MB each; they belong to the environments used last."""
 
-HEADER = 4
+HEADER_BYTES = 4
 """Bytes that identify an archive; Java writes them last."""
 
-DAY = 24 * 60 * 60
+REBUILD_SECONDS = 24 * 60 * 60
 """Seconds after which a failed build is repeated."""
 
-POLITE = ("nice", "-n", "19")
+LOW_PRIORITY = ("nice", "-n", "19")
 """Start of a command line that runs the rest at the lowest priority."""
 
-UNQUOTED = '"\\\n'
+UNQUOTABLE = '"\\\n'
 """Characters of a path that cannot be quoted."""
 
 
@@ -60,7 +60,7 @@ class Archive:
 
     def options(self) -> tuple[str, ...]:
         """Return the options with which Java uses the archive or records classes for it."""
-        if set(UNQUOTED) & set(str(self.file)):
+        if set(UNQUOTABLE) & set(str(self.file)):
             return ()
         try:
             if _is_complete(self.file):
@@ -74,7 +74,7 @@ class Archive:
             return ()
         return (f'"-XX:DumpLoadedClassList={self.listing}"',)
 
-    def make_at_exit(self, jvm: Any) -> None:
+    def build_at_exit(self, jvm: Any) -> None:
         """Build the archive when this process exits, if Java recorded its classes."""
         if not self.listing.exists():
             return
@@ -93,7 +93,7 @@ class Archive:
             _remove_unused(self.file.parent)
             with self.classes.open("x", encoding="utf-8") as classes:
                 classes.write(listed.rpartition("\n")[0] + "\n")
-            polite = POLITE if shutil.which(POLITE[0]) else ()
+            polite = LOW_PRIORITY if shutil.which(LOW_PRIORITY[0]) else ()
             subprocess.Popen(
                 (
                     *polite,
@@ -112,7 +112,7 @@ class Archive:
             )
 
 
-FIRST = (
+FIRST_JARS = (
     *("scala-library", "spark-catalyst", "spark-sql", "spark-core", "spark-common-utils"),
     *("spark-unsafe", "spark-variant", "spark-network-common", "hadoop-client-api"),
     *("jackson-core", "jackson-databind", "json4s-core", "py4j"),
@@ -125,12 +125,14 @@ def first_jars(jars: Path) -> str:
 
     Without an archive, Java searches for each class in up to 280 jars, one after the other.
     """
-    return os.pathsep.join(str(jar) for name in FIRST for jar in sorted(jars.glob(f"{name}*.jar")))
+    return os.pathsep.join(
+        str(jar) for name in FIRST_JARS for jar in sorted(jars.glob(f"{name}*.jar"))
+    )
 
 
 def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
     """Return the archive for Java processes with these options and the jars of this folder."""
-    return Archive(root() / FOLDER / f"{_environment_key(java_options, jars)}.jsa")
+    return Archive(cache_folder() / FOLDER / f"{_environment_key(java_options, jars)}.jsa")
 
 
 def _environment_key(java_options: Sequence[str], jars: Path) -> str:
@@ -148,13 +150,13 @@ def _environment_key(java_options: Sequence[str], jars: Path) -> str:
 def _is_complete(file: Path) -> bool:
     """True if the archive exists and was written completely."""
     with suppress(FileNotFoundError), file.open("rb") as content:
-        return any(content.read(HEADER))
+        return any(content.read(HEADER_BYTES))
     return False
 
 
 def _is_recent(file: Path) -> bool:
     """True if a file was written within the last day."""
-    return file.exists() and time.time() - file.stat().st_mtime < DAY
+    return file.exists() and time.time() - file.stat().st_mtime < REBUILD_SECONDS
 
 
 def _is_filled(place: str) -> bool:
@@ -169,6 +171,8 @@ def _remove_unused(folder: Path) -> None:
     """
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]
-    evicted = [old.with_suffix(end) for old in archives[: 1 - KEPT] for end in (".jsa", ".classes")]
+    evicted = [
+        old.with_suffix(end) for old in archives[: 1 - MAX_ARCHIVES] for end in (".jsa", ".classes")
+    ]
     for old in (*evicted, *(one for one in lists if not _is_recent(one))):
         old.unlink(missing_ok=True)

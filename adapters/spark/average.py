@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.uniform import LEAST, SHARE
+from pulsar_conformance.adapters.spark.uniform import MAX_SHARE, MIN_UNLOAD
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -23,7 +23,15 @@ NAME = "AvgShedder"
 LOW, HIGH = "loadBalancerAvgShedderLowThreshold", "loadBalancerAvgShedderHighThreshold"
 LOW_HITS = "loadBalancerAvgShedderHitCountLowThreshold"
 HIGH_HITS = "loadBalancerAvgShedderHitCountHighThreshold"
-SETTINGS = (LOW, HIGH, LOW_HITS, HIGH_HITS, SHARE, *LEAST.values(), *usage.WEIGHTS.values())
+SETTINGS = (
+    LOW,
+    HIGH,
+    LOW_HITS,
+    HIGH_HITS,
+    MAX_SHARE,
+    *MIN_UNLOAD.values(),
+    *usage.WEIGHTS.values(),
+)
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
 """For each threshold, its setting and the setting with the number of consecutive cycles needed."""
@@ -79,11 +87,11 @@ def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         need["measure"].alias("measure"),
         need["need"].alias("need"),
     )
-    made = [one for one in brokers.columns if one in MADE]
+    made = [one for one in brokers.columns if one in HELPER_COLUMNS]
     return brokers.withColumn("avgshedder", pair).drop(*made)
 
 
-MADE = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
+HELPER_COLUMNS = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
 def _hits(columns: list[str], threshold: str, idle: Column, busy: Column) -> Column:
@@ -129,10 +137,10 @@ def _traffic_to_move(busy: Column, idle: Column, settings: Column) -> Column:
 
     The measure is messages; if these are too few, it is bytes. [AVERAGE-05, AVERAGE-06]
     """
-    amounts = {one: (busy[one] - idle[one]) * settings[SHARE] for one in LEAST}
+    amounts = {one: (busy[one] - idle[one]) * settings[MAX_SHARE] for one in MIN_UNLOAD}
     found = _movable_struct("messages", F.lit(0.0))
-    for one in reversed(tuple(LEAST)):
-        worth = F.coalesce(amounts[one] > settings[LEAST[one]], F.lit(False))
+    for one in reversed(tuple(MIN_UNLOAD)):
+        worth = F.coalesce(amounts[one] > settings[MIN_UNLOAD[one]], F.lit(False))
         found = F.when(worth, _movable_struct(one, amounts[one])).otherwise(found)
     return found
 

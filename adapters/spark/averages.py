@@ -31,7 +31,7 @@ class Timeline:
         """Return a window over the rows of a series, in time order."""
         return Window.partitionBy(*self.keys, *more).orderBy(*self.order)
 
-    def so_far(self, *more: str) -> WindowSpec:
+    def window_so_far(self, *more: str) -> WindowSpec:
         """Return a window over the rows of a series up to the current one."""
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
@@ -55,13 +55,13 @@ class Timeline:
         return F.expr(f"{way}(`{column}`, {count}) ignore nulls {over}")
 
 
-Total = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
+SumFunction = Callable[[DataFrame, Timeline, int | str, int | None], tuple[DataFrame, Column]]
 """Function that adds columns to rows, and returns the rows with a struct of sums over the window of
 each row.
 """
 
 
-WHOLE = 1 << 56
+MAX_EXACT_RATE = 1 << 56
 """Rates below this bound are summed as integers and fractions, since sums of integers are exact.
 
 The sum can hold 128 rates of this size, and nine thousand of the largest rates that an audit
@@ -71,7 +71,7 @@ accepts.
 
 def _integer_part(name: str) -> Column:
     rate = F.col(name)
-    return F.when(rate < WHOLE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
+    return F.when(rate < MAX_EXACT_RATE, F.floor(rate)).otherwise(rate * 0).cast("bigint")
 
 
 def _running_sums(timeline: Timeline) -> Column:
@@ -80,8 +80,11 @@ def _running_sums(timeline: Timeline) -> Column:
         part: amount.alias(part)
         for name in RATE_FIELDS
         for part, amount in (
-            (name, F.try_sum(_integer_part(name)).over(timeline.so_far())),
-            (f"{name}_rest", F.sum(F.col(name) - _integer_part(name)).over(timeline.so_far())),
+            (name, F.try_sum(_integer_part(name)).over(timeline.window_so_far())),
+            (
+                f"{name}_rest",
+                F.sum(F.col(name) - _integer_part(name)).over(timeline.window_so_far()),
+            ),
         )
     }
     return F.struct(*parts.values())
@@ -110,7 +113,7 @@ def _sliding_sums(
     )
 
 
-FADED = 200
+FADED_WINDOWS = 200
 """Number of windows after which the weight of a sample is too small for a double."""
 
 
@@ -124,7 +127,7 @@ def _fading_sums(
     a long series differ by more than a double can hold; a short series is a single block.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
-    kept, long = (size - 1) / size, size * FADED
+    kept, long = (size - 1) / size, size * FADED_WINDOWS
     rows, newest = _sliding_sums(rows, timeline, window, most)
     if not _is_short(window, most):
         rows = _sum_in_blocks(rows, timeline, window)
@@ -141,14 +144,14 @@ def _fading_sums(
 
 def _is_short(window: int | str, most: int | None) -> bool:
     """True if every series fits into one block."""
-    return isinstance(window, int) and most is not None and most < window * FADED
+    return isinstance(window, int) and most is not None and most < window * FADED_WINDOWS
 
 
 def _place_in_block(window: int | str, most: int | None) -> Column:
     """Return the position of a row in its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     turn = F.greatest(NTH, size)
-    return turn if _is_short(window, most) else F.pmod(turn, size * FADED)
+    return turn if _is_short(window, most) else F.pmod(turn, size * FADED_WINDOWS)
 
 
 def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column:
@@ -169,9 +172,12 @@ def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> Da
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
     turn, scaled = F.greatest(NTH, size), f"_scaled_{window}"
-    long = size * FADED
+    long = size * FADED_WINDOWS
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
-    of_block, timeline = timeline.so_far(block), Timeline(timeline.keys, (block, *timeline.order))
+    of_block, timeline = (
+        timeline.window_so_far(block),
+        Timeline(timeline.keys, (block, *timeline.order)),
+    )
     rows = rows.withColumn(scaled, _scaled_sums(F.col(place), window, of_block))
     rows = rows.withColumn(ends, F.when(F.col("_sample"), F.col(scaled)))
     rows = rows.withColumn(
@@ -180,7 +186,7 @@ def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> Da
     return rows.withColumn(ends, F.max(ends).over(Window.partitionBy(*timeline.keys, block)))
 
 
-TOTAL: Mapping[str, Total] = {"sliding": _sliding_sums, "fading": _fading_sums}
+SUM_FUNCTIONS: Mapping[str, SumFunction] = {"sliding": _sliding_sums, "fading": _fading_sums}
 """Functions that return the sums for an average, by alternative of the reading `window`. [DATA-01,
 DATA-02]
 """
@@ -211,7 +217,7 @@ def averages(
     """
     timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
-    number_of = F.count(F.when(sample, 1)).over(timeline.so_far())
+    number_of = F.count(F.when(sample, 1)).over(timeline.window_so_far())
     sums = {"_sample": sample, NTH: number_of, "_sums": _running_sums(timeline)}
     rows = rows.withColumns({**sums, **beside})
     ways = {**others, "": readings["window"]}
@@ -222,7 +228,7 @@ def averages(
     never, taken = assumed_rates(readings["kilobyte"]), F.col(NTH)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):
-        rows, total = TOTAL[way](rows, timeline, window, most)
+        rows, total = SUM_FUNCTIONS[way](rows, timeline, window, most)
         counted = F.least(taken, F.lit(window) if isinstance(window, int) else F.col(window))
         means = (
             F.coalesce(F.try_divide(total[rate], counted), never[rate]).alias(rate)
@@ -236,14 +242,14 @@ def averages(
 def _shared_columns(
     timeline: Timeline, ways: Iterable[str], windows: Iterable[int | str], most: int | None
 ) -> dict[str, Column]:
-    """Return the columns that the functions in `TOTAL` read, for windows of a fixed size."""
+    """Return the columns that the `SUM_FUNCTIONS` read, for windows of a fixed size."""
     found: dict[str, Column] = {}
     for window in windows:
         if isinstance(window, int):
             found[f"_left_{window}"] = timeline.value_before("_of_sample", window + 1)
             if "fading" in ways and _is_short(window, most):
                 place = _place_in_block(window, most)
-                found[f"_scaled_{window}"] = _scaled_sums(place, window, timeline.so_far())
+                found[f"_scaled_{window}"] = _scaled_sums(place, window, timeline.window_so_far())
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 Made = TypeVar("Made")
 
 
-def background(work: Callable[[], Made], name: str) -> Future[Made]:
+def run_in_background(work: Callable[[], Made], name: str) -> Future[Made]:
     """Run work in a daemon thread; return a future of its result."""
     promised: Future[Made] = Future()
 
@@ -25,12 +25,12 @@ def background(work: Callable[[], Made], name: str) -> Future[Made]:
     return promised
 
 
-def within(seconds: float, work: Callable[[], Made]) -> Made:
+def run_within(seconds: float, work: Callable[[], Made]) -> Made:
     """Run work in another thread and return its result. Errors: TimeoutError if it takes too long.
 
     A Spark Connect client keeps retrying for minutes if its server has gone.
     """
-    promised = background(work, "within")
+    promised = run_in_background(work, "within")
     if not wait([promised], seconds).done:
         raise TimeoutError(f"no result within {seconds:g} s")
     return promised.result()
@@ -43,4 +43,4 @@ def collect_garbage(generation: int = 2) -> None:
     a finalizer in the main thread is ignored. With generation 1, objects that survived an earlier
     collection are left out.
     """
-    background(lambda: gc.collect(generation), "garbage").result()
+    run_in_background(lambda: gc.collect(generation), "garbage").result()

@@ -14,7 +14,7 @@ from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello, json_text
 from pulsar_conformance.adapters.spark import rows, session
-from pulsar_conformance.adapters.spark.background import collect_garbage, within
+from pulsar_conformance.adapters.spark.background import collect_garbage, run_within
 from pulsar_conformance.specs import load
 from pulsar_conformance.specs.text import WIDTH, counted, paragraph
 
@@ -26,13 +26,13 @@ NAME = "spark"
 BATCH = 20_000
 """Number of cases in a batch; a batch is one job unless its cases are too large."""
 
-CHARACTERS = 1 << 26
+MAX_JOB_CHARACTERS = 1 << 26
 """Maximum number of characters of JSON in a job, which go to the executors in several messages."""
 
-COLD = 60.0
+FIRST_JOB_SECONDS = 60.0
 """Additional seconds for the first job of an operation, which loads and compiles classes."""
 
-HELD = 160_000_000
+MAX_HELD_CHARACTERS = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
 Java keeps the cases of a job until Python has collected the objects that refer to its plan. By
@@ -40,7 +40,7 @@ itself, Python does this after hours. A default run stays below this number, bec
 stops all threads for seconds while the cases of a run exist.
 """
 
-AT_ONCE = 2
+MAX_JOBS = 2
 """Number of jobs that run at a time: one core plans a job while the other runs tasks of another
 job.
 """
@@ -92,7 +92,7 @@ class SparkConnection(Connection):
     @property
     def concurrency(self) -> int:
         """Number of threads that may ask the engine at a time; each has a job of its own."""
-        return AT_ONCE
+        return MAX_JOBS
 
     def remarks(self) -> list[str]:
         """Return the number of jobs, and the number of cases answered for each operation."""
@@ -139,14 +139,12 @@ class SparkConnection(Connection):
         return [found[number] for number in range(len(texts))]
 
     def _count(self, operation: str, texts: Sequence[str]) -> None:
-        """Count a job and its cases; free memory whenever more than `HELD` characters have
-        accumulated.
-        """
+        """Count a job and its cases; free memory after more than `MAX_HELD_CHARACTERS`."""
         with self._lock:
             self._jobs[operation] += 1
             self._cases[operation] += len(texts)
             self._held += sum(map(len, texts))
-            if self._held > HELD:
+            if self._held > MAX_HELD_CHARACTERS:
                 self._held = 0
                 collect_garbage(1)  # The cases of a run are older and stay.
 
@@ -158,9 +156,9 @@ class SparkConnection(Connection):
         Errors: `AdapterError` if the job fails or takes too long.
         """
         seconds = self._limits.base + self._limits.per_case * cases
-        seconds += 0 if operation in self._jobs else COLD
+        seconds += 0 if operation in self._jobs else FIRST_JOB_SECONDS
         try:
-            rows: list[tuple[int, str]] = within(seconds, plan.collect)
+            rows: list[tuple[int, str]] = run_within(seconds, plan.collect)
         except TimeoutError:
             spark.interrupt()
             self.bye()
@@ -206,13 +204,13 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield texts in lists of up to `CHARACTERS` in total, in order; each list has at least one
-    text.
+    """Yield texts in lists of up to `MAX_JOB_CHARACTERS` in total, in order; each list has at least
+    one text.
     """
     together: list[str] = []
     length = 0
     for text in texts:
-        if together and length + len(text) > CHARACTERS:
+        if together and length + len(text) > MAX_JOB_CHARACTERS:
             yield together
             together, length = [], 0
         together.append(text)
@@ -226,7 +224,7 @@ def connect_spark(
 ) -> Connection:
     """Connect to Spark: `spark`, `spark:local[N]`, or `spark:sc://host:port`."""
     target = rest or "local[*]"
-    if not session.PLACES.fullmatch(target):
+    if not session.TARGETS.fullmatch(target):
         hint = "write spark, spark:local[4], or spark:sc://HOST:PORT"
         raise AdapterError("start", f"{rest!r} is not a Spark target", hint, "", name)
     return SparkConnection(target, name, profile, readings, limits)

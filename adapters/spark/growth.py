@@ -37,7 +37,7 @@ WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
 `split-rate-window`.
 """
 
-MEASURED: Mapping[str, Callable[[Column], Column]] = {
+LIMITED_QUANTITY: Mapping[str, Callable[[Column], Column]] = {
     MAX_TOPICS: lambda _rates: F.col("topics"),
     MAX_SESSIONS: lambda _rates: F.col("sessions"),
     MAX_MESSAGES: lambda rates: rates["messages"],
@@ -56,7 +56,7 @@ def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFram
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}
     over = (
         F.when(
-            MEASURED[name](rates) > F.col(f"settings.{name}") * constant(unit.get(name, 1)),
+            LIMITED_QUANTITY[name](rates) > F.col(f"settings.{name}") * constant(unit.get(name, 1)),
             F.lit(name),
         )
         for name in LIMITS

@@ -19,21 +19,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from pulsar_conformance.adapters.spark.archive import Archive, archive_of, first_jars
-from pulsar_conformance.adapters.spark.background import background
+from pulsar_conformance.adapters.spark.background import run_in_background
 from pulsar_conformance.adapters.spark.messages import defer_freeing, save_messages
 
-GIVES_WAY = 0.001
+THREAD_SWITCH_SECONDS = 0.001
 """Seconds after which a Python thread lets another one run, instead of 0.005.
 
 PySpark sends Java thousands of messages while another thread draws cases, and each message waits
 that long. Measured: Spark is ready after 7 s instead of 11.
 """
 
-TAIL = 20
+TAIL_LINES = 20
 """Number of lines of Spark's standard error in a message."""
 
 ZONE = "spark.sql.session.timeZone"
-OF_THE_SESSION: Mapping[str, str] = {
+SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.icu.caseMappings.enabled": "false",
@@ -87,7 +87,7 @@ collects all garbage whenever it needs more. Measured on a small audit: these tw
 of 30 s of CPU time.
 """
 
-OF_THE_PROCESS: Mapping[str, str] = {
+PROCESS_SETTINGS: Mapping[str, str] = {
     "spark.api.mode": "classic",
     "spark.app.name": "pulsar-conformance",
     "spark.log.level": "ERROR",
@@ -97,7 +97,7 @@ OF_THE_PROCESS: Mapping[str, str] = {
 """Settings of the Java process: no output, no web page."""
 
 
-LOCAL: Mapping[str, str] = {
+LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
@@ -116,10 +116,10 @@ class Log:
         """Return the last lines, without Java's messages about the class archive."""
         self.file.seek(0)
         lines = self.file.read().decode(errors="replace").splitlines()
-        return "\n".join([line for line in lines if "[cds" not in line][-TAIL:])
+        return "\n".join([line for line in lines if "[cds" not in line][-TAIL_LINES:])
 
 
-BEFORE = ("pandas", "pyspark.sql")
+EARLY_IMPORTS = ("pandas", "pyspark.sql")
 """Python modules that are imported while Java starts, before another thread needs them.
 
 Hypothesis, which may draw meanwhile, fails if NumPy is imported only in part. Two threads that
@@ -148,7 +148,7 @@ class JavaProcess:
         Return a future of PySpark's gateway to the process, or of the error that prevented the
         start.
         """
-        sys.setswitchinterval(min(GIVES_WAY, self._interval))
+        sys.setswitchinterval(min(THREAD_SWITCH_SECONDS, self._interval))
         if self._launching is None or _failed(self._launching):
             # Only PySpark's own launcher can redirect the output of the process.
             import pyspark
@@ -165,23 +165,23 @@ class JavaProcess:
                 settings[OPTIONS] = " ".join((*JAVA_OPTIONS, *self._archive.options()))
             conf = SparkConf().setAll(list(settings.items()))
             output = {"stdout": self.log.file, "stderr": self.log.file}
-            self._launching = background(partial(launch_gateway, conf, output), "java")
+            self._launching = run_in_background(partial(launch_gateway, conf, output), "java")
         for name in modules:
             with suppress(ImportError):
                 import_module(name)
         return self._launching
 
-    def without_session(self) -> None:
+    def restore_thread_switching(self) -> None:
         """Restore Python's own interval between thread switches."""
         sys.setswitchinterval(self._interval)
 
     def defer_freeing(self) -> None:
-        """Free no Java objects until `free` is called or another session starts."""
-        self.free()
+        """Free no Java objects until `free_objects` is called or another session starts."""
+        self.free_objects()
         if self._launching is not None:
             self._free = defer_freeing(self._launching.result())
 
-    def free(self) -> None:
+    def free_objects(self) -> None:
         """Free the Java objects that Python no longer uses."""
         if self._free is not None:
             self._free()
@@ -189,7 +189,7 @@ class JavaProcess:
 
     def session(self, master: str, more: Mapping[str, str]) -> Any:
         """Return a Spark session; settings in `more` override the suite's. Errors: PySpark's."""
-        self.free()
+        self.free_objects()
         with _interrupts_kept():
             return self._session(self.launch(master, more).result(), _settings(master, more))
 
@@ -201,7 +201,7 @@ class JavaProcess:
             SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=gateway)
             save_messages(gateway.jvm)
             if self._archive is not None:
-                self._archive.make_at_exit(gateway.jvm)
+                self._archive.build_at_exit(gateway.jvm)
         session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
         session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
         return session
@@ -224,9 +224,9 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
     cores = re.search(r"\[(\d+)", master)
     tasks = int(cores[1]) if cores else (os.cpu_count() or 1)
     return {
-        **OF_THE_PROCESS,
-        **(LOCAL if master.startswith("local") else {}),
-        **OF_THE_SESSION,
+        **PROCESS_SETTINGS,
+        **(LOCAL_SETTINGS if master.startswith("local") else {}),
+        **SESSION_SETTINGS,
         **UNTRACED,
         **UNCHECKED_PLANS,
         "spark.master": master,

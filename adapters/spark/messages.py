@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-REMEMBERED = (
+REMEMBERED_NAMES = (
     *("org.apache.spark.sql.functions", "org.apache.spark.sql.expressions.Window"),
     *("functions", "PythonUtils", "PythonSQLUtils"),
 )
@@ -19,15 +19,15 @@ REMEMBERED = (
 Java looks for some of these names in several packages, and for each package in 250 archives.
 """
 
-CONSTANT = ("col", "lit")
+CONSTANT_FUNCTIONS = ("col", "lit")
 """Functions whose columns are immutable and equal for equal arguments."""
 
-PLAIN = (str, bool, int, float)
+PLAIN_TYPES = (str, bool, int, float)
 
-KEPT = 4_000
+MAX_REMEMBERED = 4_000
 """Maximum number of remembered results of a function."""
 
-SHORT = 10
+MAX_SHORT_LIST = 10
 """Maximum number of elements with which Java creates a list by a single call."""
 
 
@@ -39,7 +39,7 @@ class RememberedMembers:
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._of, name)
-        if name in CONSTANT:
+        if name in CONSTANT_FUNCTIONS:
             member = remember_results(member)
         setattr(self, name, member)
         return member
@@ -50,11 +50,11 @@ def remember_results(function: Callable[..., Any]) -> Callable[..., Any]:
     known: dict[tuple[type, str], Any] = {}
 
     def remembering(*arguments: Any) -> Any:
-        if len(arguments) != 1 or type(arguments[0]) not in PLAIN:
+        if len(arguments) != 1 or type(arguments[0]) not in PLAIN_TYPES:
             return function(*arguments)
         key = type(arguments[0]), repr(arguments[0])
         if key not in known:
-            if len(known) >= KEPT:
+            if len(known) >= MAX_REMEMBERED:
                 known.clear()
             known[key] = function(*arguments)
         return known[key]
@@ -69,7 +69,7 @@ def in_one_message(
 
     def converted(elements: Iterable[Any]) -> Any:
         given = list(elements)
-        short = len(given) <= SHORT and all(one is not None for one in given)
+        short = len(given) <= MAX_SHORT_LIST and all(one is not None for one in given)
         return to_seq(list_of(*given) if short else given)
 
     return converted
@@ -77,7 +77,7 @@ def in_one_message(
 
 def remember_members(jvm: Any) -> None:
     """Let PySpark look up each Java function only once."""
-    for name in REMEMBERED:
+    for name in REMEMBERED_NAMES:
         vars(jvm)[name] = RememberedMembers(getattr(jvm, name))
 
 

@@ -16,7 +16,7 @@ SETTINGS = (OVERLOAD_THRESHOLD,)
 MARGIN = 5
 """Points that an overloaded broker sheds in addition to its excess. [OVERLOAD-02]"""
 
-FEWEST = 2
+MIN_BUNDLES = 2
 """Minimum number of bundles of a broker that sheds bundles. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
@@ -51,7 +51,7 @@ def takes(readings: Mapping[str, str]) -> Column:
     """True if OverloadShedder sheds the bundle."""
     level = F.col("overloadshedder")
     amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
-    return level["over"] & (F.col("owned") >= FEWEST) & F.col("movable") & amount
+    return level["over"] & (F.col("owned") >= MIN_BUNDLES) & F.col("movable") & amount
 
 
 def levels(readings: Mapping[str, str]) -> Column:

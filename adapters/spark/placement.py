@@ -29,7 +29,7 @@ SETTINGS = (OVERLOAD_THRESHOLD,)
 STRATEGY, LEAST_USAGE = "loadBalancerLoadPlacementStrategy", "LeastResourceUsageWithWeight"
 """The setting that names the strategy, and a strategy that this engine does not offer."""
 
-LEFT_OUT: Mapping[str, Callable[[Column, Column], Column]] = {
+TOO_BUSY: Mapping[str, Callable[[Column, Column], Column]] = {
     "eligible": operator.gt,
     "excluded": operator.ge,
 }
@@ -66,7 +66,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     threshold = F.col(f"settings.{OVERLOAD_THRESHOLD}")
     measured = summed.withColumn("usage", usage.maximum(F.col("percent")))
     distance = threshold - F.col("usage")
-    out = LEFT_OUT[readings["placement-at-threshold"]](F.col("usage"), threshold)
+    out = TOO_BUSY[readings["placement-at-threshold"]](F.col("usage"), threshold)
     score = SCORE[readings["placement-score"]](F.col("rate"), distance, F.col("added"))
     scored = measured.withColumns({"left_out": out, "score": F.when(~out, score)})
     every = Window.partitionBy("cycle")

@@ -11,10 +11,10 @@ from typing import Any
 from pulsar_conformance.adapters.protocol import JSON
 
 NAME = "shed.cycles"
-CYCLE = "shed.select"
-USAGE = "usage.max"
-MIXING = "ThresholdShedder"
-REMEMBERING = (MIXING, "AvgShedder", "TransferShedder")
+CYCLE_OPERATION = "shed.select"
+USAGE_OPERATION = "usage.max"
+SMOOTHING_STRATEGY = "ThresholdShedder"
+REMEMBERING = (SMOOTHING_STRATEGY, "AvgShedder", "TransferShedder")
 """Strategies that depend on usage in earlier cycles. [THRESHOLD-15, AVERAGE-03]"""
 
 MINUTE = 60
@@ -39,7 +39,7 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
         cases = [
             _cycle_as_case(rows[number], place, found[number], seen[number]) for number in asked
         ]
-        for number, answer in zip(asked, ask(CYCLE, cases) if cases else (), strict=True):
+        for number, answer in zip(asked, ask(CYCLE_OPERATION, cases) if cases else (), strict=True):
             if "unload" in answer:
                 found[number].append(answer)
             else:
@@ -57,12 +57,12 @@ def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, floa
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})
         for number, row in enumerate(rows)
-        if (row["strategy"] or MIXING).endswith(REMEMBERING)
+        if (row["strategy"] or SMOOTHING_STRATEGY).endswith(REMEMBERING)
         for place, cycle in enumerate(row["cycles"][:-1])
         for broker, report in cycle["brokers"].items()
     ]
     seen: list[list[dict[str, float]]] = [[{} for _ in row["cycles"]] for row in rows]
-    used = ask(USAGE, [case for *_, case in places]) if places else []
+    used = ask(USAGE_OPERATION, [case for *_, case in places]) if places else []
     for (number, place, broker, _), answer in zip(places, used, strict=True):
         if "percent" in answer:
             seen[number][place][broker] = answer["percent"]

@@ -17,9 +17,16 @@ from urllib.parse import urlsplit
 
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.programs import SPARK_EXTRA, pyspark_problem, spark_problem
-from pulsar_conformance.adapters.spark.background import background, within
+from pulsar_conformance.adapters.spark.background import run_in_background, run_within
 from pulsar_conformance.adapters.spark.configuring import INTERPRETED, configure
-from pulsar_conformance.adapters.spark.java import BEFORE, JAVA, OF_THE_SESSION, UNTRACED, ZONE, Log
+from pulsar_conformance.adapters.spark.java import (
+    EARLY_IMPORTS,
+    JAVA,
+    SESSION_SETTINGS,
+    UNTRACED,
+    ZONE,
+    Log,
+)
 
 SUBMITTED = "submitted"
 """Target of a process started by `spark-submit`, which chooses the Spark and its settings."""
@@ -27,10 +34,10 @@ SUBMITTED = "submitted"
 CONNECT_PORT = 15002
 """Default port of a Spark Connect server."""
 
-REACHED_WITHIN = 5.0
+CONNECT_SECONDS = 5.0
 """Seconds within which a Spark Connect server must accept a connection."""
 
-ENDS_WITHIN = 10.0
+END_SECONDS = 10.0
 """Maximum seconds to wait for the end of a session."""
 
 COMPILED_FROM = 250
@@ -82,7 +89,7 @@ class Spark:
         """Cancel the work that all sessions are doing."""
         for one in filter(None, (self.session, self._interpreted)):
             with suppress(Exception):
-                within(ENDS_WITHIN, one.interruptAll)
+                run_within(END_SECONDS, one.interruptAll)
 
     def defer_freeing(self) -> None:
         """Keep all Java objects until a user releases this session to others, or another one
@@ -111,16 +118,16 @@ class _Process:
 _PROCESS = _Process()
 
 
-PY4J = "An error occurred while calling "
+PY4J_ERROR_START = "An error occurred while calling "
 """Beginning of Py4J's message if a Java method fails."""
 
-PLACES = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
+TARGETS = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
 """Pattern of all targets except `SUBMITTED`."""
 
 
 def check_target(target: str, adapter: str) -> None:
     """Raise AdapterError if a text is not a target such as local[4] or sc://HOST:PORT."""
-    if target != SUBMITTED and not PLACES.fullmatch(target):
+    if target != SUBMITTED and not TARGETS.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
@@ -158,8 +165,8 @@ def _share_running(
 
 def _check_ended(adapter: str) -> None:
     """Wait until the previous Spark has stopped; a new session could otherwise reuse it."""
-    if _PROCESS.ending is not None and wait([_PROCESS.ending], ENDS_WITHIN).not_done:
-        problem = f"the previous Spark of this process did not stop within {ENDS_WITHIN:g} s"
+    if _PROCESS.ending is not None and wait([_PROCESS.ending], END_SECONDS).not_done:
+        problem = f"the previous Spark of this process did not stop within {END_SECONDS:g} s"
         raise AdapterError("start", problem, "use another process", "", adapter)
 
 
@@ -175,8 +182,8 @@ def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
         promised: Future[Spark] = Future()
         promised.set_result(_share_running(target, adapter))
         return promised
-    JAVA.launch(target, {}, BEFORE)
-    return background(partial(_share_running, target, adapter), "spark")
+    JAVA.launch(target, {}, EARLY_IMPORTS)
+    return run_in_background(partial(_share_running, target, adapter), "spark")
 
 
 def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
@@ -201,7 +208,7 @@ def separate_session(session: Session) -> Session | None:
     if is_remote():
         return None
     other = session.newSession()
-    configure(other, {name: session.conf.get(name) for name in OF_THE_SESSION})
+    configure(other, {name: session.conf.get(name) for name in SESSION_SETTINGS})
     return other
 
 
@@ -213,13 +220,13 @@ def release(spark: Spark, *, idle: bool = False) -> None:
     with _PROCESS.turn:
         spark.users -= 1
         if spark.users:
-            JAVA.free()
+            JAVA.free_objects()
         if spark.users == 0 and _PROCESS.running is spark:
             _PROCESS.running = None
-            JAVA.without_session()
-            _PROCESS.ending = background(partial(_stop, spark), "end")
+            JAVA.restore_thread_switching()
+            _PROCESS.ending = run_in_background(partial(_stop, spark), "end")
             if not (idle and spark.log):
-                wait([_PROCESS.ending], ENDS_WITHIN)
+                wait([_PROCESS.ending], END_SECONDS)
             os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
@@ -230,7 +237,7 @@ def release_started(starting: Future[Spark], *, idle: bool = False) -> None:
 
 
 @contextmanager
-def acquired(
+def spark_acquired(
     target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Spark]:
     """Acquire a Spark for the block, and release it at the end."""
@@ -295,7 +302,7 @@ def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.config(map={**UNTRACED, **options}).getOrCreate()
-        session.conf.set(ZONE, OF_THE_SESSION[ZONE])
+        session.conf.set(ZONE, SESSION_SETTINGS[ZONE])
     except Exception as error:
         problem = f"Spark does not start: {exception_message(error)}"
         raise AdapterError("start", problem, "start it with spark-submit", "", adapter) from None
@@ -307,7 +314,7 @@ def _connect_remote(url: str, adapter: str) -> Spark:
     parts = urlsplit(url)
     address = (parts.hostname or "localhost", parts.port or CONNECT_PORT)
     try:
-        socket.create_connection(address, REACHED_WITHIN).close()
+        socket.create_connection(address, CONNECT_SECONDS).close()
     except OSError as error:
         problem = f"no Spark Connect server at {address[0]}:{address[1]}: {error}"
         hint = "start one with start-connect-server.sh, in Spark's sbin folder"
@@ -316,7 +323,7 @@ def _connect_remote(url: str, adapter: str) -> Spark:
 
     try:
         session = SparkSession.builder.remote(url).getOrCreate()
-        configure(session, OF_THE_SESSION)
+        configure(session, SESSION_SETTINGS)
     except Exception as error:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         problem = f"{url} provides no session: {exception_message(error)}"
@@ -333,14 +340,14 @@ def exception_message(error: BaseException) -> str:
     message.
     """
     first, *others = str(error).strip().splitlines() or [type(error).__name__]
-    return others[0].lstrip(": ") if others and first.startswith(PY4J) else first
+    return others[0].lstrip(": ") if others and first.startswith(PY4J_ERROR_START) else first
 
 
-RAISED = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
+JAVA_CAUSE = re.compile(r"^\s*(?:Caused by)?:? ?(?:[a-z][\w$]*\.)+[A-Z][\w$]*: (.+)", re.MULTILINE)
 """Pattern of the line that gives a cause in a Java stack trace."""
 
 
 def last_cause(error: BaseException) -> str:
     """Return the message of the innermost cause in a Spark error."""
-    causes: list[str] = RAISED.findall(str(error)) or [exception_message(error)]
+    causes: list[str] = JAVA_CAUSE.findall(str(error)) or [exception_message(error)]
     return causes[-1].strip().rstrip(".")

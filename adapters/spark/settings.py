@@ -25,7 +25,7 @@ def _parse_number(text: Column) -> Column:
     return F.when(text.rlike(NUMBER) & (F.abs(value) < F.lit(float("inf"))), value)
 
 
-TYPED: Mapping[str, Callable[[Column], Column]] = {
+SETTING_PARSERS: Mapping[str, Callable[[Column], Column]] = {
     "number": _parse_number,
     "integer": _parse_number,
     "boolean": lambda text: F.lower(text) == "true",
@@ -36,7 +36,7 @@ TYPED: Mapping[str, Callable[[Column], Column]] = {
 """Functions that convert a setting's text to a value, by the type in `specs/settings.yaml`."""
 
 
-INFINITE = float("inf")
+NO_LIMIT = float("inf")
 """Value of a limit that the documents describe as switched off."""
 
 
@@ -59,8 +59,8 @@ def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -
         return F.coalesce(*(given[one] for one in names), default)
 
     def value(name: str) -> Column:
-        typed, none = TYPED[types[name].type](text(name)), documented.unlimited.get(name)
-        return typed if none is None else F.when(typed == none, F.lit(INFINITE)).otherwise(typed)
+        typed, none = SETTING_PARSERS[types[name].type](text(name)), documented.unlimited.get(name)
+        return typed if none is None else F.when(typed == none, F.lit(NO_LIMIT)).otherwise(typed)
 
     return F.struct(*(value(name).alias(name) for name in names))
 

@@ -48,7 +48,7 @@ STRATEGY = "loadBalancerLoadSheddingStrategy"
 
 Readings = Mapping[str, str]
 
-RECENTLY: Mapping[str, Callable[[Column, Column], Column]] = {
+WITHIN_GRACE: Mapping[str, Callable[[Column, Column], Column]] = {
     "blocked": operator.le,
     "free": operator.lt,
 }
@@ -64,8 +64,8 @@ class Strategy:
     """A strategy: how it rates brokers, and which of their bundles it sheds.
 
     `levels` adds a column to brokers: a struct, under the strategy's name in lower case. `takes` is
-    true for a row of `queued` whose bundle is shed. `sums` are the quantities to sum along the
-    queue, by the name of the column. `settings` are the settings that it reads.
+    true for a row of `with_queue_places` whose bundle is shed. `sums` are the quantities to sum
+    along the queue, by the name of the column. `settings` are the settings that it reads.
     """
 
     settings: tuple[str, ...]
@@ -97,16 +97,19 @@ STRATEGIES: Mapping[str, Strategy] = {
 BY_REPORTS = tuple(name for name in STRATEGIES if name != transfer.NAME)
 """Strategies that need nothing but load reports."""
 
-LATER: Mapping[str, str] = {average.NAME: average.LOW, transfer.NAME: transfer.TARGET}
+MARKER_SETTING: Mapping[str, str] = {
+    average.NAME: average.LOW,
+    transfer.NAME: transfer.TARGET_DEVIATION,
+}
 """For each strategy that only some documents describe, a setting that only these documents list."""
 
 
 def documented_strategies(defaults: Mapping[str, object]) -> tuple[str, ...]:
     """Return the strategies that documents with these default settings describe."""
-    return tuple(one for one in STRATEGIES if LATER.get(one) in (None, *defaults))
+    return tuple(one for one in STRATEGIES if MARKER_SETTING.get(one) in (None, *defaults))
 
 
-EVERYWHERE: Mapping[str, tuple[str, ...]] = {
+ALWAYS_SHEDDING: Mapping[str, tuple[str, ...]] = {
     "overload-shedder": (),
     "all": ("OverloadShedder",),
 }
@@ -131,15 +134,15 @@ def decision_rows(
 ) -> DataFrame:
     """Return a row per bundle, `chosen` if it is shed, and a row for each broker without bundles.
 
-    Columns: those given except `MEASURED`, those added by `with_counts` and `queued`, and a struct
-    for each strategy (`Strategy.levels`). `chosen` is false under a strategy that is not in
-    `strategies`.
+    Columns: the given ones except `BROKER_ONLY_COLUMNS`, those added by `with_counts` and
+    `with_queue_places`, and a struct for each strategy (`Strategy.levels`). `chosen` is false under
+    a strategy that is not in `strategies`.
     """
     planned = strategies_that_shed(strategies, readings)
     known = _with_levels(with_counts(brokers, bundles, readings), readings, planned)
     known = known.repartition("cycle").hint("shuffle_hash")
     rows = bundles.repartition("cycle").join(known, list(BROKER), "right")
-    return _choose_bundles(queued(rows, readings, planned), readings, strategies)
+    return _choose_bundles(with_queue_places(rows, readings, planned), readings, strategies)
 
 
 def decisions_of_owners(
@@ -161,24 +164,24 @@ def decisions_of_owners(
         _count_bundles(brokers.withColumn("parts", parts), readings), readings, planned
     )
     rows = known.select("*", F.inline_outer("owns")).drop("owns")
-    return _choose_bundles(queued(rows, readings, planned), readings, strategies)
+    return _choose_bundles(with_queue_places(rows, readings, planned), readings, strategies)
 
 
 def strategies_that_shed(strategies: Iterable[str], readings: Readings) -> tuple[str, ...]:
     """Return these strategies, and the strategies that shed even if another strategy is set."""
-    return tuple(dict.fromkeys((*strategies, *EVERYWHERE[readings["overload-scope"]])))
+    return tuple(dict.fromkeys((*strategies, *ALWAYS_SHEDDING[readings["overload-scope"]])))
 
 
 def _with_levels(brokers: DataFrame, readings: Readings, planned: Iterable[str]) -> DataFrame:
     """Add a struct of levels for each strategy, then drop the columns that only the levels need."""
     for name in planned:
         brokers = STRATEGIES[name].levels(brokers, readings)
-    return brokers.drop(*MEASURED)
+    return brokers.drop(*BROKER_ONLY_COLUMNS)
 
 
 def _choose_bundles(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
     """Return the bundles in the queues of their brokers, with the column `chosen`."""
-    everywhere = EVERYWHERE[readings["overload-scope"]]
+    everywhere = ALWAYS_SHEDDING[readings["overload-scope"]]
     enabled = F.col(f"settings.{ENABLED}") & (F.col("brokers") > 1)
     taken = [(F.col("strategy") == name) & STRATEGIES[name].takes(readings) for name in strategies]
     others = F.col("strategy").isin(*strategies) & (F.col("strategy") != transfer.NAME)
@@ -187,7 +190,7 @@ def _choose_bundles(rows: DataFrame, readings: Readings, strategies: Iterable[st
     return rows.withColumn("chosen", F.coalesce(chosen, F.lit(False)))
 
 
-MEASURED = (
+BROKER_ONLY_COLUMNS = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
     *("earlier", "streak", *transfer.COLUMNS),
 )
@@ -215,8 +218,8 @@ def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
     """Add counts and load to brokers; `parts` has their bundles, grouped by the time of
     unloading.
     """
-    free = F.filter("parts", lambda part: ~blocked(part["moved"], readings))
-    rows = rows.withColumn("carries", CARRIES[readings["broker-rates"]]())
+    free = F.filter("parts", lambda part: ~in_grace_period(part["moved"], readings))
+    rows = rows.withColumn("carries", BROKER_LOAD[readings["broker-rates"]]())
     rows = rows.withColumns(
         {
             "owned": _number_of_bundles(F.col("parts")),
@@ -233,7 +236,7 @@ def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
 
 def _load_of_bundles() -> Column:
     """Return a broker's load as the sum over its bundles: a struct of `messages` and `bytes`."""
-    sums = (_sum_over_parts(F.col("parts")[name]).alias(name) for name in ADDED["bundles"])
+    sums = (_sum_over_parts(F.col("parts")[name]).alias(name) for name in SUMMED_TRAFFIC["bundles"])
     return F.struct(*sums)
 
 
@@ -241,17 +244,17 @@ def _sum_over_parts(amounts: Column) -> Column:
     return or_zero(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
 
 
-ADDED: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
+SUMMED_TRAFFIC: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
 """Kinds of traffic to sum over the bundles of a broker, by alternative of `broker-rates`."""
 
 
 def _traffic_to_sum(columns: Iterable[str], readings: Readings) -> tuple[str, ...]:
     """Return the kinds of traffic to sum; bytes are among them if a minimum throughput is set."""
     needed = ("bytes",) if "least" in columns else ()
-    return tuple(dict.fromkeys((*needed, *ADDED[readings["broker-rates"]])))
+    return tuple(dict.fromkeys((*needed, *SUMMED_TRAFFIC[readings["broker-rates"]])))
 
 
-CARRIES: Mapping[str, Callable[[], Column]] = {
+BROKER_LOAD: Mapping[str, Callable[[], Column]] = {
     "reported": lambda: F.col("carries"),
     "bundles": _load_of_bundles,
 }
@@ -265,13 +268,13 @@ def _number_of_bundles(parts: Column) -> Column:
     return F.coalesce(counted, F.lit(0))
 
 
-def blocked(moved: Column, readings: Readings) -> Column:
+def in_grace_period(moved: Column, readings: Readings) -> Column:
     """True if a bundle that was unloaded `moved` minutes ago may not move yet. [SHED-04]"""
-    recently = RECENTLY[readings["grace-edge"]]
+    recently = WITHIN_GRACE[readings["grace-edge"]]
     return F.coalesce(recently(moved, F.col(f"settings.{GRACE}")), F.lit(False))
 
 
-def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
+def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> DataFrame:
     """Add to bundles their positions in the queue of their broker. [SHED-02, SHED-04, SHED-07]
 
     Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
@@ -282,7 +285,7 @@ def queued(rows: DataFrame, readings: Readings, strategies: Iterable[str]) -> Da
     rows = rows.withColumns(
         {
             "traffic": F.col(f"load.{MEASURE[readings['shed-measure']]}"),
-            "movable": F.col("bundle").isNotNull() & ~blocked(F.col("moved"), readings),
+            "movable": F.col("bundle").isNotNull() & ~in_grace_period(F.col("moved"), readings),
             "seat": F.xxhash64(*BROKER),
         }
     )

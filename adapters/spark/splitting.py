@@ -27,7 +27,7 @@ def halved(number: Column) -> Column:
     return F.shiftright(number, 1)
 
 
-MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
+RANGE_MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
     "equal": lambda lower, upper: halved(
         lower + upper + F.when(upper == LAST_HASH, F.lit(1)).otherwise(F.lit(0))
     ),
@@ -39,7 +39,7 @@ MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 """
 
 
-def between_the_topics(hashes: Column) -> Column:
+def cut_between_topics(hashes: Column) -> Column:
     """Return an array with the cut that divides topics most equally; empty if there is none.
 
     The cut is half-way between two topics. With an odd number of topics, the upper part gets one
@@ -135,8 +135,8 @@ def cuts(
     `halves` is the alternative of the reading `range-halves`; hashes and positions are arrays of
     numbers. `by_rates` are the cuts by traffic, for documents that describe them. [SPLIT-10 … 14]
     """
-    asked = F.when(algorithm == RANGE, F.array(MIDDLE[halves](lower, upper)))
-    asked = asked.when(algorithm == TOPICS, between_the_topics(hashes))
+    asked = F.when(algorithm == RANGE, F.array(RANGE_MIDDLE[halves](lower, upper)))
+    asked = asked.when(algorithm == TOPICS, cut_between_topics(hashes))
     if by_rates is not None:
         asked = asked.when(algorithm == BY_RATES, by_rates)
     asked = asked.otherwise(positions)
@@ -153,7 +153,7 @@ def parts(lower: Column, upper: Column, cuts: Column) -> Column:
     return F.zip_with(starts, ends, range_name)
 
 
-WAYS: Mapping[str, Callable[[Column], Column]] = {
+REFUSED_CUTS: Mapping[str, Callable[[Column], Column]] = {
     "several": lambda _cuts: F.lit(None).cast("string"),
     "two": lambda cuts: F.when(
         F.size(cuts) > 1,

@@ -11,12 +11,12 @@ from typing import Any
 from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.spark.session import (
     acquire_in_background,
-    acquired,
     last_cause,
     release_started,
+    spark_acquired,
 )
 
-WAITING = 64
+MAX_JOBS = 64
 """Number of jobs that Spark has at a time; each has one task.
 
 A task takes about a minute; its job takes another 20 ms.
@@ -38,11 +38,11 @@ def results_of_tasks(
 ) -> Iterator[tuple[str, str]]:
     """Yield each input with its result as soon as the result is known, in any order.
 
-    Spark repeats the task of an executor that is lost. No more than `WAITING` results are held at a
-    time. Raises AdapterError if Spark cannot be used or a task keeps failing.
+    Spark repeats the task of an executor that is lost. No more than `MAX_JOBS` results are held at
+    a time. Raises AdapterError if Spark cannot be used or a task keeps failing.
     """
 
-    with acquired(place, "--spark") as spark, ThreadPoolExecutor(WAITING) as threads:
+    with spark_acquired(place, "--spark") as spark, ThreadPoolExecutor(MAX_JOBS) as threads:
 
         def result(text: str) -> str:
             one_row = spark.session.range(0, 1, 1, 1)  # A row of data would need a second process.
@@ -53,8 +53,8 @@ def results_of_tasks(
             return str(found)
 
         waiting = list(inputs)
-        running = {threads.submit(result, text): text for text in waiting[:WAITING]}
-        del waiting[:WAITING]
+        running = {threads.submit(result, text): text for text in waiting[:MAX_JOBS]}
+        del waiting[:MAX_JOBS]
         try:
             while running:
                 done = next(as_completed(running))

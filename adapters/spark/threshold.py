@@ -29,7 +29,7 @@ BELOW_AVERAGE = 5
 BOUNDARY_LOAD = 10
 """Points subtracted in the example of the lower boundary. [THRESHOLD-09]"""
 
-OVER: Mapping[str, Callable[[Column, Column], Column]] = {
+OVER_LIMIT: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
     "reaches": operator.ge,
 }
@@ -37,7 +37,7 @@ OVER: Mapping[str, Callable[[Column, Column], Column]] = {
 THRESHOLD-02]
 """
 
-TARGET: Mapping[str, Callable[[Column], Column]] = {
+TARGET_USAGE: Mapping[str, Callable[[Column], Column]] = {
     "points": lambda average: average - constant(BELOW_AVERAGE),
     "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
 }
@@ -47,7 +47,7 @@ TARGET: Mapping[str, Callable[[Column], Column]] = {
 [THRESHOLD-03]
 """
 
-RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+TRAFFIC_OF_USAGE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "traffic": lambda excess, _used, weight: excess * weight / constant(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
@@ -57,7 +57,7 @@ RELEASED: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 [THRESHOLD-03]
 """
 
-BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
+IDLE_BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "printed-sum": lambda average, _threshold: average,
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
@@ -68,7 +68,7 @@ BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
 """
 
 
-RELIEF: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+RELIEVES_IDLE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "some": lambda place, _above, _need: place == 1,
     "enough": lambda place, above, need: (place == 1) | (above < need),
 }
@@ -111,7 +111,7 @@ def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFra
 def takes(readings: Mapping[str, str]) -> Column:
     """True if ThresholdShedder sheds the bundle."""
     level = F.col("thresholdshedder")
-    enough, relief = RELIEF["enough"], RELIEF[readings["lower-boundary-amount"]]
+    enough, relief = RELIEVES_IDLE["enough"], RELIEVES_IDLE[readings["lower-boundary-amount"]]
     own = level["over"] & F.col("movable") & enough(F.col("place"), F.col("above"), level["need"])
     wanted = relief(F.col("place"), F.col("above"), level["need"])
     relieving = level["relieves"] & F.col("movable") & wanted
@@ -132,16 +132,16 @@ def with_levels(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     total = F.sum(F.when(F.col("first"), F.col("_used"))).over(all_of_them)
     rows = rows.withColumn("_average", F.try_divide(total, F.col("brokers").cast("double")))
     used, average, threshold = F.col("_used"), F.col("_average"), settings[SHEDDER_THRESHOLD]
-    limit, target = average + threshold, TARGET[readings["threshold-target"]](average)
-    released = RELEASED[readings["threshold-released"]]
+    limit, target = average + threshold, TARGET_USAGE[readings["threshold-target"]](average)
+    released = TRAFFIC_OF_USAGE[readings["threshold-released"]]
     level = F.struct(
         used.alias("usage"),
         average.alias("average"),
         threshold.alias("threshold"),
         limit.alias("limit"),
         target.alias("target"),
-        BOUND[readings["lower-boundary"]](average, threshold).alias("bound"),
-        OVER[readings["threshold-trigger"]](used, limit).alias("over"),
+        IDLE_BOUND[readings["lower-boundary"]](average, threshold).alias("bound"),
+        OVER_LIMIT[readings["threshold-trigger"]](used, limit).alias("over"),
         released(used - target, used, F.col("weight")).alias("need"),
     )
     return rows.withColumn("thresholdshedder", level).drop("_used", "_average")
@@ -155,7 +155,7 @@ def _is_worthwhile(given: list[str], readings: Mapping[str, str]) -> Column:
     if "least" not in given:
         return F.lit(True)
     level = F.col("thresholdshedder")
-    released = RELEASED[readings["threshold-released"]]
+    released = TRAFFIC_OF_USAGE[readings["threshold-released"]]
     share = released(level["usage"] - level["target"], level["usage"], F.col("carries.bytes"))
     shed = F.when(level["usage"] != 0, share).otherwise(F.lit(0.0))
     shed = F.least(F.coalesce(shed, F.lit(0.0)), F.col("able_bytes"))

@@ -25,18 +25,26 @@ NAME = "TransferShedder"
 IN_EXTENSIONS = f"org.apache.pulsar.broker.loadbalance.extensions.scheduler.{NAME}"
 MANAGER, EXTENSIBLE = "loadManagerClassName", ".ExtensibleLoadManagerImpl"
 
-TARGET = "loadBalancerBrokerLoadTargetStd"
+TARGET_DEVIATION = "loadBalancerBrokerLoadTargetStd"
 HITS = "loadBalancerSheddingConditionHitCountThreshold"
 MAX_BROKERS = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
 DELAY = "loadBalanceSheddingDelayInSeconds"
 LIFETIME = "loadBalancerBrokerLoadDataTTLInSeconds"
-TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
+MAX_REPORTED_BUNDLES = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 TRANSFERS = "loadBalancerTransferEnabled"
 WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 
 NUMBERS = (
-    *(TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD),
+    *(
+        TARGET_DEVIATION,
+        HITS,
+        MAX_BROKERS,
+        DELAY,
+        LIFETIME,
+        MAX_REPORTED_BUNDLES,
+        OVERLOAD_THRESHOLD,
+    ),
     *(threshold.HISTORY_SHARE, *usage.WEIGHTS.values()),
 )
 SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
@@ -48,7 +56,7 @@ COLUMNS = ("age", "without_data", "past")
 LOAD = "load double, traffic double"
 MOVES = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
-HALF = 0.5
+MAX_UNDERLOAD_SHARE = 0.5
 """Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
 
 
@@ -111,7 +119,7 @@ def _movable_bundles(settings: Column) -> Column:
             *(one[name].alias(name) for name in ("bundle", "kept", "targets")),
         ),
     )
-    top = F.greatest(settings[TOP].cast("int"), F.lit(0))
+    top = F.greatest(settings[MAX_REPORTED_BUNDLES].cast("int"), F.lit(0))
     return F.filter(F.slice(F.array_sort(each), F.lit(1), top), lambda one: ~one["kept"])
 
 
@@ -138,9 +146,9 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
     """True if one of the conditions for unloading holds. [TRANSFER-01, TRANSFER-03 … 05]"""
     count = F.size(brokers)
     mean = F.try_divide(_sum_over_brokers(brokers, lambda one: one["load"]), count)
-    target = settings[TARGET] * constant(100)
+    target = settings[TARGET_DEVIATION] * constant(100)
     squares = _sum_over_brokers(brokers, lambda one: (one["load"] - mean) * (one["load"] - mean))
-    low = mean * F.least(constant(HALF), target / constant(200))
+    low = mean * F.least(constant(MAX_UNDERLOAD_SHARE), target / constant(200))
     high = F.greatest(mean + target, settings[OVERLOAD_THRESHOLD])
     extreme = F.exists(
         brokers,

@@ -12,15 +12,15 @@ from pyspark.sql import functions as F
 RATE_THRESHOLD = "loadBalancerMsgRateDifferenceShedderThreshold"
 THROUGHPUT_THRESHOLD = "loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold"
 SETTINGS = (RATE_THRESHOLD, THROUGHPUT_THRESHOLD)
-SHARE = "maxUnloadPercentage"
-LEAST: Mapping[str, str] = {
+MAX_SHARE = "maxUnloadPercentage"
+MIN_UNLOAD: Mapping[str, str] = {
     "messages": "minUnloadMessage",
     "bytes": "minUnloadMessageThroughput",
 }
 """Setting for the minimum traffic to unload, by its measure. [UNIFORM-06, AVERAGE-06]"""
 
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
-LIMITS = (SHARE, *LEAST.values(), MAX_BUNDLES)
+LIMITS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_BUNDLES)
 """Settings that are null under documents that do not describe them."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
@@ -35,7 +35,7 @@ BYTES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 }
 """Comparisons of bytes per second, by alternative of `uniform-multiplier`. [UNIFORM-01]"""
 
-TRIGGERED: Mapping[str, Callable[[Column, Column], Column]] = {
+DIFFERENCES_TRIGGER: Mapping[str, Callable[[Column, Column], Column]] = {
     "both": operator.and_,
     "either": operator.or_,
 }
@@ -106,9 +106,11 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
             F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end)
             for end in ENDS
         ),
-        (TRIGGERED[readings["uniform-trigger"]](rates, bytes_) & _is_worthwhile()).alias("over"),
+        (DIFFERENCES_TRIGGER[readings["uniform-trigger"]](rates, bytes_) & _is_worthwhile()).alias(
+            "over"
+        ),
         (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
-        F.least(gap / constant(2), gap * settings[SHARE]).alias("need"),
+        F.least(gap / constant(2), gap * settings[MAX_SHARE]).alias("need"),
     )
     return rows.withColumn("uniformloadshedder", ends).drop(*made)
 
@@ -118,10 +120,11 @@ def _is_worthwhile() -> Column:
     settings = F.col("settings")
     enough = (
         F.coalesce(
-            (F.col(f"_most_{one}") - F.col(f"_least_{one}")) * settings[SHARE] >= settings[least],
+            (F.col(f"_most_{one}") - F.col(f"_least_{one}")) * settings[MAX_SHARE]
+            >= settings[least],
             F.lit(True),
         )
-        for one, least in LEAST.items()
+        for one, least in MIN_UNLOAD.items()
     )
     return next(enough) | next(enough)
 

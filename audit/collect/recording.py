@@ -95,7 +95,7 @@ class Recorder:
     def observe(self, *, first: bool) -> None:
         """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
         before = self._before or ObservedState()
-        look = self._looker.look(before)
+        look = self._looker.observe(before)
         at = datetime.now(UTC)
         if first:
             self._tell(describe_recording(self._looker.cluster, look))

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
             write_audit,
         )
 
-        with session.acquired(args.spark, "audit", options) as spark:
+        with session.spark_acquired(args.spark, "audit", options) as spark:
             if spark_tuning.keeps_objects(options):
                 spark.defer_freeing()
             asked = Inquiry(args.why, args.broker, args.at)

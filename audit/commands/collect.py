@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pulsar_conformance.adapters.admin_api.http import NoAnswer
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access, AdminApi, BadUrl
-from pulsar_conformance.adapters.arguments import seconds
+from pulsar_conformance.adapters.admin_api.remote import TOKEN_VARIABLE, Access, AdminApi, BadUrl
+from pulsar_conformance.adapters.arguments import parse_seconds
 from pulsar_conformance.adapters.operated.looking import ClusterObserver, NoCluster
 from pulsar_conformance.audit.collect.files import CannotWrite, Recording
 from pulsar_conformance.audit.collect.recording import Recorder
@@ -36,14 +36,14 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--every",
-        type=seconds,
+        type=parse_seconds,
         default=MINUTE,
         metavar="SECONDS",
         help="the time between two observations (%(default)g)",
     )
     parser.add_argument(
         "--for",
-        type=seconds,
+        type=parse_seconds,
         dest="duration",
         metavar="SECONDS",
         help="how long to record (until interrupted)",
@@ -52,7 +52,8 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         type=Path,
         metavar="FILE",
-        help=f"a file with the token; without it, the environment variable {TOKEN} holds the token",
+        help="a file with the token; without it, the environment variable "
+        f"{TOKEN_VARIABLE} holds the token",
     )
     parser.add_argument(
         "--tls-trust",
@@ -62,7 +63,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=seconds,
+        type=parse_seconds,
         default=10.0,
         metavar="SECONDS",
         help="seconds that a broker may take to answer (%(default)g)",

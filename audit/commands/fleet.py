@@ -155,7 +155,7 @@ def _write_history(args: argparse.Namespace) -> Iterator[str]:
     fleet = fleet_of(args, rules)
     if args.decided_by != NO_ADAPTER:
         _check_readings(args.decided_by, fleet.readings)
-    with session.acquired(args.spark, "fleet") as spark:
+    with session.spark_acquired(args.spark, "fleet") as spark:
         from pulsar_conformance.audit.fleet.writing import write_history
 
         written = write_history(spark.session, fleet, options, args.output)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.arguments import (
-    ADAPTER,
+    ADAPTER_HELP,
     DEFAULT_PROFILE,
     add_profile,
     add_reading,
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="reference",
         type=name_without_secret,
         metavar="ADAPTER",
-        help=f"{ADAPTER} (%(default)s)",
+        help=f"{ADAPTER_HELP} (%(default)s)",
     )
     parser.add_argument(
         "--world",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.arguments import add_profile, add_reading, seconds
+from pulsar_conformance.adapters.arguments import add_profile, add_reading, parse_seconds
 from pulsar_conformance.adapters.spark import session
 from pulsar_conformance.adapters.spark.background import collect_garbage
 from pulsar_conformance.audit.commands.audit import JUDGED_BY
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--audit-every",
-        type=seconds,
+        type=parse_seconds,
         default=BETWEEN,
         metavar="SECONDS",
         help="the time between two audits (%(default)g)",
@@ -94,7 +94,7 @@ def _watch(args: argparse.Namespace) -> int:
         recorder.observe(first=True)
         with _run_in_thread(recorder, args.every, args.duration) as course:
             options = spark_tuning.process_settings(history)
-            with session.acquired(args.spark, "watch", options) as spark:
+            with session.spark_acquired(args.spark, "watch", options) as spark:
                 audit = _make_audit(spark.session, args, readings, history, output)
                 return _audit_until_end(audit, course, lambda: recording.lines, args.audit_every)
 

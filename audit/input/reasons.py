@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark.ranges import lower_of, namespace_of, upper_of
-from pulsar_conformance.adapters.spark.settings import TYPED
+from pulsar_conformance.adapters.spark.settings import SETTING_PARSERS
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.audit.input.gzipped import DAMAGED as DAMAGED_GZIP
 from pulsar_conformance.audit.input.lines import FOREIGN
@@ -212,7 +212,7 @@ def has_bad_setting() -> Column:
 
 def _is_number(text: Column) -> Column:
     """True if a text is a finite number."""
-    return text.rlike(NUMBER) & (F.abs(TYPED["number"](text)) <= LARGEST)
+    return text.rlike(NUMBER) & (F.abs(SETTING_PARSERS["number"](text)) <= LARGEST)
 
 
 def has_bad_cause() -> Column:

@@ -36,7 +36,7 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     rows = rows.join(F.broadcast(begun), "cluster").where("at >= since and at < until")
     rows = rows.withColumn("key", F.xxhash64("cluster", "bundle", "since"))
     keys, order = ("key", "cluster", "bundle", "since"), ("at", "turn", "broker")
-    so_far = known.Timeline(keys, order).so_far()
+    so_far = known.Timeline(keys, order).window_so_far()
     sides = ("", DOCUMENTED) if plan.documents else ("",)
     names = [f"{side}{name}" for side in sides for name in ("went", "surely")]
     went = {name: F.last(name, ignorenulls=True).over(so_far) for name in names}

@@ -162,7 +162,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
     course = Timeline(("cluster", "broker"), ("at", "turn"))
     marks = marks.withColumns(
         {
-            "last": F.last("report", ignorenulls=True).over(course.so_far()),
+            "last": F.last("report", ignorenulls=True).over(course.window_so_far()),
             "next": course.value_after("seen"),
         }
     ).where("turn = 1")
@@ -284,7 +284,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     course = Timeline(("cluster",), ("at", "turn"))
     marks = marks.withColumns(
         {
-            "ran": F.last("ran", ignorenulls=True).over(course.so_far()),
+            "ran": F.last("ran", ignorenulls=True).over(course.window_so_far()),
             "due": course.value_after("ran"),
         }
     ).where("turn = 1")

@@ -162,7 +162,7 @@ def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Colu
     """
     if "surely_moved" not in columns:
         return F.lit(False)
-    return ~F.col("movable") & ~shedding.blocked(F.col("surely_moved"), readings)
+    return ~F.col("movable") & ~shedding.in_grace_period(F.col("surely_moved"), readings)
 
 
 def _is_at_end_of_grace(columns: Sequence[str]) -> Column:

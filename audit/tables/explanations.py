@@ -132,7 +132,7 @@ def _threshold_reason(written: TrafficFormat) -> Column:
 
 def _overload_reason(written: TrafficFormat) -> Column:
     own = F.col("overloadshedder")
-    few = own["over"] & (F.col("owned") < overload.FEWEST)
+    few = own["over"] & (F.col("owned") < overload.MIN_BUNDLES)
     going = _excess_reason(own, own["usage"] - own["threshold"], written)
     return F.when(few, F.lit("broker has a single bundle")).otherwise(going)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.spark import average, shedding
-from pulsar_conformance.adapters.spark.settings import TYPED
+from pulsar_conformance.adapters.spark.settings import SETTING_PARSERS
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES
 from pulsar_conformance.adapters.spark.shedding import GRACE
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables
@@ -185,7 +185,10 @@ def _typed_settings(given: Column) -> Column:
     known = specs.load()
     every = {**known.settings, **known.annotated}.items()
     return F.struct(
-        *(TYPED.get(one.type, TYPED["string"])(given[name]).alias(name) for name, one in every)
+        *(
+            SETTING_PARSERS.get(one.type, SETTING_PARSERS["string"])(given[name]).alias(name)
+            for name, one in every
+        )
     )
 
 

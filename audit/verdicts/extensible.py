@@ -240,8 +240,8 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the greatest value of each of `splits.MEASURED` in the bundle's load data up to its
-    split.
+    """Return the greatest value of each of `splits.LIMITED_QUANTITY` in the load data of the bundle
+    up to its split.
     """
     told = silver.contexts.where("kind = 'load_data'").select(
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
@@ -372,7 +372,7 @@ def _soonest_verdict() -> tuple[Column, ...]:
 
 def _bundles_verdict() -> tuple[Column, ...]:
     """Return a violation if load data have more bundles than the setting allows. [REPORT-18]"""
-    count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.TOP}")
+    count, most = F.size("load.topBundlesLoadData"), F.col(f"force.{transfer.MAX_REPORTED_BUNDLES}")
     told = formatting.sentence(F.col("broker"), "reports", count.cast("string"), "bundles, of")
     told = formatting.sentence(told, formatting.plain(most), "at most")
     many = F.when((most > 0) & (count > most), told)

@@ -235,7 +235,7 @@ def _uneven_load() -> Column:
         limits = F.struct(
             *(
                 (_in_force(name) * factor).alias(name)
-                for name in (transfer.TARGET, OVERLOAD_THRESHOLD)
+                for name in (transfer.TARGET_DEVIATION, OVERLOAD_THRESHOLD)
             )
         )
         return transfer.finds_imbalance(brokers, limits)

@@ -42,9 +42,9 @@ class ObservedCluster:
 def observe(api: AdminApi, cluster: str | None) -> ObservedCluster:
     """Read a cluster without changing anything. Errors: `NoAnswer`, `NoCluster`, `BadSnapshot`."""
     with closing(ClusterObserver.of(api, cluster)) as looker:
-        look = looker.look(ObservedState())
+        look = looker.observe(ObservedState())
         troubles = {what: why for what, why in look.troubles.items() if what not in UNNEEDED_PARTS}
-        leader = api.of(look.sight.leader) if look.sight.leader else None
+        leader = api.url_of(look.sight.leader) if look.sight.leader else None
         runtime = _object_or_empty(
             api, f"{ADMIN}/brokers/configuration/runtime", leader, "settings", troubles
         )

@@ -153,10 +153,10 @@ def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int
 
     Errors: `BadCase`, with a hint at what the file seems to be, or else `otherwise`.
     """
-    from pulsar_conformance.adapters.questions import BadLine, values
+    from pulsar_conformance.adapters.questions import BadLine, json_values
 
     found: list[tuple[int, Any]] = []
-    for one in values(io.BytesIO(content)):
+    for one in json_values(io.BytesIO(content)):
         if isinstance(one, BadLine) and found:
             raise BadCase(f"{name}, line {one.number}: {one.problem}")
         if isinstance(one, BadLine):

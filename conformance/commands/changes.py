@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.arguments import TIME_LIMIT, add_drawn, limits_of, seconds
+from pulsar_conformance.adapters.arguments import (
+    TIME_LIMIT_HELP,
+    add_drawing_options,
+    limits_within,
+    parse_seconds,
+)
 from pulsar_conformance.adapters.connection import Limits
 from pulsar_conformance.adapters.pulsar.versions import releases
 from pulsar_conformance.conformance.cases import saved
@@ -44,16 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare each release with the next, and report in which release a decision changed",
     )
-    add_drawn(parser)
+    add_drawing_options(parser)
     parser.add_argument("--json", metavar="FILE", help="also write the result as JSON")
     parser.add_argument(
-        "--time-limit", type=seconds, default=None, metavar="SECONDS", help=TIME_LIMIT
+        "--time-limit", type=parse_seconds, default=None, metavar="SECONDS", help=TIME_LIMIT_HELP
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print each kind of change with its smallest case; return 2 if a release cannot be run."""
-    walk = _ReleasePairs(limits_of(args.time_limit))
+    walk = _ReleasePairs(limits_within(args.time_limit))
     try:
         versions = _versions(args.releases, args.all)
         _check_writable(args.json)

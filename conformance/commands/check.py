@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from functools import partial
 
 from pulsar_conformance.adapters.arguments import (
-    UNUSABLE,
+    UNUSABLE_STATUS,
     add_adapter,
-    add_judged_by,
-    given_readings,
-    limits_of,
+    add_judging_options,
+    limits_within,
+    readings_in_arguments,
 )
 from pulsar_conformance.adapters.connection import Connection, Limits
 from pulsar_conformance.adapters.errors import AdapterError
@@ -214,13 +214,13 @@ def _check_unknown_operation(connection: Connection) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `check`."""
     add_adapter(parser)
-    add_judged_by(parser)
+    add_judging_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a line per check; return 0 if all passed, else 2."""
-    given = given_readings(args)
-    found = check_adapter(args.adapter, args.profile, given, limits_of(args.time_limit))
+    given = readings_in_arguments(args)
+    found = check_adapter(args.adapter, args.profile, given, limits_within(args.time_limit))
     print("\n".join(found.lines))
     print(f"{args.adapter} {'follows the protocol' if found.ok else 'cannot be used as it is'}")
-    return 0 if found.ok else UNUSABLE
+    return 0 if found.ok else UNUSABLE_STATUS

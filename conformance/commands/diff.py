@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.arguments import ADAPTER, add_drawn, add_judged_by, limits_of
+from pulsar_conformance.adapters.arguments import (
+    ADAPTER_HELP,
+    add_drawing_options,
+    add_judging_options,
+    limits_within,
+)
 from pulsar_conformance.conformance.cases import saved
 from pulsar_conformance.conformance.compare.differences import Difference, Pair
 from pulsar_conformance.conformance.engine.draw import distinct_questions
@@ -26,9 +31,9 @@ MAX_RULES_LISTED = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add two adapters, and options that select questions."""
-    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER)
-    add_drawn(parser)
-    add_judged_by(parser)
+    parser.add_argument("adapters", nargs=2, metavar="ADAPTER", help=ADAPTER_HELP)
+    add_drawing_options(parser)
+    add_judging_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
     asked: list[Implementation] = []
     try:
         specs.load().profile(args.profile)
-        readings, limits = chosen_readings(args.reading, args.profile), limits_of(args.time_limit)
+        readings, limits = (
+            chosen_readings(args.reading, args.profile),
+            limits_within(args.time_limit),
+        )
         for adapter in args.adapters:
             asked.append(Implementation(adapter, args.profile, readings, limits))
         pair = Pair(

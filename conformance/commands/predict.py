@@ -6,7 +6,12 @@ import argparse
 from pathlib import Path
 
 from pulsar_conformance import specs
-from pulsar_conformance.adapters.arguments import add_adapter, add_drawn, add_judged_by, limits_of
+from pulsar_conformance.adapters.arguments import (
+    add_adapter,
+    add_drawing_options,
+    add_judging_options,
+    limits_within,
+)
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.compare.predictions import (
     ByOperation,
@@ -29,7 +34,7 @@ from pulsar_conformance.specs.text import paragraph
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the adapter, the profile, and options that select questions."""
     add_adapter(parser)
-    add_drawn(parser)
+    add_drawing_options(parser)
     parser.add_argument(
         "--decisions",
         type=int,
@@ -50,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the questions that the model decides differently to a file, one per line, "
         "which `ask` and --cases read",
     )
-    add_judged_by(parser)
+    add_judging_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,7 +64,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         profile = specs.load().profile(args.profile)
         given = None if args.cases is None else read_questions(args.cases)
-        readings, limits = chosen_readings(args.reading, args.profile), limits_of(args.time_limit)
+        readings, limits = (
+            chosen_readings(args.reading, args.profile),
+            limits_within(args.time_limit),
+        )
         implementation = Implementation(args.adapter, args.profile, readings, limits)
         for note in implementation.notes():
             print_note(note)

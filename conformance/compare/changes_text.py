@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.pulsar.versions import order
+from pulsar_conformance.adapters.pulsar.versions import version_key
 from pulsar_conformance.conformance.compare.changes import Cause, Change, Changes, cause_name
 from pulsar_conformance.conformance.compare.differences import (
     Factor,
@@ -76,7 +76,11 @@ def changes_without_case(found: Sequence[Changes], versions: Versions) -> list[F
     """Return the changes of ways and readings that concern both releases but that no case shows."""
     shown = {factor.name for each in found for one in each.found for factor in one.cause.factors}
     every, profiles = specs.load(), [profile_of(one) for one in versions]
-    ways = {name for name, one in every.ways.items() if order(one.since) <= order(versions[0])}
+    ways = {
+        name
+        for name, one in every.ways.items()
+        if version_key(one.since) <= version_key(versions[0])
+    }
     first, second = (every.profile(one).readings for one in profiles)
     concerned = (ways | (first.keys() & second.keys())) - shown
     changed = (one for one in factors(*profiles) if one.older != one.newer)

@@ -12,9 +12,9 @@ from itertools import cycle
 from pathlib import Path
 
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.ask import questions
+from pulsar_conformance.adapters.ask import questions_in_value
 from pulsar_conformance.adapters.protocol import JSON
-from pulsar_conformance.adapters.questions import BadLine, values
+from pulsar_conformance.adapters.questions import BadLine, json_values
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.conformance.compare.differences import (
     DRAWN,
@@ -288,8 +288,8 @@ def _by_operation(lines: Iterable[bytes], file: str) -> ByOperation:
 
 
 def _questions(lines: Iterable[bytes], file: str) -> Iterator[tuple[str, JSON]]:
-    for value in values(lines):
-        for part in [value] if isinstance(value, BadLine) else questions(*value):
+    for value in json_values(lines):
+        for part in [value] if isinstance(value, BadLine) else questions_in_value(*value):
             if isinstance(part, BadLine):
                 raise BadLine(part.number, part.problem, file)
             yield part

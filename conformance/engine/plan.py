@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pulsar_conformance import fixtures, specs
 from pulsar_conformance.adapters import AdapterError, Limits
 from pulsar_conformance.adapters.arguments import (
-    ADAPTER,
+    ADAPTER_HELP,
     DEFAULT_PROFILE,
-    TIME_LIMIT,
-    limits_of,
+    TIME_LIMIT_HELP,
+    limits_within,
+    parse_seconds,
     profile_of_version,
-    seconds,
 )
 from pulsar_conformance.adapters.names import check_name
 from pulsar_conformance.conformance.cases import saved
@@ -237,7 +237,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--adapter": {
         "action": "append",
         "metavar": "ADAPTER",
-        "help": f"{ADAPTER}; repeatable; without it, every bundled implementation that this "
+        "help": f"{ADAPTER_HELP}; repeatable; without it, every bundled implementation that this "
         "machine can run",
     },
     "--judge-by": {
@@ -285,7 +285,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "N",
         "help": "the seed; the same seed draws the same cases (0)",
     },
-    "--time-limit": {"type": seconds, "metavar": "SECONDS", "help": TIME_LIMIT},
+    "--time-limit": {"type": parse_seconds, "metavar": "SECONDS", "help": TIME_LIMIT_HELP},
     "--exhaustive": {
         "action": "append",
         "nargs": "?",
@@ -364,7 +364,7 @@ def plan_of(options: Any) -> Plan:
         replay=given("--replay"),
         examples=given("--examples"),
         seed=given("--seed"),
-        limits=limits_of(given("--time-limit")),
+        limits=limits_within(given("--time-limit")),
         campaign=getattr(options, option_attribute(CAMPAIGN_FILE), None),
     )
 

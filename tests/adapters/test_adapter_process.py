@@ -99,7 +99,7 @@ def started(monkeypatch):
             groups.append(self.pid)
 
     monkeypatch.setattr(process, "Child", Recorded)
-    monkeypatch.setattr(child, "TERMINATE", 0.3)
+    monkeypatch.setattr(child, "TERMINATE_SECONDS", 0.3)
     yield groups
     assert left_of(groups) == []
 

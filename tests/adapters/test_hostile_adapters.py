@@ -36,7 +36,7 @@ def marks(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(descendants, "new_mark", noted)
-    monkeypatch.setattr(child, "TERMINATE", 0.2)
+    monkeypatch.setattr(child, "TERMINATE_SECONDS", 0.2)
     yield given
     assert given
     assert [descendants.processes_with_mark(mark) for mark in given] == [[]] * len(given)
@@ -83,6 +83,6 @@ def test_a_stranger_with_the_process_id_of_one_that_ended_is_left_alone():
     with subprocess.Popen(["sleep", "60"]) as stranger:
         process = psutil.Process(stranger.pid)
         process._ident = (process.pid, 1.0)  # as of one that was started at another time
-        descendants.end("no such mark", [process])
+        descendants.kill_descendants("no such mark", [process])
         assert stranger.poll() is None
         stranger.kill()

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.bundled import BUNDLED, built
-from pulsar_conformance.adapters.cache import ENVIRONMENT
+from pulsar_conformance.adapters.bundled import BUNDLED, build_if_changed
+from pulsar_conformance.adapters.cache import CACHE_VARIABLE
 from pulsar_conformance.adapters.names import connect
 
 PROFILE = "documented-3.0"
@@ -19,7 +19,7 @@ def java(tmp_path, monkeypatch):
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
     def stand_in(compiling):
         asked = 'if [ "$1" = -version ]; then echo \'openjdk version "17.0.1"\' >&2; exit; fi'
@@ -37,7 +37,7 @@ def test_it_is_started_by_classes_that_are_compiled_once(java, tmp_path):
     first, second = (BUNDLED["java"].command() for _ in range(2))
     assert first == second
     assert first[0] == "java"
-    assert first[-3:-1] == ["-cp", str(built(BUNDLED["java"]))]
+    assert first[-3:-1] == ["-cp", str(build_if_changed(BUNDLED["java"]))]
     assert first[-1] == "Main"
     assert counted.read_text().splitlines() == ["built"]
 
@@ -49,7 +49,7 @@ def test_classes_that_another_run_has_compiled_meanwhile_are_taken(java, tmp_pat
     (source / "Main.java").write_text("class Main {}\n")
     other = '"${4%/*/*}/${4##*/}"'
     java(f'mkdir "$4" {other}; touch "$4/Main.class" {other}/Main.class')
-    program = built(replace(BUNDLED["java"], folder=source))
+    program = build_if_changed(replace(BUNDLED["java"], folder=source))
     assert (program / "Main.class").exists()
     assert list(made.iterdir()) == [program]
 

@@ -15,7 +15,11 @@ from pulsar_conformance.adapters import AdapterError, programs
 from pulsar_conformance.adapters.bundled import runnable_samples
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.spark import background, session
-from pulsar_conformance.adapters.spark.connection import CHARACTERS, SparkConnection, portions
+from pulsar_conformance.adapters.spark.connection import (
+    MAX_JOB_CHARACTERS,
+    SparkConnection,
+    portions,
+)
 
 PROFILE = "documented-3.0"
 PYSPARK = "4.3.0"
@@ -115,7 +119,7 @@ def test_a_default_run_says_why_it_leaves_spark_out(installed):
 
 def test_no_session_is_begun_while_the_former_one_ends(installed, monkeypatch):
     installed(PYSPARK)
-    monkeypatch.setattr(session, "ENDS_WITHIN", 0.01)
+    monkeypatch.setattr(session, "END_SECONDS", 0.01)
     monkeypatch.setattr(session._PROCESS, "ending", Future())
     started = []
     monkeypatch.setattr(session, "_start_spark", lambda *given: started.append(given))
@@ -158,14 +162,14 @@ def test_a_place_that_is_none(rest):
 
 def test_work_that_takes_too_long_is_given_up():
     with pytest.raises(TimeoutError):
-        background.within(0.05, lambda: os.read(os.pipe()[0], 1))
+        background.run_within(0.05, lambda: os.read(os.pipe()[0], 1))
     with pytest.raises(ZeroDivisionError):
-        background.within(10, lambda: 1 // 0)
-    assert background.within(10, lambda: 7) == 7
+        background.run_within(10, lambda: 1 // 0)
+    assert background.run_within(10, lambda: 7) == 7
 
 
 def test_large_batches_are_several_jobs():
-    whole, half = "x" * CHARACTERS, "x" * (CHARACTERS // 2)
+    whole, half = "x" * MAX_JOB_CHARACTERS, "x" * (MAX_JOB_CHARACTERS // 2)
     assert list(portions(iter(["", half, half, whole, "x", "x"]))) == [
         ["", half, half],
         [whole],

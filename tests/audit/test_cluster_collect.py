@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, Access
+from pulsar_conformance.adapters.admin_api.remote import TOKEN_VARIABLE, Access
 from pulsar_conformance.adapters.operated.in_force import documented_settings
 from pulsar_conformance.adapters.operated.looking import Observation
 from pulsar_conformance.adapters.operated.sight import ObservedState
@@ -248,7 +248,7 @@ class SeenAgain:
         self.lines = iter(lines)
         self.at = None
 
-    def look(self, _before):
+    def observe(self, _before):
         line = next(self.lines)
         self.at = datetime.fromisoformat(line["at"])
         owners = {broker: frozenset(held) for broker, held in line["owners"].items()}
@@ -375,9 +375,9 @@ def test_a_token_is_sent_and_never_printed(cluster, tmp_path, capsys, monkeypatc
     words = ["collect", cluster.url, "--output", str(tmp_path / "one"), "--for", "0.01"]
     assert main(words) == 2
     assert "HTTP 401: the token is missing" in capsys.readouterr().err
-    monkeypatch.setenv(TOKEN, "very-secret")
+    monkeypatch.setenv(TOKEN_VARIABLE, "very-secret")
     assert main(words) == 0
-    monkeypatch.delenv(TOKEN)
+    monkeypatch.delenv(TOKEN_VARIABLE)
     file = tmp_path / "token"
     file.write_text("very-secret\n")
     words[3] = str(tmp_path / "two")

@@ -37,7 +37,7 @@ NOTHING = {
 @pytest.fixture
 def unstarted(monkeypatch):
     none = nullcontext(SimpleNamespace(session=None))
-    monkeypatch.setattr(session, "acquired", lambda *_: none)
+    monkeypatch.setattr(session, "spark_acquired", lambda *_: none)
 
 
 @pytest.mark.parametrize("case", NOTHING)

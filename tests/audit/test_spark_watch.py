@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.adapters.admin_api.remote import TOKEN
-from pulsar_conformance.adapters.spark.messages import KEPT
+from pulsar_conformance.adapters.admin_api.remote import TOKEN_VARIABLE
+from pulsar_conformance.adapters.spark.messages import MAX_REMEMBERED
 from pulsar_conformance.conformance.commands.main import main
 from standins.admin import FakeCluster
 from standins.sparks import CORES, java_objects, rarely_collected, spark
@@ -48,11 +48,11 @@ def test_for_a_time(spark, cluster, tmp_path, capsys, monkeypatch):
     words += ["--spark", CORES, "--audit-every", "3600"]
     assert main(words) == 2
     assert "HTTP 401: the token is missing" in capsys.readouterr().err
-    monkeypatch.setenv(TOKEN, "very-secret")
+    monkeypatch.setenv(TOKEN_VARIABLE, "very-secret")
     with rarely_collected():
         before = java_objects()
         assert main(words) == 0
-        assert java_objects() - before < KEPT  # Only constant columns are remembered.
+        assert java_objects() - before < MAX_REMEMBERED  # Only constant columns are remembered.
     told = capsys.readouterr()
     page = tmp_path / "audit" / "audit.html"
     first, *audits = told.out.splitlines()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulsar_conformance.adapters import AdapterError, Connection, Limits
-from pulsar_conformance.adapters.arguments import ADAPTER, DEFAULT_PROFILE
+from pulsar_conformance.adapters.arguments import ADAPTER_HELP, DEFAULT_PROFILE
 from pulsar_conformance.adapters.bundled import runnable_samples
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.programs import spark_problem
@@ -138,7 +138,7 @@ def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     """Measurements that need a Spark of their own."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
-        session.acquired("local[*]", "bench", spark_tuning.LARGE) as spark,
+        session.spark_acquired("local[*]", "bench", spark_tuning.LARGE) as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
         rows = list(measure(spark.session, Path(folder)))
@@ -191,7 +191,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--adapter",
         action="append",
         metavar="ADAPTER",
-        help=f"{ADAPTER}; may be given again; without it, every bundled one",
+        help=f"{ADAPTER_HELP}; may be given again; without it, every bundled one",
     )
     for name, default, what in (
         ("cases", 1000, "cases of an operation"),

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import jpype
 from pulsar_conformance.adapters.admin_api import requests
-from pulsar_conformance.adapters.admin_api.waiting import Unsettled
+from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 from pulsar_conformance.adapters.cluster.host import ClusterHost
 from pulsar_conformance.adapters.cluster.metadata import ranges_between
 from pulsar_conformance.adapters.cluster.timers import _task_class
@@ -180,7 +180,7 @@ class Looping(Troubled):
         self.serve()
         while not self.is_settled():
             if time.monotonic() > end:
-                raise Unsettled("the leader lacks a report")
+                raise ConditionTimeout("the leader lacks a report")
             time.sleep(0.2)
 
     def is_settled(self) -> bool:

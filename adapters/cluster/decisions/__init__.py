@@ -37,7 +37,7 @@ MODULAR: Mapping[str, Decision] = {
 }
 """Functions that ask the modular load manager, whose load data the documents describe."""
 
-ABSENT: Mapping[str, str] = {
+NOT_ASKABLE: Mapping[str, str] = {
     "channel.apply": "brokers alone write to a cluster's channel, each in its role, so that no "
     "order of changes can be given (pulsar:VERSION asks the class that decides)",
     "report.due": "a running broker decides by its own load and clock "
@@ -50,7 +50,7 @@ ABSENT: Mapping[str, str] = {
 }
 """Operations that cannot be put to a running cluster, each with the reason."""
 
-QUICK = ("usage.max",)
+QUICK_DECISIONS = ("usage.max",)
 """Decisions that take less than a second."""
 
 

@@ -15,15 +15,15 @@ from pulsar_conformance.adapters.pulsar.operations.splitting import DEFAULT
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 NAMESPACE = "t/ns"
-MOST = 65_536
+MAX_NEW_BUNDLES = 65_536
 """Maximum number of bundles of a new namespace, whose boundaries must fit into one metadata node.
 """
 
 
 def create(leader: AskedLeader, case: Case) -> Answer:
     """Return the boundaries of a new namespace."""
-    if (case["bundles"] or 0) > MOST:
-        raise Unsupported(f"more than {MOST} bundles")
+    if (case["bundles"] or 0) > MAX_NEW_BUNDLES:
+        raise Unsupported(f"more than {MAX_NEW_BUNDLES} bundles")
     leader.begin(case["settings"])
     leader.create_tenants([NAMESPACE])
     leader.ask(requests.create_namespace(NAMESPACE, case["bundles"]))
@@ -59,7 +59,7 @@ def split(leader: AskedLeader, case: Case) -> Answer:
     first, last = case["bundle"].split("_")
     divide(leader, {space: sorted({FIRST, first, last, LAST})})
     for topic in case["topics"]:
-        leader.arrange(requests.create_topic(topic))
+        leader.send_setup(requests.create_topic(topic))
     whole = f"{space}/{case['bundle']}"
     leader.ask(requests.split_bundle(whole, algorithm, positions, unload=False))
     cuts = [one for one in read_boundaries(leader, space) if first <= one <= last]
@@ -70,7 +70,7 @@ def divide(leader: AskedLeader, spaces: dict[str, Sequence[str]]) -> None:
     """Create namespaces with these boundaries. Errors: `Unsupported`."""
     leader.create_tenants(spaces)
     for space, cuts in spaces.items():
-        leader.arrange(requests.divide_namespace(space, cuts))
+        leader.send_setup(requests.divide_namespace(space, cuts))
     leader.cluster.wait_processed()
 
 

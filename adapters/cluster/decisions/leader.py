@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.admin_api.http import NoAnswer, Reply
 from pulsar_conformance.adapters.admin_api.requests import Request, create_tenant
 from pulsar_conformance.adapters.cluster.broker import LiveBroker
 from pulsar_conformance.adapters.cluster.cluster import LiveCluster
-from pulsar_conformance.adapters.cluster.decisions.names import Names
+from pulsar_conformance.adapters.cluster.decisions.names import BrokerNames
 from pulsar_conformance.adapters.cluster.decisions.requested import RequestRecorder
 from pulsar_conformance.adapters.cluster.standins import NEUTRAL
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field
@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.pulsar.release import RejectedRequest, Release,
 CAPACITY = 1e8
 """Capacity of the running broker in bytes per second; it has no influence on decisions."""
 
-ALONE = "broker"
+DEFAULT_BROKER = "broker"
 """Name of the running broker if a question names none."""
 
 SERVER_ERROR = 500
@@ -60,7 +60,7 @@ class AskedLeader:
         Errors: `Inexpressible`.
         """
         self._question = None
-        running, *others = dict.fromkeys(brokers) or [ALONE]
+        running, *others = dict.fromkeys(brokers) or [DEFAULT_BROKER]
         self.cluster.begin()
         self.cluster.doomed = ()
         overrides = {**self._weights(settings), **self.overrides}
@@ -69,7 +69,7 @@ class AskedLeader:
         assert isinstance(broker, LiveBroker), "it is not going to crash"
         self.broker = broker
         self.broker.timers.set_aside(0.0)
-        self.names = Names(running, self.broker.ports.broker)
+        self.names = BrokerNames(running, self.broker.ports.broker)
         self._register_brokers(others)
 
     def remember(self, question: Mapping[str, Any], found: Any) -> None:
@@ -108,13 +108,15 @@ class AskedLeader:
             metadata.register(one, said.replace(own, one))
         self.cluster.wait_processed()
         manager = self.broker.manager
-        self.cluster.alarm.until(lambda: set(ids) <= manager.known(), "the leader knows them all")
-        manager.settle()
+        self.cluster.alarm.wait_until(
+            lambda: set(ids) <= manager.known_brokers(), "the leader knows them all"
+        )
+        manager.finish_pending_work()
 
     def requests(self) -> RequestRecorder:
         """Return the server that records the leader's requests; start it if necessary."""
         self._requests = self._requests or RequestRecorder()
-        self._requests.take_over(self.broker.service)
+        self._requests.receive_requests_of(self.broker.service)
         return self._requests
 
     @property
@@ -138,7 +140,7 @@ class AskedLeader:
             return
         written = {self.names.identify(one): name for name, some in domains.items() for one in some}
         known = field(self.manager, "brokerToFailureDomainMap").get(self.manager)
-        self.cluster.alarm.until(
+        self.cluster.alarm.wait_until(
             lambda: {str(one.getKey()): str(one.getValue()) for one in known.entrySet()} == written,
             "the leader knows the failure domains",
         )
@@ -159,15 +161,15 @@ class AskedLeader:
         if reply.is_success:
             return reply
         if reply.status < SERVER_ERROR:
-            raise RejectedRequest(reply.why)
-        raise FailedRequest(reply.why)
+            raise RejectedRequest(reply.rejection)
+        raise FailedRequest(reply.rejection)
 
     def create_tenants(self, spaces: Iterable[str]) -> None:
         """Create the tenants to which namespaces belong. Errors: `Unsupported`, `FailedRequest`."""
         for tenant in dict.fromkeys(space.partition("/")[0] for space in spaces):
-            self.arrange(create_tenant(tenant))
+            self.send_setup(create_tenant(tenant))
 
-    def arrange(self, request: Request) -> None:
+    def send_setup(self, request: Request) -> None:
         """Send a request that prepares a question. Errors: `Unsupported` if it is rejected,
         `FailedRequest`.
         """

@@ -7,7 +7,7 @@ from itertools import count
 PORT = 8080
 
 
-class Names:
+class BrokerNames:
     """Gives each broker of a case its own loopback address; only one of the brokers really runs.
 
     Ports alone would not tell brokers apart, since isolation policies identify a broker by its

@@ -15,7 +15,7 @@ from pulsar_conformance.adapters.pulsar.operations.anti_affinity import (
 )
 from pulsar_conformance.adapters.pulsar.operations.placement import strategy_settings
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
-    NAMES,
+    POLICY_FIELDS,
     DrawnAssignment,
     next_choice,
     policy,
@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
-NOTHING: Mapping[str, Any] = {
+EMPTY_FIELDS: Mapping[str, Any] = {
     "bundles": {},
     "preallocated": {},
     "domains": {},
@@ -34,7 +34,7 @@ NOTHING: Mapping[str, Any] = {
 """Values for the fields that a question may leave out."""
 
 
-EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
+DISTRIBUTE_EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 """Setting that excludes brokers that have more bundles of a namespace than other brokers."""
 
 
@@ -44,8 +44,8 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     Errors: `Unsupported` if the load manager's filters exclude some of them.
     """
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
-    settings = {**case["settings"], EVENLY: False}
-    whole = {**NOTHING, **case, "settings": settings, "brokers": idle}
+    settings = {**case["settings"], DISTRIBUTE_EVENLY: False}
+    whole = {**EMPTY_FIELDS, **case, "settings": settings, "brokers": idle}
     found = _ask_assignment(leader, whole, case["candidates"], case)
     if found["candidates"] != sorted(case["candidates"]):
         left = ", ".join(found["candidates"])
@@ -63,9 +63,9 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
     owned = {name: [f"{one}/{FIRST_HALF}" for one in of] for name, of in case["owned"].items()}
     serving = {**{name: [] for name in case["candidates"]}, **owned}
     whole = {
-        **NOTHING,
+        **EMPTY_FIELDS,
         **case,
-        "settings": {**case["settings"], EVENLY: False},
+        "settings": {**case["settings"], DISTRIBUTE_EVENLY: False},
         "brokers": idle_reports(serving),
         "bundle": f"{case['namespace']}/{SECOND_HALF}",
     }
@@ -98,19 +98,21 @@ def _write_policies(leader: AskedLeader, case: Case) -> None:
     for domain, brokers in case["domains"].items():
         if brokers:
             ids = [leader.names.identify(one) for one in brokers]
-            leader.arrange(requests.set_domain(domain, ids))
+            leader.send_setup(requests.set_domain(domain, ids))
     leader.create_tenants(case["groups"])
     for space, group in case["groups"].items():
-        leader.arrange(requests.create_namespace(space, 2))
-        leader.arrange(requests.set_group(space, group))
+        leader.send_setup(requests.create_namespace(space, 2))
+        leader.send_setup(requests.set_group(space, group))
     for place, one in enumerate(case["isolation"]):
-        hosts = {name: [leader.names.host(broker) for broker in one[name]] for name in NAMES[1:]}
-        leader.arrange(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
+        hosts = {
+            name: [leader.names.host(broker) for broker in one[name]] for name in POLICY_FIELDS[1:]
+        }
+        leader.send_setup(requests.set_policy(f"policy-{place}", policy({**one, **hosts})))
     leader.cluster.wait_processed()
     leader.await_domains(case["domains"])
     for space, group in case["groups"].items():
         knows = partial(_knows_group, leader, space, group)
-        leader.cluster.alarm.until(knows, f"the leader knows that {space} is in {group}")
+        leader.cluster.alarm.wait_until(knows, f"the leader knows that {space} is in {group}")
 
 
 def _knows_group(leader: AskedLeader, space: str, group: str) -> bool:

@@ -55,7 +55,7 @@ class RequestRecorder:
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def take_over(self, service: Java) -> None:
+    def receive_requests_of(self, service: Java) -> None:
         """Redirect a broker's admin client to this server."""
         client = field(service, "adminClient")
         former = client.get(service)

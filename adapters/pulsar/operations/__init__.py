@@ -49,7 +49,7 @@ OPERATIONS: Mapping[str, Operation] = {
 """The functions that answer operations, by ID, in the order of the protocol."""
 
 
-def offered(release: Release) -> Mapping[str, Operation]:
+def offered_operations(release: Release) -> Mapping[str, Operation]:
     """Return the functions for the operations that a release, or a user's strategy in it, can
     answer.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, call, capital
+from pulsar_conformance.adapters.pulsar.jvm import Java, call, capitalized
 from pulsar_conformance.adapters.pulsar.loads import RATES, WINDOWS
 from pulsar_conformance.adapters.pulsar.manager import Manager, default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
@@ -52,4 +52,7 @@ def _average(average: Java) -> Mapping[str, Any]:
 
 def _rates(java: Java, prefix: str = "") -> Mapping[str, float]:
     """Return the four rates that the getters of a Java object return."""
-    return {name: float(getattr(java, f"get{capital(prefix + capital(name))}")()) for name in RATES}
+    return {
+        name: float(getattr(java, f"get{capitalized(prefix + capitalized(name))}")())
+        for name in RATES
+    }

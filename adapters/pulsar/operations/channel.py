@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, capital, exists, field, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, capitalized, exists, field, java_class
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
@@ -21,7 +21,7 @@ RESOLVERS = tuple(
 """Names of the class that decides which changes are ignored; the newer name comes first."""
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
-PATIENCE = 2**31
+LOOKUP_MILLIS = 2**31
 """Milliseconds for which a lookup waits; longer than any run."""
 
 
@@ -56,7 +56,7 @@ def applied(release: Release, case: Case) -> Answer:
 
 def _channel_message(unit: Case, version: int) -> Java:
     """Return a channel message with this state and version."""
-    state = java_class(STATE).valueOf(capital(unit["state"]))
+    state = java_class(STATE).valueOf(capitalized(unit["state"]))
     return java_class(DATA)(state, unit["to"], unit["from"], jpype.JLong(version))
 
 
@@ -77,11 +77,11 @@ class _LookupChannel:
             "lookupAsync": lambda _broker: active,
         }
         service = Service(release.configuration({}), replies=replies)
-        self._channel = service.shells.unconstructed(CHANNEL)
+        self._channel = service.shells.unconstructed_object(CHANNEL)
         self._set_field("config", service.configuration)
-        self._set_field("tableview", service.shells.of(TABLE))
-        self._set_field("brokerRegistry", service.shells.of(REGISTRY))
-        self._set_field("inFlightStateWaitingTimeInMillis", jpype.JLong(PATIENCE))
+        self._set_field("tableview", service.shells.stub_of(TABLE))
+        self._set_field("brokerRegistry", service.shells.stub_of(REGISTRY))
+        self._set_field("inFlightStateWaitingTimeInMillis", jpype.JLong(LOOKUP_MILLIS))
         self._set_field("ownerLookUpCounters", _counters())
         started = field(self._channel, "channelState").getType().getEnumConstants()
         [state] = [one for one in started if str(one) == "Started"]

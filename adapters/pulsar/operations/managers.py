@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.admin import raising_rejections, wait
+from pulsar_conformance.adapters.pulsar.admin import raising_rejections, wait_for
 from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class, methods
 from pulsar_conformance.adapters.pulsar.manager import end_threads
 from pulsar_conformance.adapters.pulsar.release import (
@@ -25,7 +25,7 @@ SETTING = "loadManagerClassName"
 BROKERS = "org.apache.pulsar.broker.admin.v2.Brokers"
 BROKER_SERVICE = "org.apache.pulsar.broker.service.BrokerService"
 LOAD_MANAGER = "org.apache.pulsar.broker.loadbalance.LoadManager"
-SETTING_DYNAMICALLY = (
+SET_DYNAMIC_METHODS = (
     "persistDynamicConfigurationAsync",
     "persistDynamicConfiguration",
     "updateDynamicConfigurationOnZk",
@@ -63,10 +63,10 @@ def choose(release: Release, case: Case) -> Answer:
     service = Service(release.configuration(written), replies=replies)
     if case["dynamic"] is not None:
         brokers = _broker_service(service)
-        call(brokers, READING)
+        call(brokers, READ_DYNAMIC_METHOD)
         _update_dynamic_config(service, case["dynamic"])
         stored.put(SETTING, case["dynamic"])
-        call(brokers, READING)
+        call(brokers, READ_DYNAMIC_METHOD)
     return {"manager": _created_manager(service)}
 
 
@@ -86,10 +86,10 @@ NODE = "/admin/configuration"
 
 
 def _dynamic_node(service: Service) -> Java:
-    return service.shells.of("org.apache.zookeeper.data.Stat")
+    return service.shells.stub_of("org.apache.zookeeper.data.Stat")
 
 
-READING = "updateConfigurationAndRegisterListeners"
+READ_DYNAMIC_METHOD = "updateConfigurationAndRegisterListeners"
 """Method by which a broker reads the dynamic configuration and registers allowed values."""
 
 
@@ -97,30 +97,30 @@ def _broker_service(service: Service) -> Java:
     """Return the release's own BrokerService, which stores settings; everything else in it is
     stubbed.
     """
-    java = service.shells.unconstructed(BROKER_SERVICE)
+    java = service.shells.unconstructed_object(BROKER_SERVICE)
     field(java, "pulsar").set(java, service.pulsar)
     listeners = field(java, "configRegisteredListeners")
     kind = str(listeners.getType().getName())
-    listeners.set(java, java_class(CONCURRENT if kind == "java.util.Map" else kind)())
+    listeners.set(java, java_class(CONCURRENT_MAP if kind == "java.util.Map" else kind)())
     known = field(java, "dynamicConfigurationMap")
     if known.get(java) is None:
         known.set(java, call(java, "prepareDynamicConfigurationMap"))
     for name in ("dynamicConfigurationCache", "managedLedgerStorage"):
         kept = field(java, name)
         if kept is not None:
-            kept.set(java, service.shells.of(str(kept.getType().getName())))
+            kept.set(java, service.shells.stub_of(str(kept.getType().getName())))
     return java
 
 
-CONCURRENT = "java.util.concurrent.ConcurrentHashMap"
+CONCURRENT_MAP = "java.util.concurrent.ConcurrentHashMap"
 
 
 def _update_dynamic_config(service: Service, value: str) -> None:
     """Run `update-dynamic-config` as an authorized user. Errors: `RejectedRequest`."""
-    java = service.shells.unconstructed(BROKERS)
-    name = next(one for one in SETTING_DYNAMICALLY if methods(java, one))
+    java = service.shells.unconstructed_object(BROKERS)
+    name = next(one for one in SET_DYNAMIC_METHODS if methods(java, one))
     with raising_rejections():
-        wait(call(java, name, SETTING, value))
+        wait_for(call(java, name, SETTING, value))
 
 
 def _created_manager(service: Service) -> str:
@@ -145,13 +145,13 @@ def _created_manager(service: Service) -> str:
 def is_name_mistake(error: Java) -> bool:
     """True if an error concerns the name of a class, not the class itself."""
     while error is not None:
-        if str(error.getClass().getSimpleName()) in MISTAKES:
+        if str(error.getClass().getSimpleName()) in NAME_MISTAKES:
             return True
         error = error.getCause()
     return False
 
 
-MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
+NAME_MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
 """Exceptions for names that name no load manager, or differ from a class file's name in
 case only.
 """

@@ -45,20 +45,20 @@ def select(release: Release, case: Case) -> Answer:
         broker = chosen_broker(strategy, among, case["bundle"], *asked).orElse(None)
         return None if broker is None else broker_name(broker)
 
-    return {"broker": release.turns.take(case, len(case["candidates"]), draw)}
+    return {"broker": release.turns.next_answer(case, len(case["candidates"]), draw)}
 
 
 def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
     """Give the case's plan to a strategy that plans destinations; do nothing for any other
     strategy.
     """
-    by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING)
+    by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING_FIELD)
     if plan is None:
         return
     if by_averages is not None:
         by_averages.get(strategy).put(bundle, broker_id(plan["to"]))
     if by_name is not None:
-        [pending] = java_class(PLAN).class_.getDeclaredConstructors()
+        [pending] = java_class(PLAN_CLASS).class_.getDeclaredConstructors()
         pending.setAccessible(True)
         brokers = java_list(broker_id(plan[one]) for one in ("from", "to"))
         by_name.get(strategy).put(name, pending.newInstance(brokers.toArray()))
@@ -66,8 +66,8 @@ def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) ->
             strategy.onUnloadAttemptCompleted()
 
 
-PENDING = "pendingBundleToUnload"
-PLAN = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder$PendingUnload"
+PENDING_FIELD = "pendingBundleToUnload"
+PLAN_CLASS = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder$PendingUnload"
 """Class in which AvgShedder keeps a planned unload, since 5.0.1."""
 
 

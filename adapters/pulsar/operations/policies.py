@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.admin import POLICIES, raising_rejections, wait
+from pulsar_conformance.adapters.pulsar.admin import POLICIES, raising_rejections, wait_for
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future
 
 CLUSTERS = "org.apache.pulsar.broker.admin.v2.Clusters"
-COMPARING = "filterAndUnloadMatchedNamespaceAsync"
+COMPARE_METHOD = "filterAndUnloadMatchedNamespaceAsync"
 """Method that compares the new policy with the old one and unloads namespaces."""
 
 TENANT = "tenant"
@@ -51,12 +51,16 @@ def changed(release: Release, case: Case) -> Answer:
         "execute": lambda task: task.run(),
     }
     service = Service(release.configuration({}), replies=replies)
-    clusters = service.shells.unconstructed(CLUSTERS)
-    if not any(one.getParameterCount() == len(GIVEN) for one in methods(clusters, COMPARING)):
+    clusters = service.shells.unconstructed_object(CLUSTERS)
+    if not any(
+        one.getParameterCount() == len(PARAMETERS) for one in methods(clusters, COMPARE_METHOD)
+    ):
         raise Unsupported("the release has no unload scopes")
     old = None if case["old"] is None else _parsed_policy(case["old"], None)
     with raising_rejections():
-        wait(call(clusters, COMPARING, CLUSTER, _parsed_policy(case["new"], case["scope"]), old))
+        wait_for(
+            call(clusters, COMPARE_METHOD, CLUSTER, _parsed_policy(case["new"], case["scope"]), old)
+        )
     return {"unload": unloaded}
 
 
@@ -69,7 +73,7 @@ def _policies_in_cluster() -> Java:
     return policies
 
 
-GIVEN = ("cluster", "new", "old")
+PARAMETERS = ("cluster", "new", "old")
 """Parameters of the method in releases with unload scopes."""
 
 

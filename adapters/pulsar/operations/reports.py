@@ -9,7 +9,7 @@ from typing import Any
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
-    capital,
+    capitalized,
     exists,
     field,
     java_class,
@@ -83,7 +83,7 @@ def _report_fields(report: Java, manager: str) -> Iterator[tuple[str, Any]]:
 
 
 def _get(report: Java, name: str) -> Java:
-    return getattr(report, f"get{capital(name)}")()
+    return getattr(report, f"get{capitalized(name)}")()
 
 
 def _usage(usage: Java) -> dict[str, float] | None:
@@ -116,7 +116,7 @@ def _bundle_stats(stats: Java) -> dict[str, float]:
 EXTENSIONS = "org.apache.pulsar.broker.loadbalance.extensions"
 REPORTER = f"{EXTENSIONS}.reporter.BrokerLoadDataReporter"
 LOAD_DATA = f"{EXTENSIONS}.data.BrokerLoadData"
-NEVER = 0
+NEVER_REPORTED = 0
 """Time of the last report of a broker that has not written one, in milliseconds since 1970."""
 
 
@@ -133,10 +133,14 @@ def due(release: Release, case: Case) -> Answer:
     if case["manager"] == "extensible" and not exists(REPORTER):
         raise Unsupported(WITHOUT_EXTENSIBLE)
     trigger, write = TRIGGERS[case["manager"]]
-    java = Service(configuration).shells.unconstructed(trigger)
+    java = Service(configuration).shells.unconstructed_object(trigger)
     field(java, "conf").set(java, configuration)
     ago = int(case["seconds"] * 1000)
-    at = NEVER if case["written"] is None else int(java_class(CLOCK).currentTimeMillis()) - ago
+    at = (
+        NEVER_REPORTED
+        if case["written"] is None
+        else int(java_class(CLOCK).currentTimeMillis()) - ago
+    )
     for name, report in (("lastData", case["written"] or {}), ("localData", case["now"])):
         field(java, name).set(java, write(release, report, at, configuration))
     return {"due": bool(call(java, "needBrokerDataUpdate"))}
@@ -167,7 +171,7 @@ def _extensible_data(release: Release, report: Case, at: int, configuration: Jav
     found, local = java_class(LOAD_DATA)(), release.loads.local(report)
     usage = java_class(f"{PACKAGE}.SystemResourceUsage")()
     for name in RESOURCES:
-        getattr(usage, f"set{capital(name)}")(_get(local, name))
+        getattr(usage, f"set{capitalized(name)}")(_get(local, name))
     bytes_each_way = (local.getMsgThroughputIn(), local.getMsgThroughputOut())
     rates = (*bytes_each_way, local.getMsgRateIn(), local.getMsgRateOut())
     counts = (report.get("numBundles", 0), report.get("numTopics", 0))
@@ -184,7 +188,7 @@ load data for it.
 """
 
 
-TOP = f"{EXTENSIONS}.models.TopKBundles"
+TOP_BUNDLES_CLASS = f"{EXTENSIONS}.models.TopKBundles"
 
 
 def top_bundles(release: Release, case: Case) -> Answer:
@@ -192,19 +196,19 @@ def top_bundles(release: Release, case: Case) -> Answer:
     configuration = release.configuration(case["settings"])
     service = Service(configuration)
     if case["manager"] == "extensible":
-        if not exists(TOP):
+        if not exists(TOP_BUNDLES_CLASS):
             raise Unsupported(WITHOUT_EXTENSIBLE)
         most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
         stats = java_class("java.util.HashMap")()
         measured = list(release.loads.stats(list(case["stats"].values())))
         for name, one in zip(case["stats"], measured, strict=True):
             stats.put(name, one)
-        top = java_class(TOP)(service.pulsar)
+        top = java_class(TOP_BUNDLES_CLASS)(service.pulsar)
         top.update(stats, most)
         found = top.getLoadData().getTopBundlesLoadData()
         return {"bundles": [str(one.bundleName()) for one in found]}
     with Manager(service) as manager:
-        if not methods(manager.java, SELECTING):
+        if not methods(manager.java, SELECT_METHOD):
             raise Unsupported("the release reports every bundle instead of selecting some")
         averages = {
             name: {"shortTermData": one, "longTermData": one}
@@ -213,10 +217,10 @@ def top_bundles(release: Release, case: Case) -> Answer:
         }
         brokers: dict[str, Case] = {f"broker-{place}": {} for place in range(case["brokerCount"])}
         release.loads.fill(manager.load_data, brokers, averages)
-        count = int(call(manager.java, SELECTING))
+        count = int(call(manager.java, SELECT_METHOD))
         chosen = list(field(manager.java, "bundleArr").get(manager.java))[:count]
         return {"bundles": [str(entry.getKey()) for entry in chosen]}
 
 
-SELECTING = "selectTopKBundle"
+SELECT_METHOD = "selectTopKBundle"
 """Method with which the leader selects the bundles whose load it writes."""

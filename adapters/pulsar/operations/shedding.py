@@ -25,19 +25,19 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     NoStrategy,
     chosen_broker,
     find_strategy,
-    released,
+    released_strategies,
     settings_for_strategy,
 )
 
 STRATEGY = SETTINGS[SHEDDING]
-ONLY = "OverloadShedder"
+ONLY_STRATEGY = "OverloadShedder"
 """The strategy in releases that have no setting for the strategy."""
 
-ENDED = "onUnloadAttemptCompleted"
+UNLOAD_ENDED_METHOD = "onUnloadAttemptCompleted"
 """Method by which strategies learn, since 5.0.1, that an unload attempt has ended."""
 
 MINUTE = 60_000
-SLACK = 2_000
+CLOCK_SLACK = 2_000
 """Maximum milliseconds between the case's time and the time that the cycle reads.
 
 The clock moves on during a cycle; without this, a grace period could end within it.
@@ -49,9 +49,9 @@ def strategies(release: Release) -> list[str]:
     if release.shedder or release.placer:
         return [release.played or release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
-        return [ONLY]
+        return [ONLY_STRATEGY]
     later = [transfer.SHEDDER] if exists(transfer.SHEDDER) else []
-    return [name.rpartition(".")[2] for name in (*released(SHEDDING), *later)]
+    return [name.rpartition(".")[2] for name in (*released_strategies(SHEDDING), *later)]
 
 
 def make_user_strategy(release: Release) -> Java:
@@ -131,7 +131,7 @@ class _Row:
         unloads = list(_unload_calls(self._service, self._chosen))
         if self._plans:
             unloads = [{**one, "to": self._planned(one["bundle"])} for one in unloads]
-        if hasattr(self._strategy, ENDED):
+        if hasattr(self._strategy, UNLOAD_ENDED_METHOD):
             self._strategy.onUnloadAttemptCompleted()
         return unloads
 
@@ -174,7 +174,7 @@ def named_placement_strategy(release: Release, settings: Case) -> str:
 
 def latest_clock() -> int:
     """Return the latest time, in milliseconds, that the cycle may read from the clock."""
-    return int(java_class("java.lang.System").currentTimeMillis()) + SLACK
+    return int(java_class("java.lang.System").currentTimeMillis()) + CLOCK_SLACK
 
 
 def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
@@ -188,8 +188,8 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
         name = find_strategy(asked, (SHEDDING,), release.version)
     except NoStrategy as none:
         raise Unsupported(str(none)) from None
-    if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY:
-        raise Unsupported(f"this release has no {STRATEGY}, and sheds only with {ONLY}")
+    if not release.configurations.knows(STRATEGY) and name.rpartition(".")[2] != ONLY_STRATEGY:
+        raise Unsupported(f"this release has no {STRATEGY}, and sheds only with {ONLY_STRATEGY}")
     return settings_for_strategy(name, SHEDDING)
 
 

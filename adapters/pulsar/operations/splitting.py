@@ -106,13 +106,15 @@ def _namespace(case: Case) -> str:
 
 def _namespaces(service: Service) -> Java:
     """Return the release's own NamespaceService, in a stubbed broker."""
-    java = service.shells.unconstructed(NAMESPACES)
-    manager = service.shells.of("org.apache.pulsar.broker.loadbalance.LoadManager")
+    java = service.shells.unconstructed_object(NAMESPACES)
+    manager = service.shells.stub_of("org.apache.pulsar.broker.loadbalance.LoadManager")
     kept = {
         "config": service.configuration,
         "pulsar": service.pulsar,
         "bundleFactory": service.factory,
-        "ownershipCache": service.shells.of("org.apache.pulsar.broker.namespace.OwnershipCache"),
+        "ownershipCache": service.shells.stub_of(
+            "org.apache.pulsar.broker.namespace.OwnershipCache"
+        ),
         "loadManager": java_class("java.util.concurrent.atomic.AtomicReference")(manager),
     }
     for name, value in kept.items():

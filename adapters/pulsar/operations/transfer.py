@@ -164,7 +164,7 @@ class _TransferCycles:
                 "publishUnloadEventAsync": self._tell,
             },
         )
-        manager = self._service.shells.of(f"{EXTENSIONS}manager.UnloadManager")
+        manager = self._service.shells.stub_of(f"{EXTENSIONS}manager.UnloadManager")
         metrics = java_class("java.util.concurrent.atomic.AtomicReference")()
         parts = (self._service.pulsar, None, manager, self._context(), channel, shedder)
         return made.newInstance(*parts, counter, metrics)

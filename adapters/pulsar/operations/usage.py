@@ -10,7 +10,7 @@ from pathlib import Path
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import weight
 from pulsar_conformance.adapters.pulsar.jvm import (
-    WHOLE,
+    JARS_ADVICE,
     Java,
     call,
     field,
@@ -72,7 +72,7 @@ def _always_weighted() -> bool:
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
-        raise CannotLoad(f"{OVERLOAD} cannot be read; {WHOLE}")
+        raise CannotLoad(f"{OVERLOAD} cannot be read; {JARS_ADVICE}")
     return WEIGHTED.encode() in bytes(stream.readAllBytes())
 
 
@@ -101,7 +101,7 @@ def nic(release: Release, case: Case) -> Answer:
 
 def _nic_limit(configuration: Java, cards: Java) -> float:
     """Return the limit of network interfaces in kbit/s as the release computes it."""
-    host = Service(configuration).shells.unconstructed(LINUX)
+    host = Service(configuration).shells.unconstructed_object(LINUX)
     override = configuration.getLoadBalancerOverrideBrokerNicSpeedGbps()
     field(host, "overrideBrokerNicSpeedGbps").set(host, override)
     name = "getTotalNicLimitWithConfiguration"

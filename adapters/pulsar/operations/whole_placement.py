@@ -35,7 +35,7 @@ POLICY = (
 """Class names of an isolation policy; where both exist, the second is an interface."""
 
 CLUSTER = "cluster"
-STORED = "namespaceIsolationPolicies"
+POLICIES_NODE = "namespaceIsolationPolicies"
 """Last part of the path of the metadata node with the isolation policies."""
 
 
@@ -67,18 +67,18 @@ def assigned(release: Release, case: Case) -> Answer:
         )
 
 
-IN_TURN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
-ORDERED = "java.util.LinkedHashSet"
-Maker = Callable[[Java], Java]
+ROUND_ROBIN = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
+ORDERED_SET = "java.util.LinkedHashSet"
+StrategyMaker = Callable[[Java], Java]
 """Function that creates a placement strategy from a configuration."""
 
-STRATEGIES: Mapping[str, Maker] = {
+STRATEGIES: Mapping[str, StrategyMaker] = {
     "placementStrategy": created_placement_strategy,
-    "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(IN_TURN)(),
+    "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(ROUND_ROBIN)(),
 }
 """Functions that create a manager's placement strategies, by the field that holds the strategy."""
 
-Call = tuple[Maker, tuple[Java, ...]]
+StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
 """A call of a strategy: the function that creates it, and the call's arguments.
 
 The arguments are brokers, bundle, load data and configuration.
@@ -101,7 +101,7 @@ class DrawnAssignment:
         self._manager = manager
         self._bundle = bundle
         self._refill = refill
-        self._calls: dict[Choices, Call] = {}
+        self._calls: dict[Choices, StrategyCall] = {}
         self._assigned: dict[Choices, str | None] = {}
         self._script = _ChoiceScript()
         for name, maker in STRATEGIES.items():
@@ -122,7 +122,7 @@ class DrawnAssignment:
             if choices not in self._calls:
                 self._run(choices)
                 continue
-            choices = (*choices, chosen(strategies.call(self._calls[choices])))
+            choices = (*choices, optional_broker_id(strategies.call(self._calls[choices])))
         return self._assigned[choices]
 
     def _run(self, choices: Choices) -> None:
@@ -135,7 +135,7 @@ class DrawnAssignment:
         self._forget()
         made = tuple(self._script.choices)
         self._calls.update((made[:place], one) for place, one in enumerate(self._script.calls))
-        self._assigned[made] = chosen(found)
+        self._assigned[made] = optional_broker_id(found)
 
     def _forget(self) -> None:
         """Undo the assignment, so that the bundle does not count as load when strategies choose
@@ -160,7 +160,7 @@ def next_choice(
         return None if broker is None else name(broker)
 
     draw()
-    broker = release.turns.take(case, len(assignment.candidates), draw)
+    broker = release.turns.next_answer(case, len(assignment.candidates), draw)
     return {"broker": broker, "candidates": sorted(map(name, assignment.candidates))}
 
 
@@ -199,7 +199,7 @@ def metadata(case: Case) -> Mapping[str, Any]:
     domain = replies["ZooKeeperDataCache.get"]
     replies["getIsolationDataPolicies"] = isolation
     replies["ZooKeeperDataCache.get"] = lambda path: (
-        isolation if str(path).endswith(STORED) else domain(path)
+        isolation if str(path).endswith(POLICIES_NODE) else domain(path)
     )
     return replies
 
@@ -221,13 +221,13 @@ class _Children:
 
 def policy(given: Case) -> dict[str, Any]:
     """Return an isolation policy in its stored format, with regexes that match the names."""
-    names = {name: [re.escape(one) for one in given[name]] for name in NAMES}
+    names = {name: [re.escape(one) for one in given[name]] for name in POLICY_FIELDS}
     return _stored_policy(names, given["least"], 100)
 
 
 def policy_of_regexes(given: Case) -> dict[str, Any]:
     """Return an isolation policy that is given by regexes, in its stored format."""
-    names = {name: given[name] for name in NAMES}
+    names = {name: given[name] for name in POLICY_FIELDS}
     return _stored_policy(names, given["minLimit"], given["usageThreshold"])
 
 
@@ -252,10 +252,10 @@ def policy_class() -> Java:
     return java_class(next(filter(exists, POLICY))).class_
 
 
-NAMES = ("namespaces", "primary", "secondary")
+POLICY_FIELDS = ("namespaces", "primary", "secondary")
 
 
-def chosen(broker: Java) -> str | None:
+def optional_broker_id(broker: Java) -> str | None:
     """Return the broker ID in a Java Optional; None if it is empty."""
     return str(broker.get()) if broker.isPresent() else None
 
@@ -264,9 +264,9 @@ class FreshStrategies:
     """The strategies of one assignment; each is created when it is first called."""
 
     def __init__(self) -> None:
-        self._created: dict[Maker, Java] = {}
+        self._created: dict[StrategyMaker, Java] = {}
 
-    def call(self, call: Call) -> Java:
+    def call(self, call: StrategyCall) -> Java:
         """Return the strategy's choice as a Java Optional."""
         maker, arguments = call
         if maker not in self._created:
@@ -284,10 +284,10 @@ class _ChoiceScript:
         """Start an assignment whose first choices are given."""
         self._given = given
         self._fresh = FreshStrategies()
-        self.calls: list[Call] = []
+        self.calls: list[StrategyCall] = []
         self.choices: list[str | None] = []
 
-    def choose(self, call: Call) -> Java:
+    def choose(self, call: StrategyCall) -> Java:
         """Return the next choice as a Java Optional, and record it with its call."""
         place = len(self.calls)
         self.calls.append(call)
@@ -295,7 +295,7 @@ class _ChoiceScript:
             found = java_class("java.util.Optional").ofNullable(self._given[place])
         else:
             found = self._fresh.call(call)
-        self.choices.append(chosen(found))
+        self.choices.append(optional_broker_id(found))
         return found
 
 
@@ -303,14 +303,14 @@ class _ChoiceScript:
 class _ScriptedPlacer:
     """A placement strategy that chooses what a script says."""
 
-    def __init__(self, script: _ChoiceScript, maker: Maker) -> None:
+    def __init__(self, script: _ChoiceScript, maker: StrategyMaker) -> None:
         self._script = script
         self._maker = maker
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
         """Return the script's choice among the candidates, whose order is kept."""
-        return self._script.choose((self._maker, (java_class(ORDERED)(among), *others)))
+        return self._script.choose((self._maker, (java_class(ORDERED_SET)(among), *others)))
 
     @jpype.JOverride
     def selectBrokerForBundle(  # noqa: N802  Pulsar's

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.average import HIGH, HITS, LOW, NAME
 from pulsar_conformance.adapters.spark.shapes import or_zero
-from pulsar_conformance.adapters.spark.uniform import LEAST, SHARE
+from pulsar_conformance.adapters.spark.uniform import MAX_SHARE, MIN_UNLOAD
 from pulsar_conformance.audit.tables.formatting import MEASURED, plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
@@ -80,14 +80,16 @@ def _share_of_difference(measure: str) -> Column:
         F.max(F.when(F.col("broker") == _pair_column(end), carried)).over(window_of_cycle())
         for end in ("busy", "idle")
     )
-    return (next(ends) - next(ends)) * setting_in_force(SHARE)
+    return (next(ends) - next(ends)) * setting_in_force(MAX_SHARE)
 
 
 def _is_worthwhile() -> Column:
     """True if the configured share of the difference in messages exceeds the minimum of an
     unload.
     """
-    return _share_of_difference("messages") > setting_in_force(LEAST["messages"]) * (1 + TOLERANCE)
+    return _share_of_difference("messages") > setting_in_force(MIN_UNLOAD["messages"]) * (
+        1 + TOLERANCE
+    )
 
 
 def _must_unload_after_hits(threshold: str) -> RuleColumns:
@@ -153,7 +155,7 @@ def no_more_than_the_share_goes(_readings: Readings) -> RuleColumns:
         F.lit(", "),
         written(gone),
         F.lit(" together; "),
-        plain(setting_in_force(SHARE)),
+        plain(setting_in_force(MAX_SHARE)),
         F.lit(" of the difference to "),
         _pair_column("idle"),
         F.lit(" is "),

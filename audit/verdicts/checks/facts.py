@@ -127,8 +127,8 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
                 total_traffic(F.slice("out", 1, F.greatest(F.size("out") - 1, F.lit(0))))
             ),
             "laden": _is_laden(),
-            "loaded": (F.col("owned") >= overload.FEWEST) & _is_laden(),
-            "can": (F.col("owned") >= overload.FEWEST) & (F.col("movable_traffic") > 0),
+            "loaded": (F.col("owned") >= overload.MIN_BUNDLES) & _is_laden(),
+            "can": (F.col("owned") >= overload.MIN_BUNDLES) & (F.col("movable_traffic") > 0),
             "overloaded": F.when(known, _is_overloaded()),
             "_exact": F.min(F.when(known, _is_exact())).over(window_of_cycle()),
             "seen": any_broker(F.col("observed")),
@@ -138,7 +138,7 @@ def _with_common_columns(rows: DataFrame, readings: Readings) -> DataFrame:
     limit = F.col("settings")[threshold.SHEDDER_THRESHOLD]
     close = is_too_close(levels["usage"], levels["limit"]) & ~(sure & limit.isin(*EXACT))
     above = F.when(~close, levels["over"])
-    needed = threshold.RELEASED[readings["threshold-released"]](
+    needed = threshold.TRAFFIC_OF_USAGE[readings["threshold-released"]](
         levels["usage"] - levels["target"], levels["usage"], F.col("carries.bytes")
     )
     rows = rows.withColumn("worthwhile", exceeds_minimum_unload(or_zero(needed)))

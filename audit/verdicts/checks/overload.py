@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.adapters.spark.overload import FEWEST, OVERLOAD_THRESHOLD
+from pulsar_conformance.adapters.spark.overload import MIN_BUNDLES, OVERLOAD_THRESHOLD
 from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
 from pulsar_conformance.audit.tables.formatting import MEASURED
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text, usage_text
@@ -141,7 +141,7 @@ def _shed_a_doubtful_one() -> Column:
 @register_check("OVERLOAD-07")
 def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
     """A broker with a single bundle keeps it."""
-    few = (F.col("owned") < FEWEST) & (F.col("able") > 0)
+    few = (F.col("owned") < MIN_BUNDLES) & (F.col("able") > 0)
     return _for_overload_shedder(_must_keep(few & ~certainly_not(F.col("overloaded"))))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from pulsar_conformance.adapters.spark.shapes import or_zero
 from pulsar_conformance.adapters.spark.uniform import (
-    LEAST,
+    DIFFERENCES_TRIGGER,
     MAX_BUNDLES,
+    MIN_UNLOAD,
     RATE_THRESHOLD,
     THROUGHPUT_THRESHOLD,
-    TRIGGERED,
 )
-from pulsar_conformance.adapters.spark.uniform import SHARE as MAX_SHARE
+from pulsar_conformance.adapters.spark.uniform import MAX_SHARE as MAX_SHARE
 from pulsar_conformance.audit.tables.formatting import plain
 from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
@@ -121,7 +121,7 @@ def _is_triggered(readings: Readings) -> Column:
     more = F.lit(1.0 if readings["uniform-multiplier"] == "difference" else 0.0)
     multiple = setting_in_force(THROUGHPUT_THRESHOLD) + more
     size = _clearly_exceeds(_end_column("most", "bytes"), _least_compared("bytes") * multiple)
-    triggers = TRIGGERED[readings["uniform-trigger"]]
+    triggers = DIFFERENCES_TRIGGER[readings["uniform-trigger"]]
     return triggers(rate, size)
 
 
@@ -210,7 +210,7 @@ def sheds_small_differences() -> RuleColumns:
 def _is_small(measure: str) -> Column:
     carried = _carries(measure)
     spread = F.max(carried).over(window_of_cycle()) - F.min(carried).over(window_of_cycle())
-    return spread * _share() < setting_in_force(LEAST[measure]) * (1 - SHARE)
+    return spread * _share() < setting_in_force(MIN_UNLOAD[measure]) * (1 - SHARE)
 
 
 @register_check("UNIFORM-06")

@@ -4,7 +4,7 @@ import json
 import urllib.request
 
 import pytest
-from pulsar_conformance.adapters.cluster.decisions.names import Names
+from pulsar_conformance.adapters.cluster.decisions.names import BrokerNames
 from pulsar_conformance.adapters.names import connect
 
 pytestmark = pytest.mark.cluster
@@ -322,7 +322,7 @@ def test_a_story_after_a_decision_begins_again(cluster):
 
 
 def test_each_broker_has_a_host_of_its_own():
-    names = Names("first", "127.0.0.1:40001")
+    names = BrokerNames("first", "127.0.0.1:40001")
     ids = [names.identify(f"broker-{number}") for number in range(300)]
     assert names.identify("first") == "127.0.0.1:40001"
     assert len({one.partition(":")[0] for one in ids}) == 300

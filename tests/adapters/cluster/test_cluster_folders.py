@@ -63,6 +63,6 @@ def test_a_folder_in_which_somebody_still_writes_is_removed_in_the_end(tmp_path)
 
     threading.Thread(target=write).start()
     while not stop.is_set():
-        folders.remove(folder)
-    folders.remove(folder)
+        folders.remove_folder(folder)
+    folders.remove_folder(folder)
     assert not folder.exists()

@@ -38,7 +38,7 @@ def written():
 def look(observed, written, *moments):
     written.moments = list(moments)
     step = ObservedStep("admin")
-    observed.look([SPACE], step, lambda _: None)
+    observed.observe([SPACE], step, lambda _: None)
     return step
 
 
@@ -112,6 +112,6 @@ def test_a_broker_unloads_its_bundles_only_if_it_stops(written, step, unloaded):
     look(observed, written, OWNED)
     del written.brokers["b1"]
     written.moments = [([WHOLE], {WHOLE: ("b2", 4)})]
-    observed.look([SPACE], step, lambda _: None)
+    observed.observe([SPACE], step, lambda _: None)
     assert released(step) == unloaded
     assert assigned(step) == [WHOLE]

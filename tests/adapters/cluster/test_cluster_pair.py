@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.cluster.pair import BATCH, WORTH, ClusterPair
+from pulsar_conformance.adapters.cluster.pair import BATCH, MIN_SHARED_CASES, ClusterPair
 from pulsar_conformance.adapters.protocol import Hello
 
 HELLO = Hello.of({"protocol": 1, "name": "cluster", "version": "1", "batch": 1, "operations": []})
@@ -67,32 +67,32 @@ def test_answers_are_in_order_and_half_of_them_of_the_second(made):
 
 
 def test_few_cases_are_asked_of_one(made):
-    made.pair.exchange("place.select", list(range(WORTH - 1)))
+    made.pair.exchange("place.select", list(range(MIN_SHARED_CASES - 1)))
     assert len(made.started) == 1
     assert made.pair.hello.batch == BATCH
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_what_breaks_one_of_them_breaks_the_batch(made, number):
-    made.pair.exchange("place.select", list(range(WORTH)))
+    made.pair.exchange("place.select", list(range(MIN_SHARED_CASES)))
     made.started[number].breaks_on = (2, 3)
     with pytest.raises(AdapterError, match=f"{number} broke"):
-        made.pair.exchange("place.select", list(range(WORTH)))
+        made.pair.exchange("place.select", list(range(MIN_SHARED_CASES)))
 
 
 def test_the_second_ends_at_once_where_the_first_breaks(made):
-    made.pair.exchange("place.select", list(range(WORTH)))
+    made.pair.exchange("place.select", list(range(MIN_SHARED_CASES)))
     first, second = made.started
     first.breaks_on = (0,)
     second.go_on.clear()
     with pytest.raises(AdapterError, match="0 broke"):
-        made.pair.exchange("place.select", list(range(WORTH)))
+        made.pair.exchange("place.select", list(range(MIN_SHARED_CASES)))
     assert second.closed
     assert made.pair.closed
 
 
 def test_both_are_ended_and_tell_what_happened(made):
-    made.pair.exchange("place.select", list(range(WORTH)))
+    made.pair.exchange("place.select", list(range(MIN_SHARED_CASES)))
     assert made.pair.remarks() == ["0 was started anew", "1 was started anew"]
     made.pair.bye()
     made.pair.close()

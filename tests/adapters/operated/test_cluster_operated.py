@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.admin_api.remote import TOKEN, BadUrl
+from pulsar_conformance.adapters.admin_api.remote import TOKEN_VARIABLE, BadUrl
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.operated.address import Address
 from pulsar_conformance.conformance.commands.main import main
@@ -180,7 +180,7 @@ def test_a_token_is_sent_and_never_printed(cluster, judged, tmp_path, monkeypatc
     file.write_text("very-secret\n")
     verdicts, _, with_file = judged(name=f"cluster:{cluster.url},token-file={file}")
     assert passed(verdicts) == SHOWN
-    monkeypatch.setenv(TOKEN, "very-secret")
+    monkeypatch.setenv(TOKEN_VARIABLE, "very-secret")
     verdicts, _, with_variable = judged()
     assert passed(verdicts) == SHOWN
     file.unlink()

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.cache import root
+from pulsar_conformance.adapters.cache import cache_folder
 from pulsar_conformance.adapters.pulsar import connect as opening
 from pulsar_conformance.adapters.pulsar import maven
 
@@ -58,7 +58,7 @@ def test_jars_are_fetched_once(machine, tmp_path):
     assert first == second
     assert sorted(jar.name for jar in first.iterdir()) == ["other-2.jar", "thing-1.jar"]
     assert times(tmp_path) == 1
-    assert root() == tmp_path / "cache"
+    assert cache_folder() == tmp_path / "cache"
 
 
 @pytest.mark.parametrize("damage", ["remove", "truncate", "change", "manifest", "garbage", "empty"])
@@ -150,7 +150,9 @@ def test_a_cache_that_cannot_be_written_is_one_message(tmp_path, monkeypatch):
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(opening, "check_prerequisites", lambda: None)
     with pytest.raises(AdapterError, match="PULSAR_CONFORMANCE_CACHE"):
-        opening.connect_pulsar("3.0.7", "pulsar:3.0.7", "documented-3.0", {}, opening.UNHURRIED)
+        opening.connect_pulsar(
+            "3.0.7", "pulsar:3.0.7", "documented-3.0", {}, opening.UNHURRIED_LIMITS
+        )
 
 
 def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
@@ -159,7 +161,7 @@ def test_a_folder_with_a_truncated_jar_is_named(tmp_path, monkeypatch):
         jar.writestr("Some.class", "x" * 1000)
     cut = tmp_path / "other.jar"
     cut.write_bytes((tmp_path / "pulsar-broker-3.0.7.jar").read_bytes()[:500])
-    words = (str(tmp_path), f"pulsar:{tmp_path}", "documented-3.0", {}, opening.UNHURRIED)
+    words = (str(tmp_path), f"pulsar:{tmp_path}", "documented-3.0", {}, opening.UNHURRIED_LIMITS)
     with pytest.raises(AdapterError, match=r"other\.jar is incomplete"):
         opening.connect_pulsar(*words)
 
@@ -194,8 +196,8 @@ def test_parts_that_decide_nothing_are_taken_from_the_closest_release(machine, t
     library.mkdir()
     maven.fetch_release("3.3.6", (), "4.0.7", library)
     assert times(tmp_path) == 3
-    assert maven.replaced("3.3.6", library) == [f"{part} 4.0.7" for part in parts]
-    assert maven.replaced("4.0.7", library) == []
+    assert maven.replaced_parts("3.3.6", library) == [f"{part} 4.0.7" for part in parts]
+    assert maven.replaced_parts("4.0.7", library) == []
 
 
 @pytest.mark.parametrize("part", ["pulsar-broker-common", "pulsar-metadata"])

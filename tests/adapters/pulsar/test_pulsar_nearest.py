@@ -69,9 +69,9 @@ def test_each_version_has_the_documents_of_its_line(version, documents):
 
 
 def test_versions_are_fetched_from_2_8_on_with_the_pins_of_their_line():
-    assert versions.fetched("2.7.5") is versions.fetched("lib") is None
-    assert versions.fetched("2.8.0").pins == ()
-    assert versions.fetched("5.0.0").pins == versions.releases()["5.0.0-M1"].pins
+    assert versions.downloadable_release("2.7.5") is versions.downloadable_release("lib") is None
+    assert versions.downloadable_release("2.8.0").pins == ()
+    assert versions.downloadable_release("5.0.0").pins == versions.releases()["5.0.0-M1"].pins
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_versions_are_fetched_from_2_8_on_with_the_pins_of_their_line():
     ],
 )
 def test_parts_come_from_the_same_line_or_the_next_later_one(version, closest):
-    assert versions.closest(version) == closest
+    assert versions.closest_examined(version) == closest
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.adapters.spark.messages import (
-    KEPT,
-    SHORT,
+    MAX_REMEMBERED,
+    MAX_SHORT_LIST,
     RememberedMembers,
     defer_freeing,
     in_one_message,
@@ -40,7 +40,7 @@ def test_a_constant_column_is_requested_only_once():
 def test_the_number_of_remembered_columns_is_limited():
     col = remember_results(lambda _name: object())
     first = col("0")
-    for number in range(KEPT + 1):
+    for number in range(MAX_REMEMBERED + 1):
         col(str(number))
     assert col("0") is not first
 
@@ -65,7 +65,7 @@ def test_a_short_list_is_one_message():
     to_seq = in_one_message(list, lambda *elements: created.append(elements) or elements)
     assert to_seq(iter("ab")) == ["a", "b"]
     assert to_seq([]) == []
-    assert to_seq(range(SHORT + 1)) == [*range(SHORT + 1)]
+    assert to_seq(range(MAX_SHORT_LIST + 1)) == [*range(MAX_SHORT_LIST + 1)]
     assert to_seq(["a", None]) == ["a", None]
     assert created == [("a", "b"), ()]
 

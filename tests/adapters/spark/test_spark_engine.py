@@ -66,7 +66,7 @@ def test_few_cases_are_answered_by_interpreted_plans(connection, spark, monkeypa
 
 
 def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
-    monkeypatch.setattr(asking, "HELD", 0)
+    monkeypatch.setattr(asking, "MAX_HELD_CHARACTERS", 0)
     cases = EXAMPLES["usage.max"]
     connection.ask("usage.max", cases)
     with rarely_collected():

@@ -83,7 +83,7 @@ def test_ask_names_the_file_of_a_mistake(tmp_path, capsys):
 def test_ask_groups_consecutive_questions_of_one_operation(batch, sizes):
     nic = {"ask": "usage.nic", "case": EXAMPLES["usage.nic"][0]}
     lines = [json.dumps(line).encode() for line in (CREATE, CREATE, CREATE, nic, CREATE, CREATE)]
-    assert [len(group.cases) for group in ask.groups(lines, batch)] == sizes
+    assert [len(group.cases) for group in ask.group_questions(lines, batch)] == sizes
 
 
 def test_ask_passes_on_the_readings(monkeypatch, capsys):

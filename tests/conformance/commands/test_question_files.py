@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pulsar_conformance.adapters.questions import BadLine, values
+from pulsar_conformance.adapters.questions import BadLine, json_values
 from pulsar_conformance.conformance.cases.saved import read_questions_of_user
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.predictions import read_questions
@@ -96,7 +96,7 @@ def test_a_question_is_passed_on_as_soon_as_its_last_line_is_read():
         yield b""
 
     read = []
-    found = values(lines())
+    found = json_values(lines())
     assert next(found) == (1, CREATE)
     assert len(read) == 2
 
@@ -112,5 +112,5 @@ def test_a_question_is_passed_on_as_soon_as_its_last_line_is_read():
     ],
 )
 def test_what_follows_a_value_without_end_is_read(text, expected):
-    found = [*values(line.encode() for line in text.splitlines(keepends=True))]
+    found = [*json_values(line.encode() for line in text.splitlines(keepends=True))]
     assert [f"{one.number}!" if isinstance(one, BadLine) else one[0] for one in found] == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters import Limits
-from pulsar_conformance.adapters.arguments import limits_of, seconds
+from pulsar_conformance.adapters.arguments import limits_within, parse_seconds
 from pulsar_conformance.conformance.commands.main import main
 from sampling import one_in
 from standins.examples import EXAMPLES
@@ -27,21 +27,21 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def test_the_limit_is_for_a_batch_and_its_cases_in_proportion():
-    usual, longer, shorter = Limits(), limits_of(200), limits_of(2)
-    assert limits_of(None) == usual
+    usual, longer, shorter = Limits(), limits_within(200), limits_within(2)
+    assert limits_within(None) == usual
     assert (longer.base, shorter.base) == (200, 2)
     assert longer.per_case == pytest.approx(usual.per_case * 10)
     assert shorter.per_case == pytest.approx(usual.per_case / 10)
     assert (longer.start, shorter.start) == (300, 5)
     assert (longer.end, shorter.end) == (usual.end, 1)
-    assert limits_of(20) == usual
+    assert limits_within(20) == usual
     assert longer.output_bytes == usual.output_bytes
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
 def test_what_is_no_time_is_reported(text):
     with pytest.raises(argparse.ArgumentTypeError, match=f"{text} is not a duration; give seconds"):
-        seconds(text)
+        parse_seconds(text)
 
 
 @pytest.mark.parametrize("command", ["run", "ask", "check", "diff"])
