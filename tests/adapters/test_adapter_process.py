@@ -45,9 +45,9 @@ IN_A_BATCH = {
     "answers_with_duplicate_keys": ["has the key 'unload' twice in one object"],
     "answers_with_nan": ["has NaN, which JSON doesn't know"],
     "answers_with_too_large_a_number": ["has the number 1e999, which is too large"],
-    "answers_with_another_id": ["its message has the id 77; 2 was asked"],
-    "answers_without_an_id": ["its message has no id; 2 was asked"],
-    "answers_with_true_for_an_id": ["its message has the id True; 2 was asked"],
+    "answers_with_another_id": ["its message has the id 77 instead of 2"],
+    "answers_without_an_id": ["its message has no id instead of 2"],
+    "answers_with_true_for_an_id": ["its message has the id True instead of 2"],
     "answers_in_latin_1": ["its line isn't UTF-8 (byte 36 of the line)"],
 }
 
@@ -159,7 +159,7 @@ def test_an_invalid_answer_names_its_case_among_all_that_were_asked():
 def test_an_answer_that_nobody_asked_for_is_noticed_with_the_next_one():
     with open_broken("answers_after_the_line_end") as connection:
         connection.ask("shed.select", [CASE])
-        with pytest.raises(AdapterError, match="has the id 2; 3 was asked"):
+        with pytest.raises(AdapterError, match="has the id 2 instead of 3"):
             connection.ask("shed.select", [CASE])
 
 

@@ -34,8 +34,9 @@ def test_an_installed_package_adds_a_kind_of_adapter():
 def test_a_kind_that_cannot_be_loaded_names_its_package():
     asked = command("ask", "broken:")
     assert asked.returncode == 2
-    assert "the adapter plugged_kind:gone of plugged-kind can't be loaded: " in " ".join(
-        asked.stderr.split()
+    assert (
+        "the adapter plugged_kind:gone of the package plugged-kind can't be loaded: "
+        in " ".join(asked.stderr.split())
     )
 
 

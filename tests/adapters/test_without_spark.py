@@ -136,7 +136,7 @@ def test_jobs_that_end_at_once_are_all_counted():
             return found
 
     connection = SparkConnection.__new__(SparkConnection)
-    connection._jobs, connection._cases, connection._comparison_with = Slow(), Slow(), Lock()
+    connection._jobs, connection._cases, connection._lock = Slow(), Slow(), Lock()
     connection._held = 0
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: connection._count("usage.max", ["{}", "{}"]), range(40)))

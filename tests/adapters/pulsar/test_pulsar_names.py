@@ -36,7 +36,7 @@ def test_a_plug_in_and_settings(tmp_path):
         ("", "names neither a version nor a folder"),
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
         ("3.0.7,strategy=", "is not an option here"),
-        ("3.0.7,as=OverloadShedder", "as=OverloadShedder: name your class, too"),
+        ("3.0.7,as=OverloadShedder", "as=OverloadShedder: name your class with strategy=, too"),
         (f"3.0.7,strategy={CLASS},as=TransferShedder", "a class can be judged as OverloadShedder"),
         ("3.0.7,set", "is not an option here"),
         ("3.0.7,set=minUnloadMessage", "write set=NAME=VALUE"),
