@@ -108,7 +108,7 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
 def extras_for(words: list[str]) -> str:
     """Return the extras that the adapters named in the options need, such as `spark,pulsar`.
 
-    A run that names no adapter judges all bundled ones, including Spark if there is a suitable
+    A run that names no adapter judges all bundled adapters, including Spark if there is a suitable
     Java. Other runs do not install Spark, whose size is half a gigabyte.
     """
     adapters = adapters_in(words)

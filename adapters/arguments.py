@@ -170,7 +170,7 @@ def limits_within(given: float | None) -> Limits:
 
 
 def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
-    """Return the readings given as arguments.
+    """Return the readings that `--reading` arguments give, such as `{"overload-amount": "margin"}`.
 
     Errors: `UnknownName` for a profile, reading or value that does not exist, or for a value that
     the profile does not permit. `BadReading` for a reading without a value.
@@ -189,8 +189,8 @@ def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile, and the alternative of every reading: the one given as an argument, or
-    else the profile's.
+    """Return the profile, and an alternative of every reading: as given by an argument, otherwise
+    the profile's default.
 
     Errors: as `readings_in_arguments`.
     """

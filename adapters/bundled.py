@@ -192,8 +192,8 @@ def connect_sample(
 
 
 def runnable_samples() -> tuple[list[str], list[str]]:
-    """Return the names of the adapters that this machine can run without further setup, and for
-    each other one why it cannot.
+    """Return the adapters that this machine can run without setup, and for each of the others the
+    reason why it cannot be run.
     """
     adapters, left_out = ["reference"], []
     for name, sample in BUNDLED.items():

@@ -9,7 +9,7 @@ CACHE_VARIABLE = "PULSAR_CONFORMANCE_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the cache's folder: `$PULSAR_CONFORMANCE_CACHE`, or else one in the user's cache."""
+    """Return the cache's folder: `$PULSAR_CONFORMANCE_CACHE`, or else a folder in `~/.cache`."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(

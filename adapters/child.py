@@ -28,9 +28,7 @@ EXIT_SECONDS = 0.5
 """Seconds in which a child must exit after it has closed its output; later, it is said to hang."""
 
 DRAIN_SECONDS = 0.3
-"""Seconds after which pipes that are still open are assumed to be held by other processes than the
-child, which has exited.
-"""
+"""Seconds after a child's exit; pipes still open then are assumed to be held by other processes."""
 
 
 class ChildError(Exception):

@@ -106,7 +106,7 @@ class Connection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the implementation and kill all that remains of it. Never raises; may be called
+        """End the implementation, and kill its remaining processes. Never raises; may be called
         twice.
         """
 

@@ -61,9 +61,7 @@ class AdapterError(UserError):
 
 
 class ProtocolViolation(AdapterError):
-    """Raised for a message that violates the protocol, so that the fault is not that of a single
-    case.
-    """
+    """Raised for a message that violates the protocol; no single case is to blame for it."""
 
 
 class AdapterFailure(Exception):

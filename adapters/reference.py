@@ -55,7 +55,7 @@ class ReferenceConnection(Connection):
 
     @property
     def restarts(self) -> bool:
-        """True, because each connection has a model of its own."""
+        """True, because each connection creates its own model."""
         return True
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:

@@ -132,7 +132,7 @@ class UnmodifiedCases:
 
 
 def _marshalled(case: JSON) -> bytes:
-    """Return the same bytes for equal cases; newer formats depend on how objects are shared."""
+    """Return the same bytes for equal cases, which only old formats of `marshal` ensure."""
     return marshal.dumps(case, 2)
 
 

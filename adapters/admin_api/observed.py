@@ -10,8 +10,8 @@ Owner = tuple[str, int]
 """The broker that owns a bundle, and the transaction in which it acquired the bundle."""
 
 LastKnownOwner = tuple[str, int | None]
-"""The owner of a bundle, and the transaction in which it acquired the bundle; instead of the
-transaction, None if the bundle is a part that its owner kept after a split.
+"""Like `Owner`; but the transaction is None if the bundle is a part that its owner kept after a
+split.
 """
 
 
@@ -133,7 +133,7 @@ class ObservedBundles:
     def _read_consistently(
         self, spaces: Iterable[str]
     ) -> tuple[dict[str, list[str]], dict[str, Owner]]:
-        """Return the ranges of each namespace and their owners, as of one moment.
+        """Return the bundle ranges of each namespace, and the owners, as they were at one moment.
 
         During a split, the bundle and its parts can be locked at the same time. A lock outside the
         present ranges of its namespace is therefore ignored.

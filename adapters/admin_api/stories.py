@@ -224,8 +224,8 @@ class StoryPlayer(ABC):
 
     @abstractmethod
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the owner of these parts of a split bundle has released all that it does not
-        keep.
+        """Wait until the owner of a split bundle has released these parts, except those that it
+        keeps.
         """
 
     @abstractmethod

@@ -111,7 +111,7 @@ class LiveBroker:
         self.service.close()
 
     def leave(self) -> None:
-        """Stop the broker without handing its bundles over, since all others stop, too."""
+        """Stop the broker while all others stop, too, so that no bundles are handed over."""
         self.manager.leave()
         self.service.close()
 

@@ -94,7 +94,7 @@ class Metadata:
         self._server.shutdown()
 
     def wipe(self) -> None:
-        """Remove all that brokers have written."""
+        """Remove all nodes that brokers have written."""
         for name in self._children("/"):
             if name not in KEPT_NODES:
                 java_class("org.apache.zookeeper.ZKUtil").deleteRecursive(self._client, f"/{name}")

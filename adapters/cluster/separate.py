@@ -68,7 +68,7 @@ class SeparateBroker:
         self._line.end()
 
     def leave(self) -> None:
-        """Stop the broker together with all others."""
+        """Stop the broker without handing its bundles over, since all brokers stop."""
         self._line.ask("broker", "leave")
         self._line.end()
 

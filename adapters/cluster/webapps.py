@@ -118,7 +118,7 @@ class _Forwarder:
 
     @jpype.JOverride
     def invoke(self, proxy: Java, method: Java, arguments: Java) -> Java:  # noqa: ARG002  Java's signature
-        """Forward a call. Errors: those of the call."""
+        """Forward a call to the target. Errors: whatever the target raises."""
         name = str(method.getName())
         if name in self.instead:
             return self.instead[name]

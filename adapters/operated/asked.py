@@ -85,7 +85,7 @@ class AnswerableQuestions:
                 yield {"report": self._state.look.reports[broker]}
 
     def _configuration_cases(self) -> list[JSON]:
-        """Return the different configurations of those brokers whose load reports show their load
+        """Return the distinct configurations of all brokers whose load reports show their load
         manager.
         """
         found = []

@@ -22,7 +22,7 @@ MAX_CONCURRENT = 16
 """Maximum number of brokers that are asked at the same time."""
 
 UNLOADED_BUNDLES = "brk_lb_unload_bundle_total"
-"""Name of the leader's metric that counts the bundles it has shed."""
+"""Name of the leader's metric for the number of bundles that it has shed."""
 
 UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
 """Name of the metric by which the leader counts unloads by reason (extensible load manager only).
@@ -255,5 +255,5 @@ def _sum_of_metric(samples: Iterable[Any], name: str) -> float:
 
 
 def _is_user_namespace(namespace: str) -> bool:
-    """True unless brokers use the namespace themselves, such as `pulsar/HOST:PORT`."""
+    """True unless the namespace is one that brokers use themselves, such as `pulsar/HOST:PORT`."""
     return namespace.count("/") == 1 and ":" not in namespace

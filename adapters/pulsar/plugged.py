@@ -75,7 +75,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 def check_instantiable(strategy: str, make: Callable[[], Java], version: str) -> None:
     """Check that a release can create an object of a user's class. Errors: `CannotLoad`.
 
-    If it cannot, a release may only log this and use a strategy of its own.
+    Otherwise a release may only log the failure, and use its default strategy instead.
     """
     try:
         made = str(make().getClass().getName())

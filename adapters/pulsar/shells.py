@@ -56,7 +56,7 @@ STANDINS: Mapping[str, str] = {
 
 
 class StubBuilder:
-    """Builds stubs for one case; if a stub returns another stub, that has the same replies."""
+    """Builds the stubs for one case; all of them give the same replies."""
 
     def __init__(self, replies: Replies) -> None:
         self._mockito = java_class("org.mockito.Mockito")
@@ -96,7 +96,9 @@ class StubBuilder:
         self._answer.forget()
 
     def _with_replies(self, type_name: str, settings: Java) -> Java:
-        """Return an object of a type. Methods with a reply return it, and others run normally."""
+        """Return an object of a type, on which methods with a reply return it and all others run
+        normally.
+        """
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
         for method in _methods_with_reply(type_name, self._replied):
@@ -212,7 +214,7 @@ def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]
 
 
 def _stub(stubber: Java, shell: Java, method: Java) -> None:
-    """Stub a method, whatever its arguments are."""
+    """Stub a method for all arguments."""
     method.setAccessible(True)
     kinds = [str(one.getName()) for one in method.getParameterTypes()]
     method.invoke(stubber.when(shell), java_list(map(_anything, kinds)).toArray())

@@ -4,9 +4,9 @@ Rows are brokers and the group's namespaces that they serve, with these columns.
 any number of placements.
 
     cycle       identifies the placement
-    broker      its name
-    candidate   whether it may take the namespace
-    domain      its failure domain; all brokers in none, which have null, count as one domain
+    broker      name of the broker
+    candidate   true if the broker may take the namespace
+    domain      its failure domain; brokers without one have null, and together form one domain
     rival       another namespace of the group that it serves; null in the one row of a broker that
                 serves none
 """

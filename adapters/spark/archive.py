@@ -136,7 +136,7 @@ def archive_of(java_options: Sequence[str], jars: Path) -> Archive:
 
 
 def _environment_key(java_options: Sequence[str], jars: Path) -> str:
-    """Return a key of all that decides which classes a Java process loads: Java, options
+    """Return a key for everything that determines which classes a Java process loads: Java, options
     and jars.
     """
     home = os.environ.get("JAVA_HOME")

@@ -23,7 +23,7 @@ from pulsar_conformance.adapters.spark.background import run_in_background
 from pulsar_conformance.adapters.spark.messages import defer_freeing, save_messages
 
 THREAD_SWITCH_SECONDS = 0.001
-"""Seconds after which a Python thread lets another one run, instead of 0.005.
+"""Seconds after which a Python thread lets another thread run; Python's default is 0.005.
 
 PySpark sends Java thousands of messages while another thread draws cases, and each message waits
 that long. Measured: Spark is ready after 7 s instead of 11.
@@ -55,7 +55,7 @@ UNCHECKED_PLANS: Mapping[str, str] = {
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Settings by which plans are neither formatted for the web page nor checked after each rule.
+"""Settings that switch off the formatting of plans for the web page, and checks after each rule.
 
 Measured on a small audit: this saves 1 of 25 s of CPU time.
 """

@@ -90,10 +90,11 @@ def save_messages(jvm: Any) -> None:
 
 
 def defer_freeing(gateway: Any) -> Callable[[], None]:
-    """Stop freeing Java objects, each of which takes a message; return a function that frees all.
+    """Stop freeing Java objects, which takes a message for each; return a function that frees them
+    all.
 
-    Until it is called, Java keeps these objects and all that they refer to, such as the files of a
-    shuffle.
+    Until it is called, Java keeps these objects and the objects to which they refer, such as the
+    files of a shuffle.
     """
     client = gateway._gateway_client
     freed = client.finalizer_deque

@@ -98,10 +98,10 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the chosen name: the first of `best` or, if the choice is random, each of them in
-    turn.
+    """Return the chosen broker: the first of `best`, or if the choice is random, the next one of
+    `best`.
 
-    `turn` is the number of the question: a repeated question gets the next name. [PLACE-05]
+    `turn` is the number of the question, so a repeated question gets the next broker. [PLACE-05]
     """
     nth = F.when(by_chance, F.pmod(turn, F.greatest(F.size(best), F.lit(1)))).otherwise(F.lit(0))
     return F.get(best, nth.cast("int"))

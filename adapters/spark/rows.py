@@ -72,7 +72,7 @@ def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, floa
 def _cycle_as_case(
     row: JSON, place: int, before: Sequence[JSON], seen: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """Return a cycle as a case of its own, with the history of its brokers and the earlier
+    """Return a cycle as a separate case, with the earlier usage of its brokers and the earlier
     unloads.
     """
     cycle = row["cycles"][place]

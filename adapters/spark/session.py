@@ -41,7 +41,7 @@ END_SECONDS = 10.0
 """Maximum seconds to wait for the end of a session."""
 
 COMPILED_FROM = 250
-"""Number of cases from which on compiled plans take less CPU time than interpreted ones.
+"""Minimum number of cases for which compiled plans take less CPU time than interpreted plans.
 
 Measured on a run with 24 jobs, 13 of which have fewer cases: 43 s of Java's CPU time instead of 50.
 """
@@ -92,9 +92,7 @@ class Spark:
                 run_within(END_SECONDS, one.interruptAll)
 
     def defer_freeing(self) -> None:
-        """Keep all Java objects until a user releases this session to others, or another one
-        starts.
-        """
+        """Free no Java objects until a user releases this session, or another session starts."""
         if self.log is not None:
             JAVA.defer_freeing()
 
@@ -198,7 +196,7 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
 
 
 def separate_session(session: Session) -> Session | None:
-    """Return another session of the same Spark, with settings of its own.
+    """Return another session of the same Spark; its settings can be changed separately.
 
     Return None on a Spark Connect server, which keeps the new session after the first one has
     ended.

@@ -215,8 +215,8 @@ def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> D
 
 
 def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
-    """Add counts and load to brokers; `parts` has their bundles, grouped by the time of
-    unloading.
+    """Add counts and load to brokers; `parts` groups their bundles by the time of their last
+    unload.
     """
     free = F.filter("parts", lambda part: ~in_grace_period(part["moved"], readings))
     rows = rows.withColumn("carries", BROKER_LOAD[readings["broker-rates"]]())

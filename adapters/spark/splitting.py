@@ -42,9 +42,9 @@ RANGE_MIDDLE: Mapping[str, Callable[[Column, Column], Column]] = {
 def cut_between_topics(hashes: Column) -> Column:
     """Return an array with the cut that divides topics most equally; empty if there is none.
 
-    The cut is half-way between two topics. With an odd number of topics, the upper part gets one
-    more. Topics with equal hashes are not separated. No lambda refers to the sorted array, because
-    Spark would sort it for each element. [SPLIT-11]
+    The cut is half-way between two topics. If the number of topics is odd, the upper part gets one
+    topic more. Topics with equal hashes are not separated. No lambda refers to the sorted array,
+    because Spark would sort it for each element. [SPLIT-11]
     """
     count, in_order = F.size(hashes), F.array_sort(hashes)
     pairs = F.zip_with(

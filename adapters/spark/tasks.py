@@ -1,4 +1,4 @@
-"""Spark tasks that run Python functions instead of queries, one task per input."""
+"""Runs a Python function on many inputs, each in a Spark task."""
 
 from __future__ import annotations
 

@@ -143,7 +143,9 @@ def _sum_over_brokers(brokers: Column, amount: Callable[[Column], Column]) -> Co
 
 
 def finds_imbalance(brokers: Column, settings: Column) -> Column:
-    """True if one of the conditions for unloading holds. [TRANSFER-01, TRANSFER-03 … 05]"""
+    """True if the loads of the brokers meet one of the conditions for unloading. [TRANSFER-01,
+    TRANSFER-03 … 05]
+    """
     count = F.size(brokers)
     mean = F.try_divide(_sum_over_brokers(brokers, lambda one: one["load"]), count)
     target = settings[TARGET_DEVIATION] * constant(100)

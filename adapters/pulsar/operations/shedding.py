@@ -272,7 +272,9 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def onUnloadAttemptCompleted(self) -> None:  # noqa: N802  Pulsar's
-        """Ignore the end of the cycle; the strategy is told of it once its plans are known."""
+        """Ignore this call; the strategy gets it later, once its planned destinations have been
+        read.
+        """
 
 
 def _unload_calls(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:

@@ -76,7 +76,7 @@ STRATEGIES: Mapping[str, StrategyMaker] = {
     "placementStrategy": created_placement_strategy,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(ROUND_ROBIN)(),
 }
-"""Functions that create a manager's placement strategies, by the field that holds the strategy."""
+"""Functions that create the placement strategies of a manager, by the manager's field for each."""
 
 StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
 """A call of a strategy: the function that creates it, and the call's arguments.
@@ -111,7 +111,7 @@ class DrawnAssignment:
 
     @property
     def candidates(self) -> set[str]:
-        """The IDs of all brokers that a strategy was given as candidates so far."""
+        """The IDs of all brokers that have been candidates of a strategy so far."""
         return {str(one) for _, (among, *_) in self._calls.values() for one in among}
 
     def draw(self) -> str | None:
@@ -226,7 +226,7 @@ def policy(given: Case) -> dict[str, Any]:
 
 
 def policy_of_regexes(given: Case) -> dict[str, Any]:
-    """Return an isolation policy that is given by regexes, in its stored format."""
+    """Return an isolation policy in its stored format, from a case that gives regexes."""
     names = {name: given[name] for name in POLICY_FIELDS}
     return _stored_policy(names, given["minLimit"], given["usageThreshold"])
 
