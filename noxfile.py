@@ -25,7 +25,7 @@ PROFILES = ("documented-3.0", "unwritten-3.0")
 """Profiles of a run whose options name no profile."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python with which the package is tested."""
-LOCKED = "constraints.txt"
+CONSTRAINTS = "constraints.txt"
 """File of the versions that every session installs; `nox -s lock` updates it."""
 JAVA = 17
 """Minimum version of Java for Spark."""
@@ -40,7 +40,7 @@ RELEASES = {
 }
 """Releases of Pulsar to judge, each with the profile of the newest documents about it."""
 
-OTHERS = {
+OTHER_RELEASES = {
     "2.8.2": "documented-2.10",
     "2.11.0": "documented-2.10",
     "3.1.2": "documented-3.0",
@@ -60,7 +60,7 @@ MODES = {
 }
 """For published reports: how an implementation of each kind is asked."""
 
-SAVED, STORIES = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
+SAVED_OPTION, STORIES_TEST = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
 """The word after -- that selects saved stories, and the file of the test that plays them."""
 
 MUTANTS = (
@@ -73,16 +73,16 @@ MUTANTS = (
 BESIDE_TESTS = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
 
-ELSEWHERE = "not (browser or cluster or pulsar or site or spark or thorough)"
+PLAIN_TESTS = "not (browser or cluster or pulsar or site or spark or thorough)"
 """Marker expression for tests that need no more than Python and the samples' languages."""
 
-PAGES = ("tests/reports", "tests/audit")
+PAGE_TESTS = ("tests/reports", "tests/audit")
 """Folders with tests of pages."""
 
-EVENLY = ("-n", "2", "--dist", "worksteal")
+TWO_WORKERS = ("-n", "2", "--dist", "worksteal")
 """Options for two workers, which take over tests from each other."""
 
-ENDS = ("--timeout", "900", "--durations", "25")
+TEST_LIMITS = ("--timeout", "900", "--durations", "25")
 """Options for pytest: seconds after which a hanging test fails, and number of slow tests to
 list.
 """
@@ -102,7 +102,7 @@ def install(session: nox.Session, group: str | None = None, extra: str = "") -> 
     of_uv = ("--reinstall-package", PACKAGE, *compiled)
     refreshed = of_uv if session.venv_backend == "uv" else ()
     wanted = f".[{extra}]" if extra else "."
-    session.install(wanted, *tools, "--constraint", LOCKED, *refreshed)
+    session.install(wanted, *tools, "--constraint", CONSTRAINTS, *refreshed)
 
 
 def extras_for(words: list[str]) -> str:
@@ -153,14 +153,14 @@ def lock(session: nox.Session) -> None:
     groups = [word for name in PROJECT["dependency-groups"] for word in ("--group", name)]
     wanted = ("pyproject.toml", "--universal", "--all-extras", *groups, "--upgrade")
     plain = ("--python-version", "3.11", "--no-header", "--no-annotate", "--quiet")
-    session.run("uv", "pip", "compile", *wanted, *plain, "--output-file", LOCKED)
+    session.run("uv", "pip", "compile", *wanted, *plain, "--output-file", CONSTRAINTS)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the suite's own tests; after --, options and files for pytest, such as --cov."""
     install(session, "tests")
-    session.run("pytest", *EVENLY, "-q", *ENDS, "-m", ELSEWHERE, *session.posargs)
+    session.run("pytest", *TWO_WORKERS, "-q", *TEST_LIMITS, "-m", PLAIN_TESTS, *session.posargs)
 
 
 @nox.session
@@ -168,7 +168,7 @@ def spark(session: nox.Session) -> None:
     """Run the tests of the Spark engine; needs Java 17. After --, options for pytest."""
     install(session, "tests", extra="spark")
     session.run("pulsar-conformance", "check", "spark:local[2]")
-    session.run("pytest", "-q", *ENDS, "-m", "spark and not thorough", *session.posargs)
+    session.run("pytest", "-q", *TEST_LIMITS, "-m", "spark and not thorough", *session.posargs)
 
 
 @nox.session
@@ -193,17 +193,19 @@ def mutants(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run the tests that take hours; after --, options and files for pytest."""
     install(session, "tests")
-    session.run("pytest", *EVENLY, "-q", *ENDS, "-m", "thorough and not spark", *session.posargs)
+    session.run(
+        "pytest", *TWO_WORKERS, "-q", *TEST_LIMITS, "-m", "thorough and not spark", *session.posargs
+    )
 
 
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Judge implementations; after --, options of `pulsar-conformance run`."""
     install(session, extra=extras_for(session.posargs))
-    session.run("pulsar-conformance", "run", *by_default(session.posargs))
+    session.run("pulsar-conformance", "run", *with_default_profiles(session.posargs))
 
 
-def by_default(words: list[str]) -> list[str]:
+def with_default_profiles(words: list[str]) -> list[str]:
     """Return the options of a run, with `PROFILES` added unless they imply a profile.
 
     A saved case implies the profile that it names, and a release implies the documents of its line.
@@ -229,7 +231,7 @@ def pulsar(session: nox.Session) -> None:
         session.run("pulsar-conformance", "run", *words, "--known-deviations", known)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
     few = " and not thorough" if session.posargs else ""
-    session.run("pytest", "-q", *ENDS, "-m", f"pulsar{few}", "--releases", ",".join(chosen))
+    session.run("pytest", "-q", *TEST_LIMITS, "-m", f"pulsar{few}", "--releases", ",".join(chosen))
 
 
 @nox.session
@@ -237,9 +239,9 @@ def publish(session: nox.Session) -> None:
     """Rebuild reports/published: all of it, or the reports named after --; needs Maven.
 
     There are reports about the model, every release, and every `cluster:VERSION`; reports on
-    `OTHERS` are in a folder of their own.
+    `OTHER_RELEASES` are in a folder of their own.
     """
-    profiles = {**OTHERS, **RELEASES}
+    profiles = {**OTHER_RELEASES, **RELEASES}
     running = [f"cluster:{version}" for version in CLUSTERS]
     chosen = session.posargs or ["reference", *profiles, *running]
     extras = {name.partition(":")[0] for name in chosen if ":" in name}
@@ -249,7 +251,7 @@ def publish(session: nox.Session) -> None:
         kind, _, version = adapter.partition(":")
         out = f"reports/out/published-{kind}-{version or VERSION}"
         known, project = [], ["--project", PACKAGE]
-        alone = version in OTHERS
+        alone = version in OTHER_RELEASES
         if version:
             listed = "" if alone else f"/{kind}-{version}.yaml"
             known = ["--known-deviations", f"fixtures/deviations{listed}"]
@@ -280,10 +282,10 @@ def clusters(session: nox.Session) -> None:
     clusters only play the saved stories of their known deviations.
     """
     install(session, "tests", extra="cluster")
-    chosen = [word for word in session.posargs if word != SAVED]
-    if SAVED in session.posargs:
+    chosen = [word for word in session.posargs if word != SAVED_OPTION]
+    if SAVED_OPTION in session.posargs:
         named = ["-k", " or ".join(map(cluster_name, chosen))] if chosen else []
-        session.run("pytest", "-q", *ENDS, "-n", "2", STORIES, *named)
+        session.run("pytest", "-q", *TEST_LIMITS, "-n", "2", STORIES_TEST, *named)
         return
     outs = []
     for name in chosen or CLUSTERS:
@@ -295,7 +297,7 @@ def clusters(session: nox.Session) -> None:
         listed = ["--known-deviations", str(known)] if known.exists() else []
         session.run("pulsar-conformance", "run", *words, "--examples", "5", *listed)
     session.run("python", "-m", "pulsar_conformance.reports.releases", *outs)
-    session.run("pytest", "-q", *ENDS, "-m", "cluster")
+    session.run("pytest", "-q", *TEST_LIMITS, "-m", "cluster")
 
 
 def cluster_name(name: str) -> str:
@@ -340,9 +342,9 @@ def site(session: nox.Session) -> None:
     session.run("zensical", "build", "--clean", "--strict", "-f", SITE)
     session.log("open reports/out/site/index.html")
     if shutil.which("chromium") and shutil.which("chromedriver"):
-        session.run("pytest", "-q", "-m", "site or browser", *PAGES)
+        session.run("pytest", "-q", "-m", "site or browser", *PAGE_TESTS)
     else:
-        session.run("pytest", "-q", "-m", "site", *PAGES)
+        session.run("pytest", "-q", "-m", "site", *PAGE_TESTS)
         session.warn("no Chromium and chromedriver on the PATH: tests marked browser were not run")
 
 

@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.protocol import JSON, OPERATIONS, json_text
 from pulsar_conformance.adapters.questions import BadLine, json_values, parts
-from pulsar_conformance.adapters.validation import wrong_in_case
+from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, print_note
 from pulsar_conformance.specs.questions import FIELDS, FORM, why_no_question
@@ -71,7 +71,7 @@ def parse_question(number: int, found: JSON) -> tuple[str, JSON]:
         near = get_close_matches(str(operation), OPERATIONS, n=1)
         known = f"did you mean {near[0]}?" if near else f"choose from {', '.join(OPERATIONS)}"
         raise BadLine(number, f"{operation!r} is not an operation; {known}")
-    if wrong := wrong_in_case(operation, found["case"]):
+    if wrong := case_schema_error(operation, found["case"]):
         raise BadLine(number, wrong)
     return operation, found["case"]
 

@@ -19,7 +19,7 @@ from pulsar_conformance.adapters.process import connect_exec
 from pulsar_conformance.adapters.programs import major_version, spark_problem
 from pulsar_conformance.specs.errors import UserError
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES_FOLDER = Path(__file__).parent / "samples"
 
 QUICK_START_OPTIONS = ("-XX:+UseSerialGC",)
 """Options that let Java start fast. Its compiler stays unlimited, since limits slow down a whole
@@ -83,10 +83,10 @@ class Sample:
         return None
 
 
-BUNDLED: Mapping[str, Sample] = {
+BUNDLED_SAMPLES: Mapping[str, Sample] = {
     "java": Sample(
         program="java",
-        folder=SAMPLES / "java",
+        folder=SAMPLES_FOLDER / "java",
         version=("-version",),
         least=17,
         words=("java", *QUICK_START_OPTIONS, "-cp", "{built}", "Main"),
@@ -95,14 +95,14 @@ BUNDLED: Mapping[str, Sample] = {
     ),
     "javascript": Sample(
         program="node",
-        folder=SAMPLES / "javascript",
+        folder=SAMPLES_FOLDER / "javascript",
         version=("--version",),
         least=20,
         words=("node", "{source}/main.mjs"),
     ),
     "go": Sample(
         program="go",
-        folder=SAMPLES / "go",
+        folder=SAMPLES_FOLDER / "go",
         version=("version",),
         least=21,
         words=("{built}",),
@@ -178,13 +178,13 @@ def connect_sample(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
     """Connect to one of the sample implementations."""
-    if rest not in BUNDLED:
-        problem = f"{rest!r} is not a sample; choose from {', '.join(BUNDLED)}"
+    if rest not in BUNDLED_SAMPLES:
+        problem = f"{rest!r} is not a sample; choose from {', '.join(BUNDLED_SAMPLES)}"
         raise AdapterError("start", problem, "", "", name)
-    if missing := BUNDLED[rest].why_not_runnable():
+    if missing := BUNDLED_SAMPLES[rest].why_not_runnable():
         raise AdapterError("start", missing, "install it, or run without this adapter", "", name)
     try:
-        words = BUNDLED[rest].command()
+        words = BUNDLED_SAMPLES[rest].command()
     except NotBuilt as problem:
         hint = f"{problem.remedy}, or run without this adapter"
         raise AdapterError("start", str(problem), hint, "", name) from None
@@ -196,7 +196,7 @@ def runnable_samples() -> tuple[list[str], list[str]]:
     reason why it cannot be run.
     """
     adapters, left_out = ["reference"], []
-    for name, sample in BUNDLED.items():
+    for name, sample in BUNDLED_SAMPLES.items():
         why = sample.why_not_runnable()
         if why is None:
             adapters.append(f"sample:{name}")

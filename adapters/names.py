@@ -1,7 +1,7 @@
 """Names of implementations, such as `reference`, `spark` or `exec:COMMAND ARG ...`.
 
-Each kind of adapter is an entry point of `GROUP`, which is loaded when a name needs it. Other
-packages can declare entry points to add kinds. The module of an entry point may define
+Each kind of adapter is an entry point of `ENTRY_POINT_GROUP`, which is loaded when a name needs it.
+Other packages can declare entry points to add kinds. The module of an entry point may define
 `check(rest)`: it raises UserError for an invalid name before anything is started.
 """
 
@@ -16,18 +16,18 @@ from pulsar_conformance.adapters.errors import AdapterError
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, paragraph, printable
 
-GROUP = "pulsar_conformance.adapters"
+ENTRY_POINT_GROUP = "pulsar_conformance.adapters"
 
-PULSAR = "pulsar:VERSION|PATH[,strategy=CLASS][,as=STRATEGY][,classpath=JAR][,set=NAME=VALUE]"
-CLUSTER = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
-URL = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
-FORMS: Mapping[str, str] = {
+PULSAR_FORM = "pulsar:VERSION|PATH[,strategy=CLASS][,as=STRATEGY][,classpath=JAR][,set=NAME=VALUE]"
+CLUSTER_FORM = "cluster:VERSION|PATH[,manager=MANAGER][,brokers=N][,crash=CRASH][,set=NAME=VALUE]"
+CLUSTER_URL_FORM = "cluster:URL[,cluster=NAME][,token-file=FILE][,tls-trust=FILE][,changes=allowed]"
+NAME_FORMS: Mapping[str, str] = {
     "reference": "reference",
     "python": "python:MODULE:NAME",
     "exec": "exec:COMMAND ARG ...",
     "sample": "sample:java|javascript|go",
-    "pulsar": PULSAR,
-    "cluster": f"{CLUSTER} or {URL}",
+    "pulsar": PULSAR_FORM,
+    "cluster": f"{CLUSTER_FORM} or {CLUSTER_URL_FORM}",
     "spark": "spark or spark:local[N] or spark:sc://HOST:PORT",
 }
 """The format of the names of each built-in kind of adapter; " or " separates several formats."""
@@ -37,7 +37,7 @@ LINE_BREAK = "\n"
 
 def name_format_lines(width: int = WIDTH) -> Iterator[str]:
     """Yield the formats of all names; lines are broken only before options."""
-    for forms in FORMS.values():
+    for forms in NAME_FORMS.values():
         for form in forms.split(" or "):
             apart = (
                 form.replace("[,", f"{LINE_BREAK}[,")
@@ -99,7 +99,7 @@ def check_no_secret(name: str) -> None:
 def _entry_points() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of each kind; more than one if several packages define the kind."""
     found: dict[str, dict[str, EntryPoint]] = {}
-    for one in entry_points(group=GROUP):
+    for one in entry_points(group=ENTRY_POINT_GROUP):
         found.setdefault(one.name, {})[one.value] = one
     return {kind: tuple(by_value.values()) for kind, by_value in found.items()}
 
@@ -126,9 +126,12 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _unknown_name_text(name: str, kind: str) -> str:
-    if kind in FORMS:
+    if kind in NAME_FORMS:
         return f"{name!r} can't be found: install pulsar-conformance, for example by pip install ."
-    written = {**FORMS, **{one: f"{one}:..." for one in _entry_points() if one not in FORMS}}
+    written = {
+        **NAME_FORMS,
+        **{one: f"{one}:..." for one in _entry_points() if one not in NAME_FORMS},
+    }
     near = get_close_matches(kind, written, n=1)
     meant = f"; did you mean {written[near[0]]}?" if near else ""
     return f"{name!r} is not an adapter; choose from {', '.join(written.values())}{meant}"

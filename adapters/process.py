@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.protocol import (
     json_line,
     parse_line,
 )
-from pulsar_conformance.adapters.validation import wrong_in_hello
+from pulsar_conformance.adapters.validation import hello_schema_error
 from pulsar_conformance.specs.text import counted
 
 MAX_QUOTED_CHARACTERS = 60
@@ -137,7 +137,7 @@ class ProcessConnection(Connection):
                 f"speaks protocol {spoken}; this suite speaks protocol {PROTOCOL}",
                 f"use a version of the implementation that speaks protocol {PROTOCOL}",
             )
-        if wrong := wrong_in_hello(answer):
+        if wrong := hello_schema_error(answer):
             self._kill_and_raise(
                 "hello",
                 wrong,

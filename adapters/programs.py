@@ -9,10 +9,10 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-JAVA = 17
+MIN_JAVA_VERSION = 17
 """Minimum version of Java for Spark and for released Pulsar."""
 
-SPARK = 4
+SPARK_VERSION = 4
 SPARK_EXTRA = "pip install '.[spark]'"
 
 
@@ -32,14 +32,14 @@ def major_version(program: str, *arguments: str) -> int | None:
 
 def java_problem() -> str | None:
     """Return what is wrong with the Java in JAVA_HOME or on PATH; None if it can be used."""
-    wanted = f"needs Java {JAVA} or newer"
+    wanted = f"needs Java {MIN_JAVA_VERSION} or newer"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
     where = "in JAVA_HOME" if home else "on the PATH"
     if shutil.which(program) is None:
         return f"{wanted}, and there is none {where}"
     found = major_version(program, "-version")
-    if found is None or found < JAVA:
+    if found is None or found < MIN_JAVA_VERSION:
         which = "of an unknown version" if found is None else f"version {found}"
         return f"{wanted}; the one {where} is {which}"
     return None
@@ -47,12 +47,12 @@ def java_problem() -> str | None:
 
 def pyspark_problem() -> str | None:
     """Return why PySpark cannot be used, not even with a Spark Connect server; None if it can."""
-    wanted = f"it needs PySpark {SPARK}: {SPARK_EXTRA}"
+    wanted = f"it needs PySpark {SPARK_VERSION}: {SPARK_EXTRA}"
     try:
         found = version("pyspark")
     except PackageNotFoundError:
         return wanted
-    return None if found.startswith(f"{SPARK}.") else f"{wanted}; {found} is installed"
+    return None if found.startswith(f"{SPARK_VERSION}.") else f"{wanted}; {found} is installed"
 
 
 def spark_problem() -> str | None:

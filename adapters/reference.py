@@ -15,7 +15,7 @@ from pulsar_conformance.specs import load
 BATCH = 100_000
 """Maximum number of cases in a batch; any number is possible, since no messages are built."""
 
-NEUTRAL = "neutral"
+NEUTRAL_SUFFIX = "neutral"
 
 ALGORITHMS = (
     "range_equally_divide",
@@ -102,10 +102,10 @@ def connect_reference(
 
     With the name `reference:neutral`, undocumented settings of a release have no effect.
     """
-    if rest not in ("", NEUTRAL):
-        problem = f"only :{NEUTRAL} may follow reference"
+    if rest not in ("", NEUTRAL_SUFFIX):
+        problem = f"only :{NEUTRAL_SUFFIX} may follow reference"
         raise AdapterError("start", problem, "write reference", "", name)
-    return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL)
+    return ReferenceConnection(name, profile, readings, neutral=rest == NEUTRAL_SUFFIX)
 
 
 def _version() -> str:

@@ -37,14 +37,14 @@ def check_answers(operation: str, answers: Sequence[JSON]) -> None:
             raise InvalidAnswer(index, _explain(valid, answer, f"answers[{index}]"))
 
 
-def wrong_in_case(operation: str, case: JSON) -> str | None:
+def case_schema_error(operation: str, case: JSON) -> str | None:
     """Return how a case violates its schema, such as `case.brokers.b1: ...`; None if it is
     valid.
     """
     return _wrong(_validator(operation, "case"), case, "case")
 
 
-def wrong_in_answer(operation: str, answer: JSON) -> str | None:
+def answer_schema_error(operation: str, answer: JSON) -> str | None:
     """Return how an answer violates its schema, such as `answer.unload: ...`; None if it is
     valid.
     """
@@ -54,7 +54,7 @@ def wrong_in_answer(operation: str, answer: JSON) -> str | None:
         return f"answer: isn't plain JSON ({error})"
 
 
-def wrong_in_hello(answer: JSON) -> str | None:
+def hello_schema_error(answer: JSON) -> str | None:
     """Return how an answer to hello violates its schema; None if it is valid."""
     return _wrong(_validator("message", "implementation"), answer, "answer")
 

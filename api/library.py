@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
-from pulsar_conformance.adapters.validation import wrong_in_answer
+from pulsar_conformance.adapters.validation import answer_schema_error
 from pulsar_conformance.conformance.cases.legality import case_flaw, trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS, checks
 from pulsar_conformance.conformance.common.events import Verdict, ignore_event
@@ -112,7 +112,7 @@ def judge(
     alternatives. Errors: `IllegalAnswer`; as for `answer`.
     """
     _check_case(operation, case, profile, readings)
-    if (problem := wrong_in_answer(operation, answer)) is not None:
+    if (problem := answer_schema_error(operation, answer)) is not None:
         raise IllegalAnswer(f"{operation}: {problem}")
     known, chosen = specs.load(), Readings.of(profile, readings)
     evaluator = RuleEvaluator(known.defaults(profile), chosen)

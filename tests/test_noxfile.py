@@ -65,7 +65,7 @@ DEFAULT = ["--judge-by", "documented-3.0", "--judge-by", "unwritten-3.0"]
     ],
 )
 def test_a_run_that_names_no_profile_is_judged_by_both(noxfile, given, run):
-    assert noxfile.by_default(given) == run
+    assert noxfile.with_default_profiles(given) == run
 
 
 LOCKED = (".", "--constraint", "constraints.txt")
@@ -151,15 +151,23 @@ def test_what_follows_the_dashes_goes_through(noxfile, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     session = Session("uv", "-k", "overload")
     noxfile.tests(session)
-    chosen = ("-m", noxfile.ELSEWHERE)
-    expected = ("pytest", *noxfile.EVENLY, "-q", *noxfile.ENDS, *chosen, "-k", "overload")
+    chosen = ("-m", noxfile.PLAIN_TESTS)
+    expected = (
+        "pytest",
+        *noxfile.TWO_WORKERS,
+        "-q",
+        *noxfile.TEST_LIMITS,
+        *chosen,
+        "-k",
+        "overload",
+    )
     assert session.did[-1] == expected
 
 
 def test_each_release_is_judged_by_the_documents_that_its_file_names(noxfile):
     found = {version: one.documents for version, one in releases().items()}
     assert found == noxfile.RELEASES
-    assert {one: documents_of(one) for one in noxfile.OTHERS} == noxfile.OTHERS
+    assert {one: documents_of(one) for one in noxfile.OTHER_RELEASES} == noxfile.OTHER_RELEASES
 
 
 def test_another_release_is_published_apart_with_the_deviations_of_all(noxfile):
@@ -172,7 +180,7 @@ def test_another_release_is_published_apart_with_the_deviations_of_all(noxfile):
     assert make[make.index("--to") + 1] == "reports/published/others"
     assert {ROOT / name for name in verify[3:]} == {*PUBLISHED}
     others = {file.name for file in PUBLISHED if file.parent.name == "others"}
-    assert others == {f"pulsar-{one}-{of}.json" for one, of in noxfile.OTHERS.items()}
+    assert others == {f"pulsar-{one}-{of}.json" for one, of in noxfile.OTHER_RELEASES.items()}
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():

@@ -15,7 +15,7 @@ from typing import get_args
 import pytest
 import yaml
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.names import FORMS
+from pulsar_conformance.adapters.names import NAME_FORMS
 from pulsar_conformance.conformance.cases.deviations import load_deviations
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.commands.main import (
@@ -243,7 +243,7 @@ def check(args):
     single = [given[name] for name in ("adapter",) if name in given]
     for adapter in [*single, *given.get("adapters", ()), *(given.get("conformance_adapter") or ())]:
         kind, _, rest = adapter.partition(":")
-        assert kind in FORMS
+        assert kind in NAME_FORMS
         if kind == "exec":
             assert (ROOT / shlex.split(rest)[-1]).exists()
     given_settings(given.get("setting") or ())

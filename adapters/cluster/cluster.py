@@ -21,7 +21,7 @@ from pulsar_conformance.adapters.cluster.broker import (
     release_resources,
 )
 from pulsar_conformance.adapters.cluster.loopback import Ports
-from pulsar_conformance.adapters.cluster.metadata import MARK, Lock, Metadata
+from pulsar_conformance.adapters.cluster.metadata import MARKER_PATH, Lock, Metadata
 from pulsar_conformance.adapters.cluster.separate import SeparateBroker
 from pulsar_conformance.adapters.cluster.settings import broker_conf
 from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
@@ -299,11 +299,12 @@ class LiveCluster:
         ZooKeeper sends notifications in the order of the writes. A broker that knows the last write
         therefore knows all earlier ones.
         """
-        before = {name: broker.notified.count.get(MARK, 0) for name, broker in self._up()}
+        before = {name: broker.notified.count.get(MARKER_PATH, 0) for name, broker in self._up()}
         self.metadata.write_marker()
         self.alarm.wait_until(
             lambda: all(
-                broker.notified.count.get(MARK, 0) > before[name] for name, broker in self._up()
+                broker.notified.count.get(MARKER_PATH, 0) > before[name]
+                for name, broker in self._up()
             ),
             "every broker is notified of the change",
         )

@@ -13,11 +13,11 @@ from pulsar_conformance.adapters.cluster.managers import (
     LoadManager,
     shift_into_past,
 )
-from pulsar_conformance.adapters.cluster.metadata import MARK, Lock
+from pulsar_conformance.adapters.cluster.metadata import MARKER_PATH, Lock
 from pulsar_conformance.adapters.cluster.timers import idle_task
 from pulsar_conformance.adapters.errors import CannotLoad
 from pulsar_conformance.adapters.pulsar.configuration import Inexpressible
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, java_class
 from pulsar_conformance.reference.answers.stories import named_strategies
 from pulsar_conformance.reference.shedding import ENABLED, TRANSFER_SHEDDER, names_extensible
 
@@ -95,7 +95,7 @@ class ExtensibleManager(LoadManager):
             if view is not None:
                 echo = self._echoes.setdefault(view, _MarkerWaiter())
                 echo.listen(view)
-                _wait_for(store.removeAsync(MARK))
+                _wait_for(store.removeAsync(MARKER_PATH))
                 echo.wait()
 
     def leave(self) -> None:
@@ -201,7 +201,7 @@ class _MarkerWaiter:
     @jpype.JOverride
     def accept(self, key: Java, _value: Java) -> None:
         """Receive a message of a system topic; Pulsar calls this."""
-        if str(key) == MARK:
+        if str(key) == MARKER_PATH:
             self._arrived.set()
 
 
@@ -213,10 +213,10 @@ def check_version(version: str) -> None:
     """Check that a release has this manager and lets the suite read its messages. Errors:
     `CannotLoad`.
     """
-    if exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
+    if class_exists(f"{PACKAGE}.channel.ServiceUnitStateTableView"):
         return
     problem = f"Pulsar {version} has no extensible load manager"
-    if exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
+    if class_exists(f"{PACKAGE}.ExtensibleLoadManagerImpl"):
         problem = f"Pulsar {version} does not expose messages to the extensible load manager"
     raise CannotLoad(f"{problem}; use 4.0 or later with manager=extensible")
 

@@ -57,12 +57,12 @@ class ClusterHost:
     # Every host is given readings, but a cluster follows its own.
     def __init__(self, profile: str, readings: Mapping[str, str]) -> None:  # noqa: ARG002  see above
         self._options = json.loads(sys.argv[1])
-        jars = [jar for folder in self._options["folders"] for jar in jvm.jars(Path(folder))]
+        jars = [jar for folder in self._options["folders"] for jar in jvm.jars_in(Path(folder))]
         folder = Path(self._options["folder"])
         # RocksDB, Snappy and LZ4 unpack libraries there, which would remain if the JVM were killed.
         unpacked = folder / UNPACKED_FOLDER
         unpacked.mkdir()
-        jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
+        jvm.start_jvm(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
         jpype.java.util.logging.LogManager.getLogManager().reset()
         # Imported late, since their decorators name Java types.
         from pulsar_conformance.adapters.cluster import webapps
@@ -80,7 +80,7 @@ class ClusterHost:
                 raise CannotLoad(f"Pulsar {self._options['version']} has no setting {name}")
         self._neutral = {
             one.name: (one.value, one.reason)
-            for one in versions.neutral(documented)
+            for one in versions.neutral_settings(documented)
             if plain.knows(one.name) and one.name not in self._options["settings"]
         }
         neutral = {name: value for name, (value, _) in self._neutral.items()}

@@ -42,7 +42,7 @@ OWNERSHIP_PATH, BROKERS, LOCAL_POLICIES = (
     "/admin/local-policies",
 )
 LEADER = "/loadbalance/leader"
-MARK = "/conformance"
+MARKER_PATH = "/conformance"
 """Path of a node that is written to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
 """Paths at which the leader writes the load data of bundles and the average load of brokers."""
@@ -101,12 +101,12 @@ class Metadata:
 
     def write_marker(self) -> None:
         """Write a marker; every broker is notified of it after all earlier writes."""
-        if self._client.exists(MARK, False) is None:
+        if self._client.exists(MARKER_PATH, False) is None:
             open_to_all = java_class("org.apache.zookeeper.ZooDefs.Ids").OPEN_ACL_UNSAFE
             mode = java_class("org.apache.zookeeper.CreateMode").PERSISTENT
-            self._client.create(MARK, b"", open_to_all, mode)
+            self._client.create(MARKER_PATH, b"", open_to_all, mode)
         else:
-            self._client.setData(MARK, b"", -1)
+            self._client.setData(MARKER_PATH, b"", -1)
 
     def owned(self, namespace: str) -> dict[str, Lock]:
         """Return the owned bundles of a namespace, with their locks."""

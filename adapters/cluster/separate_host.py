@@ -114,10 +114,10 @@ def main() -> None:
     options = json.loads(sys.argv[1])
     threading.Thread(target=end_with, args=(os.dup(0),), daemon=True).start()
     questions, answers = python_host.take_over_pipes()
-    jars = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
+    jars = [jar for folder in options["folders"] for jar in jvm.jars_in(Path(folder))]
     unpacked = Path(options["unpacked"])
     unpacked.mkdir(exist_ok=True)
-    jvm.start(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
+    jvm.start_jvm(jars, (*OPTIONS, f"-Djava.io.tmpdir={unpacked}"))
     jpype.java.util.logging.LogManager.getLogManager().reset()
     from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pulsar_conformance.adapters.names import CLUSTER
+from pulsar_conformance.adapters.names import CLUSTER_FORM
 from pulsar_conformance.adapters.options import parse_options
 from pulsar_conformance.adapters.pulsar.target import BadTarget
 
@@ -16,7 +16,7 @@ MANAGERS: Mapping[str, str] = {
 }
 """The load managers that a cluster can run, with the class that `loadManagerClassName` names."""
 
-CRASHES = ("close", "kill")
+CRASH_KINDS = ("close", "kill")
 """Kinds of crash.
 
 `close` closes the broker's sockets and its metadata session at once. `kill` kills the broker's
@@ -40,14 +40,14 @@ class ClusterTarget:
         release: a version, or the jar folder of a distribution or build.
         manager: a name in `MANAGERS`.
         brokers: maximum number of brokers.
-        crash: a name in `CRASHES`.
+        crash: a name in `CRASH_KINDS`.
         settings: the user's broker.conf settings, which override those of a case.
     """
 
     release: str
     manager: str = "modular"
     brokers: int = MAX_BROKERS
-    crash: str = CRASHES[0]
+    crash: str = CRASH_KINDS[0]
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -55,9 +55,9 @@ class ClusterTarget:
         """Parse the text after `cluster:`. Errors: `BadCluster`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadCluster(f"names neither a version nor a folder; write {CLUSTER}")
-        manager, brokers, crash, settings = "modular", MAX_BROKERS, CRASHES[0], {}
-        for key, value in parse_options(rest, KEYS, CLUSTER, BadCluster):
+            raise BadCluster(f"names neither a version nor a folder; write {CLUSTER_FORM}")
+        manager, brokers, crash, settings = "modular", MAX_BROKERS, CRASH_KINDS[0], {}
+        for key, value in parse_options(rest, KEYS, CLUSTER_FORM, BadCluster):
             if key == "manager":
                 manager = _parse_manager(value)
             elif key == "brokers":
@@ -79,8 +79,8 @@ def _parse_manager(value: str) -> str:
 
 
 def _parse_crash(value: str) -> str:
-    if value not in CRASHES:
-        raise BadCluster(f"{value!r} is not a kind of crash; choose from {', '.join(CRASHES)}")
+    if value not in CRASH_KINDS:
+        raise BadCluster(f"{value!r} is not a kind of crash; choose from {', '.join(CRASH_KINDS)}")
     return value
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class
+from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, java_class
 
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
@@ -25,7 +25,7 @@ def reuse_webapps() -> None:
 
     Call this once, before any broker is started.
     """
-    if not exists("javassist.ClassPool"):
+    if not class_exists("javassist.ClassPool"):
         return  # In builds without Jersey's servlet, brokers start as usual.
     apps, servlet = WebApps(), _patched_servlet()
     field(servlet, STARTS).set(None, _Callback(apps.lend))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulsar_conformance.adapters.admin_api.remote import Access, BadUrl
-from pulsar_conformance.adapters.names import URL
+from pulsar_conformance.adapters.names import CLUSTER_URL_FORM
 from pulsar_conformance.adapters.options import parse_options
 
-SCHEMES = ("http:", "https:")
+URL_SCHEMES = ("http:", "https:")
 KEYS = ("cluster", "token-file", "tls-trust", "changes")
-ALLOWED = "allowed"
+CHANGES_ALLOWED = "allowed"
 PATIENCE = 10.0
 """Default time limit for a broker's answer, in seconds."""
 
@@ -34,9 +34,11 @@ class Address:
     def parse(cls, text: str, seconds: float = PATIENCE) -> Address:
         """Parse the text after `cluster:`. Errors: `BadUrl`, whose message contains no secrets."""
         url, *rest = text.split(",")
-        given = dict(parse_options(rest, KEYS, URL, BadUrl, "after a URL"))
-        if given.get("changes", ALLOWED) != ALLOWED:
-            raise BadUrl(f"changes={given['changes']}: write changes={ALLOWED}, or leave it out")
+        given = dict(parse_options(rest, KEYS, CLUSTER_URL_FORM, BadUrl, "after a URL"))
+        if given.get("changes", CHANGES_ALLOWED) != CHANGES_ALLOWED:
+            raise BadUrl(
+                f"changes={given['changes']}: write changes={CHANGES_ALLOWED}, or leave it out"
+            )
         file, trust = (Path(given[key]) if key in given else None for key in KEYS[1:3])
         access = Access.of(url, file, trust, seconds)
         return cls(access, given.get("cluster"), "changes" in given)
@@ -44,4 +46,4 @@ class Address:
 
 def is_url(rest: str) -> bool:
     """True if the text after `cluster:` is a URL rather than a release or a folder."""
-    return rest.startswith(SCHEMES)
+    return rest.startswith(URL_SCHEMES)

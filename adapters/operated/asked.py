@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.adapters.admin_api.http import FORBIDDEN_STATUSES, NoAnswer
 from pulsar_conformance.adapters.admin_api.requests import namespace_of_topic
-from pulsar_conformance.adapters.operated.cluster_state import MANAGER, ClusterState, Reader
+from pulsar_conformance.adapters.operated.cluster_state import MANAGER_SETTING, ClusterState, Reader
 from pulsar_conformance.adapters.protocol import JSON, Row
 from pulsar_conformance.reference.answers.managers import MANAGERS
 
@@ -100,7 +100,7 @@ class AnswerableQuestions:
 
         If there is a dynamic setting, it hides the class in broker.conf, which is then None.
         """
-        dynamic, conf = self._state.dynamic.get(MANAGER), self._state.classes.get(broker)
+        dynamic, conf = self._state.dynamic.get(MANAGER_SETTING), self._state.classes.get(broker)
         if dynamic is None and not conf:
             return None
         return {"conf": None if dynamic is not None else conf, "dynamic": dynamic}

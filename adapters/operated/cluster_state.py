@@ -19,7 +19,7 @@ from pulsar_conformance.reference.cluster import RESOURCES
 MAX_NAMESPACES, MAX_TOPICS = 20, 10
 """Maximum number of namespaces to read in a large cluster, and of topics in each."""
 
-MANAGER = "loadManagerClassName"
+MANAGER_SETTING = "loadManagerClassName"
 NESTED_USAGE = "systemResourceUsage"
 MADE_UP_TOPIC = "persistent://{}/conformance-{}"
 """Name of a topic that does not exist; the cluster still says which bundle would contain it."""
@@ -65,7 +65,7 @@ class ClusterState:
         """Return the load manager that is configured for a broker; None if the documents do not
         name its class.
         """
-        return MANAGERS.get(self.dynamic.get(MANAGER) or self.classes.get(broker, ""))
+        return MANAGERS.get(self.dynamic.get(MANAGER_SETTING) or self.classes.get(broker, ""))
 
     def owned_twice(self) -> dict[str, list[str]]:
         """Return the bundles that more than one broker claims to own, each with these brokers."""
@@ -142,7 +142,7 @@ class Reader:
         reply = self._get_or_default(
             f"{ADMIN}/brokers/configuration/runtime", {}, self._api.url_of(broker)
         )
-        return str(reply.get(MANAGER, "")) if isinstance(reply, dict) else ""
+        return str(reply.get(MANAGER_SETTING, "")) if isinstance(reply, dict) else ""
 
     def _get_or_default(
         self, path: str, otherwise: Any, base: str | None = None, *, text: bool = False

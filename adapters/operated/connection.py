@@ -51,7 +51,7 @@ class OperatedConnection(Connection):
         if address.changes:
             for rule, row in stories.playable_stories(state):
                 rows[rule] = (*rows.get(rule, ()), row)
-        costly = (stories.REPLAY,) if address.changes else ()
+        costly = (stories.REPLAY_OPERATION,) if address.changes else ()
         managers = {*state.managers().values(), *map(state.configured, state.classes)}
         self.hello = Hello(
             protocol=PROTOCOL,
@@ -89,8 +89,8 @@ class OperatedConnection(Connection):
             raise AdapterError("ask", str(error), "", "", self.adapter) from None
 
     def _answer(self, operation: str, case: Mapping[str, Any]) -> JSON:
-        if operation == stories.REPLAY:
-            return stories.play(self._api, self._state, case)
+        if operation == stories.REPLAY_OPERATION:
+            return stories.play_story(self._api, self._state, case)
         return self._asked.answer(operation, case)
 
     def bye(self) -> None:

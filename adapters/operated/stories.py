@@ -11,7 +11,11 @@ from pulsar_conformance.adapters.admin_api.remote import AdminApi
 from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.stories import setting_text
 from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout
-from pulsar_conformance.adapters.operated.cluster_state import MANAGER, NESTED_USAGE, ClusterState
+from pulsar_conformance.adapters.operated.cluster_state import (
+    MANAGER_SETTING,
+    NESTED_USAGE,
+    ClusterState,
+)
 from pulsar_conformance.adapters.operated.playing import (
     UNREACHED_STATUSES,
     PlayedCluster,
@@ -27,7 +31,7 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.text import counted
 
-REPLAY = "cluster.replay"
+REPLAY_OPERATION = "cluster.replay"
 CANNOT_PLAY = "an admin API alone cannot play it"
 MAX_IDLE_PERCENT = 60.0
 """Usage in percent above which a broker's load may influence placement."""
@@ -57,7 +61,7 @@ GROUP_RULES = ("ANTI-11", "ANTI-12")
 DOMAIN_RULES = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 
 
-def play(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
+def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
     """Play a story in a new tenant, and undo all changes afterwards.
 
     Errors: `NoAnswer` if the cluster cannot be reached; `LeftBehind` if changes could not be
@@ -190,7 +194,9 @@ def _percent(usage: Any) -> float:
 def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     """Yield stories for the cluster's brokers and settings, each with the rule that it tests."""
     brokers = [f"broker-{number + 1}" for number in range(len(state.sight.owners))]
-    settings = {name: value for name, value in state.sight.settings.items() if name != MANAGER}
+    settings = {
+        name: value for name, value in state.sight.settings.items() if name != MANAGER_SETTING
+    }
     up = [{"broker_up": {"broker": broker, "capacity": CAPACITY}} for broker in brokers]
     stories = [
         (OWNERSHIP_RULES, _ownership_events(split=ALGORITHMS in settings)),
@@ -201,7 +207,7 @@ def playable_stories(state: ClusterState) -> Iterator[tuple[str, Row]]:
     for rules, events in stories:
         case = {"settings": settings, "events": [*up, *events]}
         if not any(_reasons_not_to_play(state, case)):
-            yield from ((rule, ((REPLAY, case),)) for rule in rules)
+            yield from ((rule, ((REPLAY_OPERATION, case),)) for rule in rules)
 
 
 def _topic(space: str, number: int = 1) -> str:

@@ -19,8 +19,8 @@ from pulsar_conformance.adapters.admin_api.requests import ADMIN
 from pulsar_conformance.adapters.admin_api.waiting import ConditionTimeout, ConditionWaiter
 from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 
-PREFIX = "conformance-"
-NAME = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
+TENANT_PREFIX = "conformance-"
+TENANT_NAME = re.compile(rf"{TENANT_PREFIX}[0-9a-f]{{8}}")
 NAMESPACE_CHARACTERS = re.compile(r"[-=:.\w]+")
 """Pattern of the characters that a namespace's name may contain."""
 
@@ -56,7 +56,7 @@ class StoryTenant:
     """A tenant with a random name; it records all changes, and undoes the latest change first."""
 
     def __init__(self, api: AdminApi, state: ClusterState) -> None:
-        self.name = f"{PREFIX}{token_hex(4)}"
+        self.name = f"{TENANT_PREFIX}{token_hex(4)}"
         self._api = api
         self._state = state
         self._alarm = ConditionWaiter()
@@ -231,7 +231,7 @@ def _handle_signals(
 def changes_left_behind(api: AdminApi, state: ClusterState) -> Iterator[str]:
     """Yield the changes that earlier runs did not undo, one line per tenant."""
     try:
-        tenants = [one for one in api.get(f"{ADMIN}/tenants") if NAME.fullmatch(str(one))]
+        tenants = [one for one in api.get(f"{ADMIN}/tenants") if TENANT_NAME.fullmatch(str(one))]
         for tenant in sorted(tenants):
             spaces: list[Any] = api.get(f"{ADMIN}/namespaces/{tenant}")
             domains = [one for one in state.sight.domains if one.startswith(f"{tenant}-")]

@@ -27,7 +27,7 @@ class Inexpressible(Exception):
     """Raised for a value that broker.conf cannot express in this release."""
 
 
-def weight(configuration: Java, resource: str) -> float:
+def resource_weight(configuration: Java, resource: str) -> float:
     """Return the weight of a resource, as strategies read it.
 
     In 4.0, the spelling `Bandwith` in names of settings was corrected.

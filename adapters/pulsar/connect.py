@@ -101,7 +101,7 @@ class ReleasedConnection(ProcessConnection):
         self._remarks: list[str] = []
         if whole and not examined:
             try:
-                self._remarks = nearest.remarks(self.hello.version, self._answer)
+                self._remarks = nearest.nearest_remarks(self.hello.version, self._answer)
             except BaseException:
                 self.close()
                 raise

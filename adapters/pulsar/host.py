@@ -44,10 +44,10 @@ class ReleasedHost:
             raise _missing_classes(error) or error from None
 
     def _start(self, options: Mapping[str, Any]) -> None:
-        folders = [jar for folder in options["folders"] for jar in jvm.jars(Path(folder))]
+        folders = [jar for folder in options["folders"] for jar in jvm.jars_in(Path(folder))]
         plugin = [Path(path) for path in options["plugin"]]
         self._roles_of_class = classes_in(plugin)
-        jvm.start([*plugin, *folders])
+        jvm.start_jvm([*plugin, *folders])
 
     def _set_up(self, options: Mapping[str, Any], profile: str) -> None:
         """Prepare the release for questions. Errors: `CannotLoad`."""
@@ -59,7 +59,7 @@ class ReleasedHost:
         check_settings(settings, plain, plugged=options["strategy"] is not None)
         self._neutral = [
             one
-            for one in versions.neutral(plain.defaults)
+            for one in versions.neutral_settings(plain.defaults)
             if plain.configurations.knows(one.name) and one.name not in settings
         ]
         neutral = {one.name: one.value for one in self._neutral}

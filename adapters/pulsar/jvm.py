@@ -40,7 +40,7 @@ OPTIONS = (
 """Options of a short-lived JVM that writes no files, not even crash reports."""
 
 
-def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
+def start_jvm(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
     """Start the JVM with these jars and folders, in this order; suppress its output."""
     jpype.startJVM(
         *options,
@@ -51,7 +51,7 @@ def start(class_path: Sequence[Path], options: Sequence[str] = OPTIONS) -> None:
     _silence()
 
 
-def jars(folder: Path) -> list[Path]:
+def jars_in(folder: Path) -> list[Path]:
     """Return the jars in a folder, in an order that does not depend on the file system."""
     return sorted(folder.glob("*.jar"))
 
@@ -100,7 +100,7 @@ JARS_ADVICE = "check that all jars are present and complete"
 
 
 @cache
-def exists(name: str) -> bool:
+def class_exists(name: str) -> bool:
     """True if the release has a class."""
     loader = jpype.java.lang.ClassLoader.getSystemClassLoader()
     try:
@@ -161,7 +161,7 @@ def call(on: Java, name: str, *arguments: Java) -> Java:
 
 
 @cache
-def mapper() -> Java:
+def json_mapper() -> Java:
     """Return the Jackson mapper that the release uses for its metadata store."""
     factory = java_class("org.apache.pulsar.common.util.ObjectMapperFactory")
     if not methods(factory, "getMapper"):
@@ -186,6 +186,6 @@ def _silence() -> None:
     """Turn off logging, and send what the classes print to standard error."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
-    if exists("org.apache.logging.log4j.core.config.Configurator"):
+    if class_exists("org.apache.logging.log4j.core.config.Configurator"):
         off = java_class("org.apache.logging.log4j.Level").OFF
         java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
+from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, java_class, java_list
 
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
@@ -206,4 +206,4 @@ def _assumed_load() -> Json:
 
 def _load_data_class(name: str) -> Java:
     """Return a class of load data from the package that contains it in this release."""
-    return java_class(next(f"{one}.{name}" for one in PACKAGES if exists(f"{one}.{name}")))
+    return java_class(next(f"{one}.{name}" for one in PACKAGES if class_exists(f"{one}.{name}")))

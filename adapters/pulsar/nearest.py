@@ -63,7 +63,7 @@ def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
         yield DistinguishingPoint(f"the default of {name}", defaults.get(name), known)
 
 
-def nearest(version: str, found: list[DistinguishingPoint]) -> str:
+def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
     """Return the examined release with the most equal answers; on a tie, the one with the closest
     version.
     """
@@ -78,12 +78,12 @@ def nearest(version: str, found: list[DistinguishingPoint]) -> str:
     return min(releases(), key=distance)
 
 
-def remarks(version: str, ask: Ask) -> list[str]:
+def nearest_remarks(version: str, ask: Ask) -> list[str]:
     """Return lines that name the most similar examined release, the profiles to judge by, and each
     difference.
     """
     found = list(distinguishing_points(ask))
-    near = nearest(version, found)
+    near = most_similar_release(version, found)
     apart = [one for one in found if one.known[near] != one.found]
     alike = ", ".join(
         f"{sum(one.known[release] == one.found for one in found)} of {release}"

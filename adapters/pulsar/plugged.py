@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     find_strategy,
 )
 
-KINDS = {
+STRATEGY_KINDS = {
     "shedder": (SHEDDING, "loadBalancerLoadSheddingStrategy"),
     "placer": (PLACEMENT, "loadBalancerLoadPlacementStrategy"),
 }
@@ -36,13 +36,13 @@ def roles_of_strategy(asked: str, configurations: Configurations, version: str) 
         yours = "; name your own class in full, and its jar or folder in classpath="
         raise CannotLoad(f"{none}{yours if none.absent else ''}") from None
     except jpype.JException as error:
-        taken = [setting for _, setting in KINDS.values() if configurations.knows(setting)]
+        taken = [setting for _, setting in STRATEGY_KINDS.values() if configurations.knows(setting)]
         names = " and ".join(taken) or "no setting for a strategy"
         problem = f"cannot load {asked}: {error.toString()}; it has {names}"
         raise CannotLoad(f"Pulsar {version} {problem}") from None
     kinds = {
         kind: setting
-        for kind, (interface, setting) in KINDS.items()
+        for kind, (interface, setting) in STRATEGY_KINDS.items()
         if java_class(interface).class_.isAssignableFrom(java)
     }
     taken = [kind for kind, setting in kinds.items() if configurations.knows(setting)]

@@ -13,7 +13,7 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
-    exists,
+    class_exists,
     java_class,
     java_list,
     methods,
@@ -24,8 +24,8 @@ SHEDDING = f"{PACKAGE}LoadSheddingStrategy"
 PLACEMENT = f"{PACKAGE}ModularLoadManagerStrategy"
 """Interfaces of the modular manager's strategies."""
 
-KINDS: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
-SETTINGS: Mapping[str, str] = {
+KIND_NAMES: Mapping[str, str] = {SHEDDING: "shedding", PLACEMENT: "placement"}
+STRATEGY_SETTINGS: Mapping[str, str] = {
     SHEDDING: "loadBalancerLoadSheddingStrategy",
     PLACEMENT: "loadBalancerLoadPlacementStrategy",
 }
@@ -70,7 +70,9 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     if name is not None:
         return name
     full = (
-        asked if exists(asked) else next((x for x in _classes() if _simple_name(x) == asked), None)
+        asked
+        if class_exists(asked)
+        else next((x for x in _classes() if _simple_name(x) == asked), None)
     )
     if full is None:
         has = _strategies_text(wanted, version)
@@ -108,14 +110,14 @@ def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
     otherwise.
     """
     if not is_shedder_and_placer(name):
-        return {SETTINGS[kind]: name}
-    return dict.fromkeys((*SETTINGS.values(), COMPARED_SETTING), name)
+        return {STRATEGY_SETTINGS[kind]: name}
+    return dict.fromkeys((*STRATEGY_SETTINGS.values(), COMPARED_SETTING), name)
 
 
 def _strategies_text(kinds: Iterable[str], version: str) -> str:
     """Format the names of the strategies that a release has."""
     texts = [
-        f"{', '.join(map(_simple_name, released_strategies(kind)))} for {KINDS[kind]}"
+        f"{', '.join(map(_simple_name, released_strategies(kind)))} for {KIND_NAMES[kind]}"
         for kind in kinds
     ]
     return f"Pulsar {version} has {', and '.join(texts)}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pulsar_conformance.adapters.names import PULSAR
+from pulsar_conformance.adapters.names import PULSAR_FORM
 from pulsar_conformance.adapters.options import parse_options
 from pulsar_conformance.specs.errors import UserError
 
@@ -43,9 +43,9 @@ class Target:
         """Parse the text after `pulsar:`. Errors: `BadTarget`."""
         release, *rest = text.split(",")
         if not release:
-            raise BadTarget(f"names neither a version nor a folder; write {PULSAR}")
+            raise BadTarget(f"names neither a version nor a folder; write {PULSAR_FORM}")
         strategy, played, paths, settings = None, None, [], {}
-        for key, value in parse_options(rest, KEYS, PULSAR, BadTarget):
+        for key, value in parse_options(rest, KEYS, PULSAR_FORM, BadTarget):
             if key == "strategy":
                 strategy = value
             elif key == "as":
@@ -56,7 +56,9 @@ class Target:
                 name, given = _setting(value)
                 settings[name] = given
         if played is not None and strategy is None:
-            raise BadTarget(f"as={played}: name your class with strategy=, too; write {PULSAR}")
+            raise BadTarget(
+                f"as={played}: name your class with strategy=, too; write {PULSAR_FORM}"
+            )
         missing = [path for path in paths if not path.exists()]
         if missing:
             raise BadTarget(f"classpath: there is no {missing[0]}")

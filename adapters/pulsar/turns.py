@@ -42,10 +42,10 @@ class NextAnswers:
         possible = sorted(given, key=lambda name: (name is None, name))
         self._asked = self._asked + 1 if question == self._last else 0
         self._last = question
-        return possible[(turn_of(question, len(possible)) + self._asked) % len(possible)]
+        return possible[(index_for_question(question, len(possible)) + self._asked) % len(possible)]
 
 
-def turn_of(question: Mapping[str, Any], choices: int) -> int:
+def index_for_question(question: Mapping[str, Any], choices: int) -> int:
     """Return an index below `choices` that is always the same for a question."""
     text = json.dumps(question, sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % choices

@@ -49,7 +49,7 @@ class KnownRelease:
 
 
 @dataclass(frozen=True)
-class Neutral:
+class NeutralSetting:
     """A setting that can hide a documented rule, and a value that does not hide it."""
 
     name: str
@@ -69,15 +69,15 @@ def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
-def neutral(documented: Collection[str]) -> tuple[Neutral, ...]:
+def neutral_settings(documented: Collection[str]) -> tuple[NeutralSetting, ...]:
     """Return the settings to switch off, except those that have a documented default."""
     return tuple(one for one in _neutral() if one.name not in documented)
 
 
 @cache
-def _neutral() -> tuple[Neutral, ...]:
+def _neutral() -> tuple[NeutralSetting, ...]:
     data = yaml.safe_load(NEUTRAL.read_text("utf-8"))
-    return tuple(Neutral(name, one["value"], one["reason"]) for name, one in data.items())
+    return tuple(NeutralSetting(name, one["value"], one["reason"]) for name, one in data.items())
 
 
 def _known(file: Path) -> KnownRelease:

@@ -10,7 +10,7 @@ from pulsar_conformance.adapters.spark.cases import (
     PlanBasis,
     Readings,
     SparkOperation,
-    declined,
+    declined_answer,
     first_answer,
     json_answer,
 )
@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.spark.settings import missing_settings
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-UNORDERED = "boundaries do not ascend from 0x00000000 to 0xffffffff"
+UNORDERED_MESSAGE = "boundaries do not ascend from 0x00000000 to 0xffffffff"
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 MAX_BUNDLES = 1 << 20
 """Maximum number of bundles of a namespace for which boundaries are computed."""
@@ -54,11 +54,11 @@ def create(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
         F.col("creator") != "admin", F.lit("Spark creates namespaces for administrators")
     )
     answer = first_answer(
-        declined("unsupported", other),
-        declined(
+        declined_answer("unsupported", other),
+        declined_answer(
             "failed", F.when(count.isNull(), missing_settings(F.col("settings"), [DEFAULT_BUNDLES]))
         ),
-        declined("unsupported", F.when(few.isNull(), many)),
+        declined_answer("unsupported", F.when(few.isNull(), many)),
         json_answer(boundaries=boundaries),
     )
     return rows.select("cycle", answer.alias("answer"))
@@ -73,7 +73,7 @@ def locate(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     whole = ends == F.array(F.lit("0x00000000"), F.lit(f"0x{ranges.LAST_HASH:08x}"))
     ascend = whole & (cuts == F.array_sort(F.array_distinct(cuts)))
     answer = first_answer(
-        declined("failed", F.when(~ascend, F.lit(UNORDERED))),
+        declined_answer("failed", F.when(~ascend, F.lit(UNORDERED_MESSAGE))),
         json_answer(bundles=found),
     )
     return cases.select("cycle", answer.alias("answer"))
@@ -82,7 +82,7 @@ def locate(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
 def split(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     """Return the parts into which a bundle is split."""
     readings = chosen.readings
-    selecting = F.col(f"settings.{splitting.SELECTED_BY[readings['split-key']]}")
+    selecting = F.col(f"settings.{splitting.ALGORITHM_SETTING[readings['split-key']]}")
     algorithms = splitting.documented_algorithms(chosen.defaults)
     by_rates = _cuts_by_traffic(readings) if splitting.BY_RATES in algorithms else None
     rows = cases.select(
@@ -110,14 +110,16 @@ def split(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         by_rates,
     )
     rows = rows.withColumn("cuts", cuts)
-    refused = splitting.refusal(F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms)
+    refused = splitting.refusal_reason(
+        F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms
+    )
     unset = F.when(algorithm.isNull(), F.lit("an algorithm is neither named nor set"))
     empty = F.when(lower >= upper, F.concat("bundle", F.lit(" is not a hash range")))
     answer = first_answer(
-        declined("failed", empty),
-        declined("failed", unset),
-        declined("refused", refused),
-        declined("refused", splitting.REFUSED_CUTS[readings["split-ways"]](F.col("cuts"))),
+        declined_answer("failed", empty),
+        declined_answer("failed", unset),
+        declined_answer("refused", refused),
+        declined_answer("refused", splitting.REFUSED_CUTS[readings["split-ways"]](F.col("cuts"))),
         json_answer(bundles=splitting.parts(lower, upper, F.col("cuts"))),
     )
     return rows.select("cycle", answer.alias("answer"))
@@ -186,13 +188,14 @@ def split_candidates(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     )
     lacking = F.when(F.col("leader") & looks, lacking)
     answer = first_answer(
-        declined("failed", lacking), json_answer(split=F.col("split"), unload=F.col("unloaded"))
+        declined_answer("failed", lacking),
+        json_answer(split=F.col("split"), unload=F.col("unloaded")),
     )
     return grouped.select("cycle", answer.alias("answer"))
 
 
 SPLIT_SETTINGS = (
-    *splitting.SELECTED_BY.values(),
+    *splitting.ALGORITHM_SETTING.values(),
     *(growth.MAX_MESSAGES, growth.MAX_MEGABYTES, splitting.MARGIN),
 )
 

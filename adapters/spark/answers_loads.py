@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.spark import averages, shapes, usage
 from pulsar_conformance.adapters.spark.cases import (
     PlanBasis,
     SparkOperation,
-    declined,
+    declined_answer,
     first_answer,
     json_answer,
 )
@@ -20,13 +20,15 @@ from pyspark.sql import functions as F
 def maximum(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     """Return a broker's largest usage, weighted or not, and the resource that has it."""
     settings, weighted = F.col("settings"), F.col("weighted")
-    percent = usage.percents(F.col("broker"))
+    percent = usage.percents_of_limits(F.col("broker"))
     percent = F.when(weighted, usage.weighted_percents_of(percent, settings)).otherwise(percent)
     rows = cases.withColumn("percent", percent)
     used = F.col("percent")
     answer = first_answer(
-        declined("failed", F.when(weighted, missing_settings(settings, usage.WEIGHTS.values()))),
-        json_answer(percent=usage.maximum(used), resource=usage.busiest(used)),
+        declined_answer(
+            "failed", F.when(weighted, missing_settings(settings, usage.WEIGHTS.values()))
+        ),
+        json_answer(percent=usage.maximum(used), resource=usage.busiest_resource(used)),
     )
     return rows.select("cycle", answer.alias("answer"))
 
@@ -36,7 +38,7 @@ def nic(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     speed = usage.nic_speed(F.col(f"settings.{usage.NIC_SPEED}"), F.col("nics")[0]["reportedGbps"])
     unknown = F.when(speed.isNull(), F.lit("the speed is neither reported nor set"))
     below = F.when(speed < 0, F.lit("a speed below 0 is set"))
-    refused = declined("refused", F.coalesce(unknown, below))
+    refused = declined_answer("refused", F.coalesce(unknown, below))
     answer = first_answer(refused, json_answer(gbps=speed))
     return cases.select("cycle", answer.alias("answer"))
 

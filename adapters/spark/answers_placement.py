@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.spark import anti_affinity, average, placement,
 from pulsar_conformance.adapters.spark.cases import (
     PlanBasis,
     SparkOperation,
-    declined,
+    declined_answer,
     first_answer,
     json_answer,
 )
@@ -39,7 +39,7 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         "cycle",
         "settings",
         "broker",
-        usage.percents(report).alias("percent"),
+        usage.percents_of_limits(report).alias("percent"),
         F.col("owned").alias("bundle"),
         rate(F.col("owned")).alias("rate"),
         "added",
@@ -60,8 +60,8 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     taken = placement.first_choice(best, pair | F.col("by_chance"), F.col("cycle"))
     other = F.when(strategy == placement.LEAST_USAGE, F.lit("Spark places by message rates alone"))
     answer = first_answer(
-        declined("unsupported", other),
-        declined("failed", missing_settings(F.col("settings"), placement.SETTINGS)),
+        declined_answer("unsupported", other),
+        declined_answer("failed", missing_settings(F.col("settings"), placement.SETTINGS)),
         json_answer(broker=taken),
     )
     return grouped.select("cycle", answer.alias("answer"))
@@ -85,7 +85,7 @@ def place_anti_affine(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
         F.get(F.map_keys(homes), F.lit(0)).alias("domain"),
         F.explode_outer(rivals).alias("rival"),
     )
-    placed = anti_affinity.spread(rows, chosen.readings)
+    placed = anti_affinity.with_best_brokers(rows, chosen.readings)
     grouped = placed.groupBy("cycle").agg(
         F.array_sort(F.collect_list(F.when(F.col("best"), broker))).alias("best"),
         F.array_sort(F.collect_set(F.when(F.col("best_domain"), F.col("domain")))).alias("domains"),

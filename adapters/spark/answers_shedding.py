@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.spark import (
 from pulsar_conformance.adapters.spark.cases import (
     PlanBasis,
     SparkOperation,
-    declined,
+    declined_answer,
     first_answer,
 )
 from pulsar_conformance.adapters.spark.placement import STRATEGY as PLACEMENT
@@ -53,7 +53,7 @@ def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     reported = F.transform_values(
         "brokers",
         lambda _name, report: F.struct(
-            usage.percents(report).alias("percent"),
+            usage.percents_of_limits(report).alias("percent"),
             report["usageHistory"].alias("history"),
             shapes.traffic(report).alias("carries"),
             _owned_structs(report, chosen).alias("owns"),
@@ -63,7 +63,7 @@ def brokers_of(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     each = F.explode_outer(reported).alias("broker", "report")
     shed_by = _strategy_column(transfers=transfers).alias("strategy")
     least = F.col(f"settings.{threshold.MIN_THROUGHPUT}")
-    megabyte = shapes.constant(shapes.MEGABYTE[chosen.readings["megabyte"]])
+    megabyte = shapes.constant_double(shapes.MEGABYTE[chosen.readings["megabyte"]])
     rows = cases.select(
         "cycle", "settings", shed_by, asked, (least * megabyte).alias("least"), *earlier, each
     )
@@ -85,7 +85,7 @@ def _strategy_column(*, transfers: bool) -> Column:
 
 def _owned_structs(report: Column, chosen: PlanBasis) -> Column:
     """Return the bundles that a broker owns as an array of structs."""
-    frame = shapes.FRAME[chosen.readings["shed-window"]]
+    frame = shapes.SHEDDING_AVERAGE[chosen.readings["shed-window"]]
     moved = MINUTES_SINCE_UNLOAD[chosen.readings["grace-of"]]
     found = F.transform(
         report["bundles"],
@@ -138,9 +138,9 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     unknown = F.when(~F.col("strategy").isin(*known), strange)
     deciding = F.col(f"settings.{shedding.ENABLED}") & (F.col("brokers") > 1)
     answer = first_answer(
-        declined("failed", none),
-        declined("unsupported", unknown),
-        declined("failed", F.when(deciding, _missing_settings(chosen))),
+        declined_answer("failed", none),
+        declined_answer("unsupported", unknown),
+        declined_answer("failed", F.when(deciding, _missing_settings(chosen))),
         F.to_json(F.struct(unload.alias("unload"), "state")),
     )
     return grouped.select("cycle", answer.alias("answer"))
@@ -227,7 +227,7 @@ OPERATIONS: Mapping[str, SparkOperation] = {
     "shed.select": SparkOperation(
         f"strategy string, settings {shapes.SETTINGS}, brokers map<string, {shapes.BROKER}>, "
         f"bundles map<string, {shapes.BUNDLE}>, recentlyUnloaded map<string, double>, "
-        f"earlier {average.EARLIER}, past {transfer.PAST}, {policies.SHAPE}",
+        f"earlier {average.EARLIER_SCHEMA}, past {transfer.PAST_SCHEMA}, {policies.CASE_FIELDS}",
         select,
         (*shedding.deciding_settings(), PLACEMENT),
     ),

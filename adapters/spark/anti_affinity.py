@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-COUNTED: Mapping[str, Callable[[Column], Column]] = {
+COUNTED_NAMESPACES: Mapping[str, Callable[[Column], Column]] = {
     "all": lambda rivals: rivals,
     "candidates": lambda rivals: F.when(F.col("candidate"), rivals),
 }
@@ -29,7 +29,7 @@ COUNTED: Mapping[str, Callable[[Column], Column]] = {
 """
 
 
-def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def with_best_brokers(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Return a row per broker: how many of the group's namespaces it serves, and whether it is
     `best`.
 
@@ -42,7 +42,7 @@ def spread(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
         F.collect_set("rival").alias("rivals"),
     )
     every, within = Window.partitionBy("cycle"), Window.partitionBy("cycle", "domain")
-    counted = COUNTED[readings["domain-counts"]](F.col("rivals"))
+    counted = COUNTED_NAMESPACES[readings["domain-counts"]](F.col("rivals"))
     of_domain = F.array_distinct(F.flatten(F.collect_list(counted).over(within)))
     brokers = brokers.withColumns({"serves": F.size("rivals"), "domain_serves": F.size(of_domain)})
     brokers = brokers.withColumns(

@@ -36,13 +36,13 @@ SETTINGS = (
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
 """For each threshold, its setting and the setting with the number of consecutive cycles needed."""
 
-FILLED = "average_filled"
+FILLED_COLUMN = "average_filled"
 """Column with the total traffic of the bundles that fit, up to this one in the queue."""
 
-EARLIER = "array<struct<usages map<string, double>, unloaded boolean>>"
+EARLIER_SCHEMA = "array<struct<usages map<string, double>, unloaded boolean>>"
 
 
-def with_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def with_broker_pair(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add the column `avgshedder`: the pair of brokers of the cycle, its hits, and the traffic to
     move.
 
@@ -171,4 +171,4 @@ def average_fitting() -> Column:
 def takes(_readings: Mapping[str, str]) -> Column:
     """True if AvgShedder sheds the bundle."""
     pair = F.col("avgshedder")
-    return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED) <= pair["need"])
+    return pair["over"] & pair["most_used"] & _fits() & (F.col(FILLED_COLUMN) <= pair["need"])

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
-from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed_rates, constant
+from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, assumed_rates, constant_double
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 Readings = Mapping[str, str]
 
-NTH = "_nth"
+SAMPLE_NUMBER = "_nth"
 """Column with the number of samples up to a row, the row included."""
 
 
@@ -90,10 +90,10 @@ def _running_sums(timeline: Timeline) -> Column:
     return F.struct(*parts.values())
 
 
-def sum_of(name: str) -> Column:
+def running_sum_of(name: str) -> Column:
     """Return the sum of a rate over all samples so far, in the rows that `averages` returns."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
-    return F.coalesce(whole.cast("double") + rest, constant(0))
+    return F.coalesce(whole.cast("double") + rest, constant_double(0))
 
 
 def _sliding_sums(
@@ -102,7 +102,7 @@ def _sliding_sums(
     """Return the rows, and the sums over the samples in each row's window."""
     left = f"_left_{window}"
     if isinstance(window, str):
-        rows = rows.withColumn("_phase", F.pmod(NTH, window))
+        rows = rows.withColumn("_phase", F.pmod(SAMPLE_NUMBER, window))
         rows = rows.withColumn(left, timeline.value_before("_of_sample", 2, "_phase"))
 
     def kept(part: str) -> Column:
@@ -135,7 +135,11 @@ def _fading_sums(
     now = F.col(f"_scaled_{window}")
 
     def total(name: str) -> Column:
-        before = constant(0) if _is_short(window, most) else F.coalesce(ends[name], constant(0))
+        before = (
+            constant_double(0)
+            if _is_short(window, most)
+            else F.coalesce(ends[name], constant_double(0))
+        )
         return F.pow(kept, place) * (now[name] + F.pow(kept, long) * before)
 
     sums = (F.when(size > 1, total(name)).otherwise(newest[name]) for name in RATE_FIELDS)
@@ -150,7 +154,7 @@ def _is_short(window: int | str, most: int | None) -> bool:
 def _place_in_block(window: int | str, most: int | None) -> Column:
     """Return the position of a row in its block."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
-    turn = F.greatest(NTH, size)
+    turn = F.greatest(SAMPLE_NUMBER, size)
     return turn if _is_short(window, most) else F.pmod(turn, size * FADED_WINDOWS)
 
 
@@ -171,7 +175,7 @@ def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> Da
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     block, place, ends = f"_block_{window}", f"_place_{window}", f"_ends_{window}"
-    turn, scaled = F.greatest(NTH, size), f"_scaled_{window}"
+    turn, scaled = F.greatest(SAMPLE_NUMBER, size), f"_scaled_{window}"
     long = size * FADED_WINDOWS
     rows = rows.withColumns({block: F.floor(turn / long), place: F.pmod(turn, long)})
     of_block, timeline = (
@@ -211,21 +215,21 @@ def averages(
     `numSamples` under the frame's name. Only the averages of observations are meaningful.
 
     More window columns cost little here: `beside` use the given columns, and `of_sums` may also use
-    `NTH` and `sum_of`. `others` are further alternatives of the reading `window`, keyed by a prefix
-    for the names of their averages. `most` is the largest number of samples with equal keys, if it
-    is known: the smaller it is, the less is computed.
+    `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives of the reading `window`,
+    keyed by a prefix for the names of their averages. `most` is the largest number of samples with
+    equal keys, if it is known: the smaller it is, the less is computed.
     """
     timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
     number_of = F.count(F.when(sample, 1)).over(timeline.window_so_far())
-    sums = {"_sample": sample, NTH: number_of, "_sums": _running_sums(timeline)}
+    sums = {"_sample": sample, SAMPLE_NUMBER: number_of, "_sums": _running_sums(timeline)}
     rows = rows.withColumns({**sums, **beside})
     ways = {**others, "": readings["window"]}
     rows = rows.withColumn("_of_sample", F.when(F.col("_sample"), F.col("_sums")))
     # Columns over one timeline that are added together take one pass over the rows.
     ahead = {**of_sums, **_shared_columns(timeline, ways.values(), frames.values(), most)}
     rows = rows.withColumns(ahead) if ahead else rows  # Spark Connect needs at least one column.
-    never, taken = assumed_rates(readings["kilobyte"]), F.col(NTH)
+    never, taken = assumed_rates(readings["kilobyte"]), F.col(SAMPLE_NUMBER)
     known: dict[str, Column] = {}
     for (prefix, way), (name, window) in product(ways.items(), frames.items()):
         rows, total = SUM_FUNCTIONS[way](rows, timeline, window, most)
@@ -256,5 +260,5 @@ def _shared_columns(
 def together(rates: Column) -> Column:
     """Return the sum of structs of rates over rows; null if there are none. [DATA-08]"""
     return F.struct(
-        *(F.coalesce(F.sum(rates[name]), constant(0)).alias(name) for name in RATE_FIELDS)
+        *(F.coalesce(F.sum(rates[name]), constant_double(0)).alias(name) for name in RATE_FIELDS)
     )

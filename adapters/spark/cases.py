@@ -59,7 +59,7 @@ def json_answer(**fields: Column) -> Column:
     return F.to_json(made, {"ignoreNullFields": "false"})
 
 
-def declined(kind: str, why: Column) -> Column:
+def declined_answer(kind: str, why: Column) -> Column:
     """Format an answer `refused`, `unsupported` or `failed` with a reason; null without a
     reason.
     """

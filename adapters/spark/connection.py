@@ -121,7 +121,7 @@ class SparkConnection(Connection):
 
     def _answer_in_jobs(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         answers: list[JSON] = []
-        for texts in portions(map(json_text, batch)):
+        for texts in job_portions(map(json_text, batch)):
             answers += map(json.loads, self._run_job(operation, texts))
         return answers
 
@@ -203,7 +203,7 @@ def _table(texts: Sequence[str]) -> Table:
     return pyarrow.table({"cycle": numbers, "text": pyarrow.array(texts, pyarrow.string())})
 
 
-def portions(texts: Iterator[str]) -> Iterator[list[str]]:
+def job_portions(texts: Iterator[str]) -> Iterator[list[str]]:
     """Yield texts in lists of up to `MAX_JOB_CHARACTERS` in total, in order; each list has at least
     one text.
     """

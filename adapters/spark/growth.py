@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark.shapes import MEGABYTE, constant
+from pulsar_conformance.adapters.spark.shapes import MEGABYTE, constant_double
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -32,7 +32,7 @@ AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
 LIMITS = (MAX_TOPICS, MAX_SESSIONS, MAX_MESSAGES, MAX_MEGABYTES)
 SETTINGS = (*LIMITS, MAX_BUNDLES, AUTO_SPLIT, AUTO_UNLOAD)
 
-WINDOW: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
+RATES_COLUMN: Mapping[str, str] = {"long-term": "long_term", "latest": "latest"}
 """Column with the rates that are compared with the limits, by alternative of
 `split-rate-window`.
 """
@@ -52,11 +52,12 @@ def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFram
     `turn` numbers the bundles of a namespace; those that exceed a limit come first. `split` is true
     if the bundle is split, and `unloaded` if its parts are unloaded afterwards. [SPLIT-05, 06]
     """
-    rates = F.col(WINDOW[readings["split-rate-window"]])
+    rates = F.col(RATES_COLUMN[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}
     over = (
         F.when(
-            LIMITED_QUANTITY[name](rates) > F.col(f"settings.{name}") * constant(unit.get(name, 1)),
+            LIMITED_QUANTITY[name](rates)
+            > F.col(f"settings.{name}") * constant_double(unit.get(name, 1)),
             F.lit(name),
         )
         for name in LIMITS

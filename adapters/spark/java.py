@@ -32,19 +32,19 @@ that long. Measured: Spark is ready after 7 s instead of 11.
 TAIL_LINES = 20
 """Number of lines of Spark's standard error in a message."""
 
-ZONE = "spark.sql.session.timeZone"
+TIME_ZONE = "spark.sql.session.timeZone"
 SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.icu.caseMappings.enabled": "false",
-    ZONE: "UTC",
+    TIME_ZONE: "UTC",
 }
 """Settings of a session, in which a question is one job: no adaptive execution, no broadcast joins.
 
 Text is converted to lower case without ICU's tables, which take most of a second to load.
 """
 
-UNTRACED: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+UNTRACED_COLUMNS: Mapping[str, str] = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Setting that stops PySpark from recording the line of Python that creates a column.
 
 Recording takes half of the time to create one. The setting works only when Spark starts.
@@ -227,7 +227,7 @@ def _settings(master: str, more: Mapping[str, str]) -> dict[str, str]:
         **PROCESS_SETTINGS,
         **(LOCAL_SETTINGS if master.startswith("local") else {}),
         **SESSION_SETTINGS,
-        **UNTRACED,
+        **UNTRACED_COLUMNS,
         **UNCHECKED_PLANS,
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(tasks),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 PARTITION = r"-partition-(\d+)$"
 
-HASHED: Mapping[str, Callable[[Column], Column]] = {
+HASHED_NAME: Mapping[str, Callable[[Column], Column]] = {
     "hashed": lambda topic: topic,
     "spread": lambda topic: F.regexp_replace(topic, PARTITION, ""),
 }
@@ -31,7 +31,7 @@ alternative of the reading `partitions`.
 [BUNDLE-08]
 """
 
-STEPS = tuple(1 << power for power in range(30, -1, -1))
+SEARCH_STEPS = tuple(1 << power for power in range(30, -1, -1))
 """Widths of the steps of a binary search for a bundle, largest first."""
 
 
@@ -43,11 +43,11 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
     """
 
     def sought(topic: Column) -> Column:
-        hashed = hex_of(hash_of(HASHED[partitions](topic)))
+        hashed = hex_of(hash_of(HASHED_NAME[partitions](topic)))
         return F.struct(hashed.alias("hash"), BUNDLES_FURTHER[partitions](topic).alias("further"))
 
     def place(one: Column) -> Column:
-        found = place_of(boundaries, one["hash"]) + one["further"]
+        found = bundle_index(boundaries, one["hash"]) + one["further"]
         return F.pmod(found, F.size(boundaries) - 1).cast("int")
 
     def name(place: Column) -> Column:
@@ -56,7 +56,7 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
     return F.transform(F.transform(F.transform(topics, sought), place), name)
 
 
-def place_of(boundaries: Column, hashed: Column) -> Column:
+def bundle_index(boundaries: Column, hashed: Column) -> Column:
     """Return the index of the bundle that contains a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
     Boundaries and hash are hexadecimal texts of equal length, which compare like numbers. A binary
@@ -64,7 +64,7 @@ def place_of(boundaries: Column, hashed: Column) -> Column:
     the last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
-    steps = F.slice(F.array(*map(F.lit, STEPS)), -needed, needed)
+    steps = F.slice(F.array(*map(F.lit, SEARCH_STEPS)), -needed, needed)
 
     def nearer(place: Column, step: Column) -> Column:
         return F.when(F.get(boundaries, place + step) <= hashed, place + step).otherwise(place)

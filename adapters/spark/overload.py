@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.shapes import constant
+from pulsar_conformance.adapters.spark.shapes import constant_double
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -27,7 +27,7 @@ OVERLOADED: Mapping[str, Callable[[Column, Column], Column]] = {
 OVERLOAD-04]
 """
 
-AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+SHEDS_BY_AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "margin": lambda rank, above, need: (rank == 1) | (above < need),
     "one": lambda rank, _above, _need: rank == 1,
     "every": lambda rank, _above, _need: rank > 0,
@@ -39,22 +39,24 @@ AMOUNT: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 def need_of(used: Column, threshold: Column, weight: Column) -> Column:
     """Return the traffic that an overloaded broker sheds. [OVERLOAD-02]"""
-    return (used - threshold + constant(MARGIN)) * weight / constant(100)
+    return (used - threshold + constant_double(MARGIN)) * weight / constant_double(100)
 
 
 def overload_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `overloadshedder`, the struct that `levels` returns, to each broker."""
-    return brokers.withColumn("overloadshedder", levels(readings))
+    """Add the column `overloadshedder`, the struct that `level_struct` returns, to each broker."""
+    return brokers.withColumn("overloadshedder", level_struct(readings))
 
 
 def takes(readings: Mapping[str, str]) -> Column:
     """True if OverloadShedder sheds the bundle."""
     level = F.col("overloadshedder")
-    amount = AMOUNT[readings["overload-amount"]](F.col("rank"), F.col("above"), level["need"])
+    amount = SHEDS_BY_AMOUNT[readings["overload-amount"]](
+        F.col("rank"), F.col("above"), level["need"]
+    )
     return level["over"] & (F.col("owned") >= MIN_BUNDLES) & F.col("movable") & amount
 
 
-def levels(readings: Mapping[str, str]) -> Column:
+def level_struct(readings: Mapping[str, str]) -> Column:
     """Return a struct of a broker's `usage` and `threshold` in percent, and the traffic it must
     shed.
 

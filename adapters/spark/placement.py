@@ -6,7 +6,7 @@ any number of placements.
     cycle       identifies the placement
     settings    struct of the effective `SETTINGS`
     broker      the candidate; null in the one row of a placement without candidates
-    percent     struct of its usage of each resource (`usage.percents`)
+    percent     struct of its usage of each resource (`usage.percents_of_limits`)
     bundle      a bundle of the candidate, or null in the single row of a candidate without bundles
     rate        long-term messages per second of that bundle, in + out
     added       long-term messages per second of the bundle to be placed, in + out
@@ -38,7 +38,7 @@ TOO_BUSY: Mapping[str, Callable[[Column, Column], Column]] = {
 [PLACE-04]
 """
 
-SCORE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
+SCORE_FUNCTIONS: Mapping[str, Callable[[Column, Column, Column], Column]] = {
     "weighted": lambda rate, distance, _added: F.try_divide(rate, distance),
     "plain": lambda rate, _distance, _added: rate,
     "weighted-with-bundle": lambda rate, distance, added: F.try_divide(rate + added, distance),
@@ -67,7 +67,7 @@ def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     measured = summed.withColumn("usage", usage.maximum(F.col("percent")))
     distance = threshold - F.col("usage")
     out = TOO_BUSY[readings["placement-at-threshold"]](F.col("usage"), threshold)
-    score = SCORE[readings["placement-score"]](F.col("rate"), distance, F.col("added"))
+    score = SCORE_FUNCTIONS[readings["placement-score"]](F.col("rate"), distance, F.col("added"))
     scored = measured.withColumns({"left_out": out, "score": F.when(~out, score)})
     every = Window.partitionBy("cycle")
     scored = scored.withColumns(

@@ -1,6 +1,6 @@
 """Isolation policies and anti-affinity groups that limit TransferShedder. [TRANSFER]
 
-Rows are cases of `shed.select` with the fields of `SHAPE`, `brokers` and `settings`.
+Rows are cases of `shed.select` with the fields of `CASE_FIELDS`, `brokers` and `settings`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 POLICY = (
     "struct<namespaces array<string>, primary array<string>, secondary array<string>, least double>"
 )
-SHAPE = f"withoutData array<string>, isolation array<{POLICY}>, groups map<string, string>"
+CASE_FIELDS = f"withoutData array<string>, isolation array<{POLICY}>, groups map<string, string>"
 
 
 def _policies_of(namespace: Column) -> Column:

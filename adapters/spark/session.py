@@ -23,12 +23,12 @@ from pulsar_conformance.adapters.spark.java import (
     EARLY_IMPORTS,
     JAVA,
     SESSION_SETTINGS,
-    UNTRACED,
-    ZONE,
+    TIME_ZONE,
+    UNTRACED_COLUMNS,
     Log,
 )
 
-SUBMITTED = "submitted"
+SUBMITTED_TARGET = "submitted"
 """Target of a process started by `spark-submit`, which chooses the Spark and its settings."""
 
 CONNECT_PORT = 15002
@@ -120,12 +120,12 @@ PY4J_ERROR_START = "An error occurred while calling "
 """Beginning of Py4J's message if a Java method fails."""
 
 TARGETS = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]+(/\S*)?")
-"""Pattern of all targets except `SUBMITTED`."""
+"""Pattern of all targets except `SUBMITTED_TARGET`."""
 
 
 def check_target(target: str, adapter: str) -> None:
     """Raise AdapterError if a text is not a target such as local[4] or sc://HOST:PORT."""
-    if target != SUBMITTED and not TARGETS.fullmatch(target):
+    if target != SUBMITTED_TARGET and not TARGETS.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
 
@@ -133,12 +133,13 @@ def check_target(target: str, adapter: str) -> None:
 def acquire(target: str, adapter: str, options: Mapping[str, str] = MappingProxyType({})) -> Spark:
     """Return the Spark at a target, and count one more user; call `release` at the end.
 
-    The target is such as `local[2]`, `spark://host:port` or `sc://host:port`, or `SUBMITTED`.
-    `options` override the suite's settings if Spark is started here; a running Spark keeps its own.
-    Raises AdapterError if Spark cannot be reached or started, or if the process uses another Spark.
+    The target is `SUBMITTED_TARGET`, or such as `local[2]`, `spark://host:port` or
+    `sc://host:port`. `options` override the suite's settings if Spark is started here; a running
+    Spark keeps its own. Raises AdapterError if Spark cannot be reached or started, or if the
+    process uses another Spark.
     """
     check_target(target, adapter)
-    if _PROCESS.running is None and target != SUBMITTED:
+    if _PROCESS.running is None and target != SUBMITTED_TARGET:
         check_installed(target, adapter)
     return _share_running(target, adapter, options)
 
@@ -190,7 +191,7 @@ def start_java(target: str, adapter: str, options: Mapping[str, str]) -> None:
     Modules can be imported in the seconds that this takes. Raises AdapterError like `acquire`.
     """
     check_target(target, adapter)
-    if target != SUBMITTED and not _is_remote(target) and _PROCESS.running is None:
+    if target != SUBMITTED_TARGET and not _is_remote(target) and _PROCESS.running is None:
         check_installed(target, adapter)
         JAVA.launch(target, options)
 
@@ -256,12 +257,12 @@ def _stop(spark: Spark) -> None:
     """
     if not _is_remote(spark.target):
         with suppress(Exception):
-            spark.session.conf.get(ZONE)
+            spark.session.conf.get(TIME_ZONE)
     spark.session.stop()
 
 
 def _start_spark(target: str, adapter: str, options: Mapping[str, str]) -> Spark:
-    if target == SUBMITTED:
+    if target == SUBMITTED_TARGET:
         return _use_submitted(adapter, options)
     return (
         _connect_remote(target, adapter)
@@ -299,12 +300,12 @@ def _use_submitted(adapter: str, options: Mapping[str, str]) -> Spark:
     try:
         from pyspark.sql import SparkSession
 
-        session = SparkSession.builder.config(map={**UNTRACED, **options}).getOrCreate()
-        session.conf.set(ZONE, SESSION_SETTINGS[ZONE])
+        session = SparkSession.builder.config(map={**UNTRACED_COLUMNS, **options}).getOrCreate()
+        session.conf.set(TIME_ZONE, SESSION_SETTINGS[TIME_ZONE])
     except Exception as error:
         problem = f"Spark does not start: {exception_message(error)}"
         raise AdapterError("start", problem, "start it with spark-submit", "", adapter) from None
-    return Spark(SUBMITTED, session, session.version)
+    return Spark(SUBMITTED_TARGET, session, session.version)
 
 
 def _connect_remote(url: str, adapter: str) -> Spark:

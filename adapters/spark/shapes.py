@@ -46,13 +46,13 @@ def or_zero(number: Column) -> Column:
     return F.coalesce(number, F.lit(0.0))
 
 
-def no_rows(like: DataFrame, columns: str) -> DataFrame:
+def empty_frame(like: DataFrame, columns: str) -> DataFrame:
     """Return an empty frame with these columns, in the session of another frame."""
     none, fields = F.lit(None), StructType.fromDDL(columns)
     return like.where(F.lit(False)).select(*(none.cast(f.dataType).alias(f.name) for f in fields))
 
 
-def constant(value: float) -> Column:
+def constant_double(value: float) -> Column:
     """Return a column with a constant double."""
     return F.lit(float(value))
 
@@ -76,7 +76,9 @@ def assumed_rates(kilobyte: str) -> Column:
     """Return a struct of the rates assumed for a bundle without samples. [DATA-04, 05]"""
     amounts = (1, 1, KILOBYTE[kilobyte], KILOBYTE[kilobyte])
     pairs = zip(RATE_FIELDS, amounts, strict=True)
-    return F.struct(*(constant(NEVER_MEASURED * amount).alias(name) for name, amount in pairs))
+    return F.struct(
+        *(constant_double(NEVER_MEASURED * amount).alias(name) for name, amount in pairs)
+    )
 
 
 def known_rates(average: Column, kilobyte: str) -> Column:
@@ -93,10 +95,10 @@ def carried(average: Column, kilobyte: str) -> Column:
     return traffic(known_rates(average, kilobyte))
 
 
-FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
+SHEDDING_AVERAGE: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Average that is a bundle's load in shedding, by alternative of the reading `shed-window`."""
 
-MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
+SHEDDING_MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
 """Traffic by which shedding sorts and sums bundles, by alternative of the reading
 `shed-measure`.
 """

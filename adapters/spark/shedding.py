@@ -9,7 +9,7 @@ Brokers also have:
 
     settings    struct of the effective `SETTINGS`, by their names in broker.conf
     strategy    class name, without Pulsar's own package
-    percent     struct of the usage of each resource (`usage.percents`)
+    percent     struct of the usage of each resource (`usage.percents_of_limits`)
     history     array of earlier usages in weighted percent, oldest first; or, in its place,
                 `smoothed`, the usage smoothed over all of them and the present one
     carries     struct of the broker's load: `messages` and `bytes` per second
@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pulsar_conformance.adapters.spark import average, overload, threshold, transfer, uniform
-from pulsar_conformance.adapters.spark.shapes import MEASURE, or_zero
+from pulsar_conformance.adapters.spark.shapes import SHEDDING_MEASURE, or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -81,15 +81,18 @@ STRATEGIES: Mapping[str, Strategy] = {
     "OverloadShedder": Strategy(overload.SETTINGS, overload.overload_levels, overload.takes, {}),
     "UniformLoadShedder": Strategy(
         (*uniform.SETTINGS, *uniform.LIMITS),
-        uniform.with_ends,
+        uniform.with_extremes,
         uniform.takes,
-        {uniform.FILLED: uniform.fitting, uniform.COUNTED: uniform.one_if_fitting},
+        {
+            uniform.FILLED_COLUMN: uniform.fitting_traffic,
+            uniform.COUNT_COLUMN: uniform.one_if_fitting,
+        },
     ),
     average.NAME: Strategy(
         average.SETTINGS,
-        average.with_pair,
+        average.with_broker_pair,
         average.takes,
-        {average.FILLED: average.average_fitting},
+        {average.FILLED_COLUMN: average.average_fitting},
     ),
     transfer.NAME: Strategy(transfer.SETTINGS, transfer.with_transfers, transfer.takes, {}),
 }
@@ -192,7 +195,7 @@ def _choose_bundles(rows: DataFrame, readings: Readings, strategies: Iterable[st
 
 BROKER_ONLY_COLUMNS = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
-    *("earlier", "streak", *transfer.COLUMNS),
+    *("earlier", "streak", *transfer.BROKER_COLUMNS),
 )
 """Columns of brokers that rows of bundles do not repeat."""
 
@@ -225,7 +228,7 @@ def _count_bundles(rows: DataFrame, readings: Readings) -> DataFrame:
             "owned": _number_of_bundles(F.col("parts")),
             "able": _number_of_bundles(free),
             "first": F.col("broker").isNotNull(),
-            "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
+            "weight": F.col(f"carries.{SHEDDING_MEASURE[readings['shed-measure']]}"),
         }
     )
     if "least" in rows.columns:
@@ -244,7 +247,10 @@ def _sum_over_parts(amounts: Column) -> Column:
     return or_zero(F.aggregate(amounts, F.lit(0.0), lambda total, amount: total + amount))
 
 
-SUMMED_TRAFFIC: Mapping[str, tuple[str, ...]] = {"reported": (), "bundles": tuple(MEASURE.values())}
+SUMMED_TRAFFIC: Mapping[str, tuple[str, ...]] = {
+    "reported": (),
+    "bundles": tuple(SHEDDING_MEASURE.values()),
+}
 """Kinds of traffic to sum over the bundles of a broker, by alternative of `broker-rates`."""
 
 
@@ -284,7 +290,7 @@ def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[
     """
     rows = rows.withColumns(
         {
-            "traffic": F.col(f"load.{MEASURE[readings['shed-measure']]}"),
+            "traffic": F.col(f"load.{SHEDDING_MEASURE[readings['shed-measure']]}"),
             "movable": F.col("bundle").isNotNull() & ~in_grace_period(F.col("moved"), readings),
             "seat": F.xxhash64(*BROKER),
         }
@@ -303,7 +309,7 @@ def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[
     above = or_zero(F.sum(going).over(before))
     rank = place
     if readings["overload-amount"] == "one":
-        dearest = F.desc(F.col(f"load.{MEASURE[readings['expensive-measure']]}"))
+        dearest = F.desc(F.col(f"load.{SHEDDING_MEASURE[readings['expensive-measure']]}"))
         by_expense = Window.partitionBy("seat", *BROKER)
         rank = F.row_number().over(by_expense.orderBy(F.desc("movable"), dearest, "bundle"))
     rows = rows.withColumns({"place": place, "rank": rank, "above": above, **sums})

@@ -15,7 +15,7 @@ POSITIONS = "specified_positions_divide"
 ALGORITHMS = (RANGE, TOPICS, POSITIONS)
 MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 
-SELECTED_BY: Mapping[str, str] = {
+ALGORITHM_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
@@ -171,7 +171,7 @@ def documented_algorithms(defaults: Mapping[str, object]) -> tuple[str, ...]:
     return (*ALGORITHMS, BY_RATES) if MARGIN in defaults else ALGORITHMS
 
 
-def refusal(
+def refusal_reason(
     asked: Column,
     by: Column,
     algorithm: Column,

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import usage
-from pulsar_conformance.adapters.spark.shapes import constant
+from pulsar_conformance.adapters.spark.shapes import constant_double
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -38,8 +38,10 @@ THRESHOLD-02]
 """
 
 TARGET_USAGE: Mapping[str, Callable[[Column], Column]] = {
-    "points": lambda average: average - constant(BELOW_AVERAGE),
-    "percent": lambda average: average * constant(100 - BELOW_AVERAGE) / constant(100),
+    "points": lambda average: average - constant_double(BELOW_AVERAGE),
+    "percent": lambda average: (
+        average * constant_double(100 - BELOW_AVERAGE) / constant_double(100)
+    ),
 }
 """Functions that return the usage down to which a broker sheds, by alternative of
 `threshold-target`.
@@ -48,7 +50,7 @@ TARGET_USAGE: Mapping[str, Callable[[Column], Column]] = {
 """
 
 TRAFFIC_OF_USAGE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "traffic": lambda excess, _used, weight: excess * weight / constant(100),
+    "traffic": lambda excess, _used, weight: excess * weight / constant_double(100),
     "usage": lambda excess, used, weight: F.try_divide(excess * weight, used),
 }
 """Functions that convert percentage points of usage to traffic, by alternative of
@@ -60,7 +62,7 @@ TRAFFIC_OF_USAGE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 IDLE_BOUND: Mapping[str, Callable[[Column, Column], Column]] = {
     "printed-sum": lambda average, _threshold: average,
     "average-minus-threshold": lambda average, threshold: average - threshold,
-    "average-minus-10": lambda average, _threshold: average - constant(BOUNDARY_LOAD),
+    "average-minus-10": lambda average, _threshold: average - constant_double(BOUNDARY_LOAD),
 }
 """Functions that return the usage below which a broker is idle, by alternative of `lower-boundary`.
 
@@ -168,4 +170,4 @@ def compared_usage(given: list[str]) -> Column:
         return F.col("smoothed")
     settings = F.col("settings")
     present = usage.maximum(usage.weighted_percents_of(F.col("percent"), settings))
-    return usage.smoothed(F.col("history"), present, settings[HISTORY_SHARE])
+    return usage.smoothed_usage(F.col("history"), present, settings[HISTORY_SHARE])

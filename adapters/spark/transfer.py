@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from pulsar_conformance.adapters.spark import threshold, usage
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD
-from pulsar_conformance.adapters.spark.shapes import constant, or_zero
+from pulsar_conformance.adapters.spark.shapes import constant_double, or_zero
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -49,12 +49,12 @@ NUMBERS = (
 )
 SETTINGS = (*NUMBERS, TRANSFERS, WITH_POLICIES, EXCLUDED, MANAGER)
 
-PAST = "struct<hits double, since map<string, double>>"
-COLUMNS = ("age", "without_data", "past")
+PAST_SCHEMA = "struct<hits double, since map<string, double>>"
+BROKER_COLUMNS = ("age", "without_data", "past")
 """Columns of brokers that only TransferShedder reads."""
 
-LOAD = "load double, traffic double"
-MOVES = "array<struct<source string, target string, amount double, bundles array<string>>>"
+LOAD_SCHEMA = "load double, traffic double"
+MOVES_SCHEMA = "array<struct<source string, target string, amount double, bundles array<string>>>"
 
 MAX_UNDERLOAD_SHARE = 0.5
 """Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
@@ -148,9 +148,9 @@ def finds_imbalance(brokers: Column, settings: Column) -> Column:
     """
     count = F.size(brokers)
     mean = F.try_divide(_sum_over_brokers(brokers, lambda one: one["load"]), count)
-    target = settings[TARGET_DEVIATION] * constant(100)
+    target = settings[TARGET_DEVIATION] * constant_double(100)
     squares = _sum_over_brokers(brokers, lambda one: (one["load"] - mean) * (one["load"] - mean))
-    low = mean * F.least(constant(MAX_UNDERLOAD_SHARE), target / constant(200))
+    low = mean * F.least(constant_double(MAX_UNDERLOAD_SHARE), target / constant_double(200))
     high = F.greatest(mean + target, settings[OVERLOAD_THRESHOLD])
     extreme = F.exists(
         brokers,
@@ -170,8 +170,8 @@ def _moves(brokers: Column, settings: Column) -> Column:
     others = F.reverse(F.slice(brokers, F.lit(2), F.greatest(count - 1, F.lit(0))))
     now = F.transform(brokers, lambda one: F.struct(one["load"], one["traffic"]))
     start = F.struct(
-        now.cast(f"array<struct<{LOAD}>>").alias("now"),
-        F.array().cast(MOVES).alias("moves"),
+        now.cast(f"array<struct<{LOAD_SCHEMA}>>").alias("now"),
+        F.array().cast(MOVES_SCHEMA).alias("moves"),
         count.alias("place"),
     )
 
@@ -205,7 +205,7 @@ def _move(source: Column, target: Column, filled: Column) -> Column:
 def _traffic_to_equalize(source: Column, target: Column) -> Column:
     """Return the traffic whose move makes the loads of two brokers equal. [TRANSFER-09]"""
     high, low = source["load"], target["load"]
-    return or_zero(F.try_divide(source["traffic"] * (high - low), high * constant(2)))
+    return or_zero(F.try_divide(source["traffic"] * (high - low), high * constant_double(2)))
 
 
 def _fitting_bundles(source: Column, target: Column) -> Column:
@@ -214,7 +214,9 @@ def _fitting_bundles(source: Column, target: Column) -> Column:
     [TRANSFER-14 … 17]
     """
     amount = _traffic_to_equalize(source, target)
-    start = F.struct(constant(0).alias("carried"), F.array().cast("array<string>").alias("bundles"))
+    start = F.struct(
+        constant_double(0).alias("carried"), F.array().cast("array<string>").alias("bundles")
+    )
 
     def step(state: Column, one: Column) -> Column:
         together = state["carried"] - one["negated"]
@@ -237,8 +239,10 @@ def _loads_after(state: Column, source: Column, filled: Column) -> Column:
     to = F.size(state["moves"])
 
     def changed(one: Column, place: Column) -> Column:
-        sign = F.when(place == to, constant(1)).when(place == state["place"] - 1, constant(-1))
-        sign = F.coalesce(sign, constant(0))
+        sign = F.when(place == to, constant_double(1)).when(
+            place == state["place"] - 1, constant_double(-1)
+        )
+        sign = F.coalesce(sign, constant_double(0))
         return F.struct(
             (one["load"] + sign * points).alias("load"),
             (one["traffic"] + sign * carried).alias("traffic"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from pulsar_conformance.adapters.spark.shapes import constant
+from pulsar_conformance.adapters.spark.shapes import constant_double
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -24,7 +24,9 @@ LIMITS = (MAX_SHARE, *MIN_UNLOAD.values(), MAX_BUNDLES)
 """Settings that are null under documents that do not describe them."""
 
 RATES_DIFFER: Mapping[str, Callable[[Column, Column, Column], Column]] = {
-    "percent": lambda most, least, threshold: (most - least) * constant(100) > threshold * least,
+    "percent": lambda most, least, threshold: (
+        (most - least) * constant_double(100) > threshold * least
+    ),
     "messages": lambda most, least, threshold: most - least > threshold,
 }
 """Comparisons of message rates, by alternative of `uniform-difference`. [UNIFORM-01]"""
@@ -50,16 +52,16 @@ def _fits() -> Column:
     return F.col("movable") & (traffic > 0) & (traffic <= F.col("uniformloadshedder.need"))
 
 
-FILLED = "filled"
+FILLED_COLUMN = "filled"
 """Column with the total traffic of the bundles that fit, up to this one in the queue."""
 
 
-def fitting() -> Column:
+def fitting_traffic() -> Column:
     """Return the bundle's traffic if it fits into the traffic to move; otherwise null."""
     return F.when(_fits(), F.col("traffic"))
 
 
-COUNTED = "fitting"
+COUNT_COLUMN = "fitting"
 """Column with the number of bundles that fit, up to this one in the queue."""
 
 
@@ -71,11 +73,13 @@ def one_if_fitting() -> Column:
 def takes(_readings: Mapping[str, str]) -> Column:
     """True if UniformLoadShedder sheds the bundle."""
     ends, most = F.col("uniformloadshedder"), F.col(f"settings.{MAX_BUNDLES}")
-    few = F.coalesce((most < 0) | (F.col(COUNTED) <= most), F.lit(True))
-    return ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED) <= ends["need"]) & few
+    few = F.coalesce((most < 0) | (F.col(COUNT_COLUMN) <= most), F.lit(True))
+    return (
+        ends["over"] & ends["most_loaded"] & _fits() & (F.col(FILLED_COLUMN) <= ends["need"]) & few
+    )
 
 
-def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
+def with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     """Add the column `uniformloadshedder` to brokers: the extremes of the cycle, and the traffic to
     move.
 
@@ -100,17 +104,17 @@ def with_ends(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
     rates = RATES_DIFFER[readings["uniform-difference"]](most, least, settings[RATE_THRESHOLD])
     differ = BYTES_DIFFER[readings["uniform-multiplier"]]
     bytes_ = differ(F.col("_most_bytes"), F.col("_least_bytes"), settings[THROUGHPUT_THRESHOLD])
-    made = ["_heaviest", "_lightest", *(f"_{end}_{one}" for end in ENDS for one in measured)]
+    made = ["_heaviest", "_lightest", *(f"_{end}_{one}" for end in EXTREMES for one in measured)]
     ends = F.struct(
         *(
             F.struct(*(F.col(f"_{end}_{one}").alias(one) for one in measured)).alias(end)
-            for end in ENDS
+            for end in EXTREMES
         ),
         (DIFFERENCES_TRIGGER[readings["uniform-trigger"]](rates, bytes_) & _is_worthwhile()).alias(
             "over"
         ),
         (F.col("broker") == F.col("_heaviest.broker")).alias("most_loaded"),
-        F.least(gap / constant(2), gap * settings[MAX_SHARE]).alias("need"),
+        F.least(gap / constant_double(2), gap * settings[MAX_SHARE]).alias("need"),
     )
     return rows.withColumn("uniformloadshedder", ends).drop(*made)
 
@@ -129,4 +133,4 @@ def _is_worthwhile() -> Column:
     return next(enough) | next(enough)
 
 
-ENDS = ("least", "most")
+EXTREMES = ("least", "most")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pulsar_conformance.adapters.spark.shapes import RESOURCES, constant, or_zero
+from pulsar_conformance.adapters.spark.shapes import RESOURCES, constant_double, or_zero
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -20,7 +20,7 @@ WEIGHTS: Mapping[str, str] = {
 NIC_SPEED = "loadBalancerOverrideBrokerNicSpeedGbps"
 
 
-def percents(report: Column) -> Column:
+def percents_of_limits(report: Column) -> Column:
     """Return a struct of a report's five resources, each in percent of its limit.
 
     Usage is multiplied by 100 before it is divided, so that 25, 50, 75 and 100 of 100 stay exact.
@@ -43,7 +43,7 @@ def weighted_percents_of(percent: Column, settings: Column) -> Column:
     return F.struct(*((percent[name] * settings[WEIGHTS[name]]).alias(name) for name in RESOURCES))
 
 
-def busiest(percent: Column) -> Column:
+def busiest_resource(percent: Column) -> Column:
     """Return the resource with the largest percentage; null if all are 0. [USAGE-03]"""
     most = maximum(percent)
     return F.coalesce(
@@ -51,7 +51,7 @@ def busiest(percent: Column) -> Column:
     )
 
 
-def smoothed(history: Column, present: Column, kept: Column) -> Column:
+def smoothed_usage(history: Column, present: Column, kept: Column) -> Column:
     """Return the usage smoothed over earlier usages, which are given oldest first.
 
     `kept` is the weight of the past, from 0 to 1. [THRESHOLD-07]
@@ -59,21 +59,21 @@ def smoothed(history: Column, present: Column, kept: Column) -> Column:
     later = F.concat(
         F.slice(history, 2, F.greatest(F.size(history) - 1, F.lit(0))), F.array(present)
     )
-    after = F.aggregate(later, history[0], lambda was, seen: mixed(was, seen, kept))
+    after = F.aggregate(later, history[0], lambda was, seen: mix_into_smoothed(was, seen, kept))
     return F.when(F.size(history) > 0, after).otherwise(present)
 
 
-def mixed(was: Column, seen: Column, kept: Column) -> Column:
+def mix_into_smoothed(was: Column, seen: Column, kept: Column) -> Column:
     """Mix an observation into a smoothed usage; the first observation is taken as it is.
 
     [THRESHOLD-07]
     """
-    return F.coalesce(was * kept + seen * (constant(1) - kept), seen)
+    return F.coalesce(was * kept + seen * (constant_double(1) - kept), seen)
 
 
-def mixed_or_null(was: Column, seen: Column, kept: Column) -> Column:
+def mix_or_null(was: Column, seen: Column, kept: Column) -> Column:
     """Mix an observation into a smoothed usage; null if one of the three values is unknown."""
-    return was * kept + seen * (constant(1) - kept)
+    return was * kept + seen * (constant_double(1) - kept)
 
 
 def nic_speed(override: Column, reported: Column) -> Column:

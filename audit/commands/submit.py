@@ -32,10 +32,10 @@ def unpack(path: list[str]) -> None:
 def main() -> int:
     """Run the audit in the Spark session of `spark-submit`."""
     unpack(sys.path)
-    from pulsar_conformance.adapters.spark.session import SUBMITTED
+    from pulsar_conformance.adapters.spark.session import SUBMITTED_TARGET
     from pulsar_conformance.conformance.commands.main import main as command
 
-    return command(["audit", "--spark", SUBMITTED, *sys.argv[1:]])
+    return command(["audit", "--spark", SUBMITTED_TARGET, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.shapes import RATE_FIELDS, RESOURCES, or_zero
-from pulsar_conformance.adapters.spark.usage import percents
+from pulsar_conformance.adapters.spark.usage import percents_of_limits
 from pulsar_conformance.audit.input.reasons import BUNDLE, STATS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -58,7 +58,7 @@ def broker_samples(records: DataFrame) -> DataFrame:
         "day",
         "at",
         "broker",
-        percents(_measured_resources()).alias("percent"),
+        percents_of_limits(_measured_resources()).alias("percent"),
         *(_reported_rate(name).alias(name) for name in RATE_FIELDS),
         F.array_distinct(F.coalesce(owned, F.array())).alias("bundles"),
         F.when(written.between(F.col("at") - F.expr(DELAY), F.col("at")), written).alias("written"),

@@ -41,8 +41,8 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     names = [f"{side}{name}" for side in sides for name in ("went", "surely")]
     went = {name: F.last(name, ignorenulls=True).over(so_far) for name in names}
     went["contested"] = _is_contested(keys)
-    taken = F.col(known.NTH).alias("taken")
-    sums = (known.sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
+    taken = F.col(known.SAMPLE_NUMBER).alias("taken")
+    sums = (known.running_sum_of(rate).alias(rate) for rate in shapes.RATE_FIELDS)
     said = F.when(F.col("data").isNotNull(), F.struct("data", taken, *sums))
     of_sums = {"taken": taken, "said": F.last(said, ignorenulls=True).over(so_far)}
     others = _documented_window(plan)

@@ -74,7 +74,7 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
     went = checkpointed_if_tiny(_recorded_unloads(silver))
     count = bounded_count(went)
     if not count:
-        return shapes.no_rows(went, COLUMNS)
+        return shapes.empty_frame(went, COLUMNS)
     evident = _with_reports(silver, _with_namespaces(silver, went, count))
     owned = _with_owner(silver, went, _with_splits(silver, evident), count)
     return _at_cycles(_attribute_to_owners(silver, checkpointed_if_tiny(owned)), made["cycles"])

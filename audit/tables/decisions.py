@@ -117,7 +117,7 @@ def _broker_rows(
 
 def _bundle_rows(made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the bundles of each cycle, in the columns that `shedding.decision_rows` expects."""
-    average = F.col(shapes.FRAME[plan.readings["shed-window"]])
+    average = F.col(shapes.SHEDDING_AVERAGE[plan.readings["shed-window"]])
     load = shapes.carried(average, plan.readings["kilobyte"])
     load = load.withField("measured", shapes.measured(average)).alias("load")
     key = F.struct(*KEY).alias("cycle")

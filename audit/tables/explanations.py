@@ -139,7 +139,7 @@ def _overload_reason(written: TrafficFormat) -> Column:
 
 def _uniform_reason(written: TrafficFormat) -> Column:
     own, traffic = F.col("uniformloadshedder"), F.col("traffic")
-    need, filled = written(own["need"]), F.coalesce(uniform.FILLED, F.lit(0.0))
+    need, filled = written(own["need"]), F.coalesce(uniform.FILLED_COLUMN, F.lit(0.0))
     going = F.concat(F.lit("fits into half of the gap, "), need, F.lit(", of which "))
     going = F.concat(going, written(filled), F.lit(" are filled"))
     return _first_reason(

@@ -154,7 +154,7 @@ def _with_history(rows: DataFrame, *, exact: bool) -> DataFrame:
     kept, present, earlier = F.col("kept"), F.col("present"), F.col("earlier")
     counting = F.coalesce(kept > 0, F.lit(True)) & earlier["least"].isNotNull()
     before = F.when(counting, F.nanvl(earlier["after"], F.lit(None).cast("double")))
-    used = F.when(counting, usage.mixed_or_null(before, present, kept)).otherwise(present)
+    used = F.when(counting, usage.mix_or_null(before, present, kept)).otherwise(present)
     least, most = (F.when(counting, earlier[name]) for name in ("least", "most"))
     width = F.when(counting, kept * F.nanvl(earlier["width"], none)).otherwise(F.lit(0.0))
     return rows.select(

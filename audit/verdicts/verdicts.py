@@ -72,7 +72,7 @@ def split_findings(silver: Silver, _made: GoldTables, plan: AuditPlan) -> DataFr
     made = checkpointed_if_tiny(splits.leader_splits(silver, plan))
     count = causes.bounded_count(made)
     if not count:
-        return shapes.no_rows(silver.actions, SPLITS)
+        return shapes.empty_frame(silver.actions, SPLITS)
     return splits.findings_about_splits(silver, made, plan, count)
 
 

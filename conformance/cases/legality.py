@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pulsar_conformance.adapters.validation import wrong_in_case
+from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import DECLINED, Json, Trial
 from pulsar_conformance.fixtures import Example
@@ -49,7 +49,7 @@ def case_flaw(
     """Return why a case is invalid, with the place in it, or None if it is valid."""
     if operation not in OPERATIONS:
         return f"{operation} is not an operation; choose from {', '.join(OPERATIONS)}"
-    wrong = wrong_in_case(operation, case)
+    wrong = case_schema_error(operation, case)
     return _content(operation, case, defaults, readings) if wrong is None else wrong
 
 
@@ -81,7 +81,7 @@ def missing_setting(
     None if there is no such setting.
     """
     for operation, case in trial.questions:
-        if operation in OPERATIONS and wrong_in_case(operation, case) is None:
+        if operation in OPERATIONS and case_schema_error(operation, case) is None:
             try:
                 _problem(operation, case, defaults, readings)
             except MissingSetting as missing:

@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
 def _words() -> Mapping[object, list[str]]:
     """Return the values with which the shell completes each placeholder."""
     from pulsar_conformance import specs
-    from pulsar_conformance.adapters.names import FORMS
+    from pulsar_conformance.adapters.names import NAME_FORMS
     from pulsar_conformance.adapters.pulsar.versions import releases
 
     known = specs.load()
     readings = [f"{name}={one}" for name, found in known.readings.items() for one in found.values]
-    kinds = [*FORMS, *(f"pulsar:{release}" for release in releases())]
+    kinds = [*NAME_FORMS, *(f"pulsar:{release}" for release in releases())]
     samples = [f"sample:{one}" for one in ("go", "java", "javascript")]
     return {
         "PROFILE": [*known.profiles],

@@ -8,9 +8,9 @@ from pulsar_conformance.adapters.protocol import NotJSON, hello_message, json_te
 from pulsar_conformance.adapters.validation import (
     InvalidAnswer,
     UnmodifiedCases,
+    case_schema_error,
     check_answers,
-    wrong_in_case,
-    wrong_in_hello,
+    hello_schema_error,
 )
 from pulsar_conformance.specs import operations, schema
 from referencing import Registry, Resource
@@ -35,17 +35,17 @@ def slowly_wrong(operation, part, value):
 def test_every_example_is_legal(operation):
     assert operation in operations()
     for case in EXAMPLES[operation]:
-        assert wrong_in_case(operation, case) is None
+        assert case_schema_error(operation, case) is None
         assert slowly_wrong(operation, "case", case) == []
 
 
 @pytest.mark.parametrize("operation", EXAMPLES)
 def test_a_case_is_closed_above_and_needs_each_of_its_keys(operation):
     case = EXAMPLES[operation][0]
-    assert "'colour'" in wrong_in_case(operation, {**case, "colour": 1})
+    assert "'colour'" in case_schema_error(operation, {**case, "colour": 1})
     for key in case:
         short = {name: value for name, value in case.items() if name != key}
-        assert f'"{key}" is a required property' in wrong_in_case(operation, short)
+        assert f'"{key}" is a required property' in case_schema_error(operation, short)
         assert slowly_wrong(operation, "case", short)
 
 
@@ -74,7 +74,7 @@ BROKER = ["brokers", "broker-1"]
     ],
 )
 def test_a_pasted_report_is_legal(path, value):
-    assert wrong_in_case("shed.select", changed(path, value)) is None
+    assert case_schema_error("shed.select", changed(path, value)) is None
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_pasted_report_is_legal(path, value):
 )
 def test_an_illegal_case_is_reported_with_its_place(path, value, told):
     case = changed(path, value)
-    assert told in wrong_in_case("shed.select", case)
+    assert told in case_schema_error("shed.select", case)
     assert slowly_wrong("shed.select", "case", case)
 
 
@@ -120,10 +120,10 @@ def test_numbers_are_finite_and_not_negative(percent):
 
 def test_hello_may_say_more_but_not_otherwise():
     told = {"protocol": 1, "name": "x", "operations": []}
-    assert wrong_in_hello({**told, "mood": "good"}) is None
-    assert "answer.manager" in wrong_in_hello({**told, "manager": "extra"})
-    assert "answer.readings.a" in wrong_in_hello({**told, "readings": {"a": 1}})
-    assert "answer.operations" in wrong_in_hello({**told, "operations": "usage.max"})
+    assert hello_schema_error({**told, "mood": "good"}) is None
+    assert "answer.manager" in hello_schema_error({**told, "manager": "extra"})
+    assert "answer.readings.a" in hello_schema_error({**told, "readings": {"a": 1}})
+    assert "answer.operations" in hello_schema_error({**told, "operations": "usage.max"})
 
 
 def test_the_suite_keeps_its_own_schema():

@@ -46,7 +46,9 @@ def test_an_unknown_kind_is_compared_with_the_added_ones_too():
 
 
 def test_a_kind_of_two_packages_is_refused(monkeypatch):
-    twice = [EntryPoint("mine", f"{one}:connect", names.GROUP) for one in ("first", "second")]
+    twice = [
+        EntryPoint("mine", f"{one}:connect", names.ENTRY_POINT_GROUP) for one in ("first", "second")
+    ]
     monkeypatch.setattr(names, "entry_points", lambda group: twice)
     names._entry_points.cache_clear()
     with pytest.raises(AdapterError, match="uninstall one of them"):
@@ -56,5 +58,5 @@ def test_a_kind_of_two_packages_is_refused(monkeypatch):
 
 
 def test_our_own_kinds_are_all_described():
-    assert set(names._entry_points()) == set(names.FORMS)
-    assert names.FORMS["sample"] == f"sample:{'|'.join(bundled.BUNDLED)}"
+    assert set(names._entry_points()) == set(names.NAME_FORMS)
+    assert names.NAME_FORMS["sample"] == f"sample:{'|'.join(bundled.BUNDLED_SAMPLES)}"

@@ -10,7 +10,7 @@ import pytest
 from pulsar_conformance import fixtures
 from pulsar_conformance.adapters import AdapterError, bundled
 from pulsar_conformance.adapters.bundled import (
-    BUNDLED,
+    BUNDLED_SAMPLES,
     NotBuilt,
     build_if_changed,
     runnable_samples,
@@ -57,7 +57,7 @@ def go(tmp_path, monkeypatch):
 )
 def test_which_go_will_do(go, version, said):
     go(version, "exit 1")
-    assert BUNDLED["go"].why_not_runnable() == said
+    assert BUNDLED_SAMPLES["go"].why_not_runnable() == said
     assert ("sample:go" in runnable_samples()[0]) == (said is None)
 
 
@@ -83,7 +83,7 @@ def test_a_cache_that_cannot_be_written_is_reported(go, tmp_path):
     go("go version go1.21.0 linux/amd64", "exit 1")
     (tmp_path / "cache").write_text("a file in its place")
     with pytest.raises(NotBuilt, match="can't be written"):
-        build_if_changed(BUNDLED["go"])
+        build_if_changed(BUNDLED_SAMPLES["go"])
 
 
 def test_a_build_that_takes_too_long_has_a_remedy_of_its_own(go, monkeypatch):
@@ -103,7 +103,7 @@ def test_it_is_compiled_once_and_again_where_its_source_changed(go, tmp_path):
     source = tmp_path / "go"
     source.mkdir()
     (source / "main.go").write_text("package main\n")
-    sample = replace(BUNDLED["go"], folder=source)
+    sample = replace(BUNDLED_SAMPLES["go"], folder=source)
     first = build_if_changed(sample)
     assert build_if_changed(sample) == first
     assert counted.read_text().splitlines() == ["built"]
@@ -156,6 +156,6 @@ def test_a_case_that_it_cannot_read_is_the_failure_of_that_case_alone():
 
 
 def test_its_folder_holds_what_go_compiles_and_nothing_else():
-    names = {one.name for one in (bundled.SAMPLES / "go").iterdir()}
+    names = {one.name for one in (bundled.SAMPLES_FOLDER / "go").iterdir()}
     assert "go.mod" in names
     assert {one for one in names if not one.endswith((".go", ".mod"))} == set()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from pulsar_conformance.adapters import AdapterError
-from pulsar_conformance.adapters.bundled import BUNDLED, build_if_changed
+from pulsar_conformance.adapters.bundled import BUNDLED_SAMPLES, build_if_changed
 from pulsar_conformance.adapters.cache import CACHE_VARIABLE
 from pulsar_conformance.adapters.names import connect
 
@@ -34,10 +34,10 @@ def test_it_is_started_by_classes_that_are_compiled_once(java, tmp_path):
     # java --module COMPILER -d FOLDER Main.java makes FOLDER.
     counted = tmp_path / "builds"
     java(f'echo built >> {counted}; mkdir "$4"; touch "$4/Main.class"')
-    first, second = (BUNDLED["java"].command() for _ in range(2))
+    first, second = (BUNDLED_SAMPLES["java"].command() for _ in range(2))
     assert first == second
     assert first[0] == "java"
-    assert first[-3:-1] == ["-cp", str(build_if_changed(BUNDLED["java"]))]
+    assert first[-3:-1] == ["-cp", str(build_if_changed(BUNDLED_SAMPLES["java"]))]
     assert first[-1] == "Main"
     assert counted.read_text().splitlines() == ["built"]
 
@@ -49,7 +49,7 @@ def test_classes_that_another_run_has_compiled_meanwhile_are_taken(java, tmp_pat
     (source / "Main.java").write_text("class Main {}\n")
     other = '"${4%/*/*}/${4##*/}"'
     java(f'mkdir "$4" {other}; touch "$4/Main.class" {other}/Main.class')
-    program = build_if_changed(replace(BUNDLED["java"], folder=source))
+    program = build_if_changed(replace(BUNDLED_SAMPLES["java"], folder=source))
     assert (program / "Main.class").exists()
     assert list(made.iterdir()) == [program]
 

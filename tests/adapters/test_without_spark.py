@@ -18,7 +18,7 @@ from pulsar_conformance.adapters.spark import background, session
 from pulsar_conformance.adapters.spark.connection import (
     MAX_JOB_CHARACTERS,
     SparkConnection,
-    portions,
+    job_portions,
 )
 
 PROFILE = "documented-3.0"
@@ -170,13 +170,13 @@ def test_work_that_takes_too_long_is_given_up():
 
 def test_large_batches_are_several_jobs():
     whole, half = "x" * MAX_JOB_CHARACTERS, "x" * (MAX_JOB_CHARACTERS // 2)
-    assert list(portions(iter(["", half, half, whole, "x", "x"]))) == [
+    assert list(job_portions(iter(["", half, half, whole, "x", "x"]))) == [
         ["", half, half],
         [whole],
         ["x", "x"],
     ]
-    assert list(portions(iter([whole * 2]))) == [[whole * 2]]
-    assert list(portions(iter([]))) == []
+    assert list(job_portions(iter([whole * 2]))) == [[whole * 2]]
+    assert list(job_portions(iter([]))) == []
 
 
 def test_what_draws_meanwhile_meets_no_library_half_imported():

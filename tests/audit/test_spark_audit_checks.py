@@ -153,13 +153,13 @@ def reported(cases):
         "cycle", "settings", F.posexplode("brokers").alias("turn", "broker", "report")
     )
     report, settings = F.col("report"), F.col("settings")
-    percent = usage.percents(report)
+    percent = usage.percents_of_limits(report)
     each = each.withColumn("percent", percent)
     present = usage.maximum(usage.weighted_percents_of(F.col("percent"), settings))
     none = F.array().cast("array<double>")
     history = F.coalesce(report["usageHistory"], none)
     seen = F.concat(history, F.array(present))
-    mixed = usage.smoothed(history, present, settings[threshold.HISTORY_SHARE])
+    mixed = usage.smoothed_usage(history, present, settings[threshold.HISTORY_SHARE])
     return each.select(
         "cycle",
         "broker",

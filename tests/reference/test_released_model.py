@@ -193,7 +193,7 @@ def test_every_way_of_a_release_that_is_not_documented_has_a_place(profile):
 
 
 def test_neutral_values_are_those_of_the_adapter():
-    of_adapter = {one.name: one.value for one in versions.neutral(())}
+    of_adapter = {one.name: one.value for one in versions.neutral_settings(())}
     assert of_adapter == {**of_adapter, **specs.load().neutral}
 
 

@@ -16,7 +16,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.pulsar import connect
 from pulsar_conformance.adapters.pulsar.host import ReleasedHost
 from pulsar_conformance.adapters.pulsar.target import Target
-from pulsar_conformance.adapters.validation import InvalidAnswer, check_answers, wrong_in_case
+from pulsar_conformance.adapters.validation import InvalidAnswer, case_schema_error, check_answers
 from pulsar_conformance.conformance.compare.changes_text import profile_of
 from pulsar_conformance.conformance.compare.differences import (
     DRAWN,
@@ -45,7 +45,7 @@ def release(version, profile):
 
 def answered(released, operation, case):
     """The release's answer, or why there is none to compare."""
-    wrong = wrong_in_case(operation, case)
+    wrong = case_schema_error(operation, case)
     if wrong is not None:
         return {"illegal": wrong}
     try:

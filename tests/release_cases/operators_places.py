@@ -160,15 +160,15 @@ def explained(folder, given, version):
 
 def stored(policies):
     """The policies as the release reads them."""
-    from pulsar_conformance.adapters.pulsar.jvm import exists, java_class, mapper
+    from pulsar_conformance.adapters.pulsar.jvm import class_exists, java_class, json_mapper
     from pulsar_conformance.adapters.pulsar.operations.whole_placement import ISOLATION, POLICY
 
-    types = mapper().getTypeFactory()
-    one = java_class(next(filter(exists, POLICY))).class_
+    types = json_mapper().getTypeFactory()
+    one = java_class(next(filter(class_exists, POLICY))).class_
     several = types.constructMapType(
         java_class("java.util.Map").class_, java_class("java.lang.String").class_, one
     )
-    return java_class(ISOLATION)(mapper().readValue(json.dumps(policies), several))
+    return java_class(ISOLATION)(json_mapper().readValue(json.dumps(policies), several))
 
 
 def decided(released, case, policies):

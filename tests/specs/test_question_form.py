@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from pulsar_conformance.adapters.validation import wrong_in_case
+from pulsar_conformance.adapters.validation import case_schema_error
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.specs.questions import missing_property, why_no_question
 
@@ -34,7 +34,7 @@ def test_a_missing_property_is_named_as_the_validator_names_it(operation):
     assert missing_property(operation, case) == ""
     for path in list(smaller(case))[:200]:
         changed = without(case, path)
-        wrong = wrong_in_case(operation, changed) or ""
+        wrong = case_schema_error(operation, changed) or ""
         expected = wrong if wrong.endswith("is a required property") else ""
         assert missing_property(operation, changed) == expected, path
 

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.manager import shedding_strategy
 from pulsar_conformance.adapters.pulsar.operations.shedding import (
     MINUTE,
     latest_clock,
-    remember,
+    replay_history,
     strategy_settings,
 )
 from pulsar_conformance.adapters.pulsar.release import Answer, Case
@@ -25,7 +25,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
     leader.begin(settings, case["brokers"])
     release, load, requests = leader.release, leader.frozen_load_data(), leader.requests()
     configuration = leader.broker.service.getConfiguration()
-    remember(release, shedding_strategy(leader.manager), configuration, case)
+    replay_history(release, shedding_strategy(leader.manager), configuration, case)
     release.loads.fill(load, case["brokers"], case["bundles"], assigned=True)
     now = latest_clock()
     for bundle, ago in case["recentlyUnloaded"].items():

@@ -11,18 +11,18 @@ from typing import Any
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
-    exists,
+    class_exists,
     field,
     java_class,
     java_list,
-    mapper,
+    json_mapper,
 )
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
-from pulsar_conformance.adapters.pulsar.turns import turn_of
+from pulsar_conformance.adapters.pulsar.turns import index_for_question
 
 SHARED = "org.apache.pulsar.broker.loadbalance.impl.LoadManagerShared"
 POLICIES = "org.apache.pulsar.common.policies.data."
@@ -52,7 +52,10 @@ def filtered(release: Release, case: Case) -> Answer:
         shared = java_class(SHARED)
         shared.filterAntiAffinityGroupOwnedBrokers(service.pulsar, bundle, among, owned, domains)
     left = sorted(map(broker_name, among))
-    return {"broker": left[turn_of(case, len(left))] if left else None, "candidates": left}
+    return {
+        "broker": left[index_for_question(case, len(left))] if left else None,
+        "candidates": left,
+    }
 
 
 def _reports_serving(owned: Mapping[str, list[str]]) -> Mapping[str, Any]:
@@ -103,15 +106,15 @@ def metadata_replies(case: Case) -> Mapping[str, Any]:
 
 
 def _failure_domain(brokers: list[str]) -> Java:
-    kind = next(name for name in DOMAINS if exists(name))
+    kind = next(name for name in DOMAINS if class_exists(name))
     ids = [broker_id(broker) for broker in brokers]
-    return mapper().readValue(json.dumps({"brokers": ids}), java_class(kind).class_)
+    return json_mapper().readValue(json.dumps({"brokers": ids}), java_class(kind).class_)
 
 
 def _policies_with_group(group: str) -> Java:
     """Return policies that set a namespace's group; until 2.4 they apply to all clusters."""
     kind = java_class(GLOBAL)
     if field(kind, "antiAffinityGroup") is not None:
-        return mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)
+        return json_mapper().readValue(json.dumps({"antiAffinityGroup": group}), kind.class_)
     written = json.dumps({"namespaceAntiAffinityGroup": group})
-    return mapper().readValue(written, java_class(LOCAL).class_)
+    return json_mapper().readValue(written, java_class(LOCAL).class_)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.jvm import Java, capitalized, exists, field, java_class
+from pulsar_conformance.adapters.pulsar.jvm import (
+    Java,
+    capitalized,
+    class_exists,
+    field,
+    java_class,
+)
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import completed_future, java_optional
@@ -31,10 +37,10 @@ def applied(release: Release, case: Case) -> Answer:
     Errors: `Unsupported` without the extensible load manager, and for lookups in releases whose
     channel reads the topic itself.
     """
-    resolver = next(filter(exists, RESOLVERS), None)
+    resolver = next(filter(class_exists, RESOLVERS), None)
     if resolver is None:
         raise Unsupported("this release has no channel for the states of bundles")
-    if case["lookups"] and not exists(TABLE):
+    if case["lookups"] and not class_exists(TABLE):
         raise Unsupported("this release answers lookups from the topic, not from a table view")
     strategy = java_class(resolver)()
     units = {name: _channel_message(one, 1) for name, one in case["units"].items()}

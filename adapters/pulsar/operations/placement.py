@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.manager import default_stats
 from pulsar_conformance.adapters.pulsar.release import Answer, Case, Release, Unsupported
 from pulsar_conformance.adapters.pulsar.strategies import (
     PLACEMENT,
-    SETTINGS,
+    STRATEGY_SETTINGS,
     NoStrategy,
     chosen_broker,
     created_placement_strategy,
@@ -20,7 +20,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
 )
 
 LOAD_DATA = "org.apache.pulsar.broker.loadbalance.LoadData"
-SETTING = SETTINGS[PLACEMENT]
+SETTING = STRATEGY_SETTINGS[PLACEMENT]
 """The setting that names the placement strategy; releases before 3.0 have only one strategy."""
 
 
@@ -39,7 +39,7 @@ def select(release: Release, case: Case) -> Answer:
 
     def draw() -> str | None:
         strategy = created_placement_strategy(configuration)
-        remember_plan(strategy, case["bundle"], bundle, case.get("plan"))
+        give_plan(strategy, case["bundle"], bundle, case.get("plan"))
         among = java_class("java.util.HashSet")(candidates)
         asked = (bundle, load, configuration)
         broker = chosen_broker(strategy, among, case["bundle"], *asked).orElse(None)
@@ -48,7 +48,7 @@ def select(release: Release, case: Case) -> Answer:
     return {"broker": release.turns.next_answer(case, len(case["candidates"]), draw)}
 
 
-def remember_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
+def give_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
     """Give the case's plan to a strategy that plans destinations; do nothing for any other
     strategy.
     """

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     call,
     java_class,
     java_list,
-    mapper,
+    json_mapper,
     methods,
 )
 from pulsar_conformance.adapters.pulsar.operations.whole_placement import (
@@ -82,4 +82,4 @@ def _parsed_policy(given: Case, scope: str | None) -> Java:
     written = policy_of_regexes(given)
     if scope is not None:
         written["unload_scope"] = scope
-    return mapper().readValue(json.dumps(written), policy_class())
+    return json_mapper().readValue(json.dumps(written), policy_class())

@@ -10,10 +10,10 @@ from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
     capitalized,
-    exists,
+    class_exists,
     field,
     java_class,
-    mapper,
+    json_mapper,
     methods,
 )
 from pulsar_conformance.adapters.pulsar.loads import MANAGER, RATES, RESOURCES
@@ -58,7 +58,7 @@ def parse_report(written: Case) -> tuple[str, Java]:
     """
     kind = java_class(f"{PACKAGE}.LoadManagerReport").class_
     try:
-        report = mapper().readValue(json.dumps(written), kind)
+        report = json_mapper().readValue(json.dumps(written), kind)
     except java_class("com.fasterxml.jackson.core.JsonProcessingException") as error:
         raise RejectedRequest(str(error.getOriginalMessage())) from None
     return MANAGERS[str(report.getClass().getSimpleName())], report
@@ -130,7 +130,7 @@ def due(release: Release, case: Case) -> Answer:
     least = _least_millis(release, configuration)
     if case["written"] is not None and case["seconds"] * 1000 < least:
         raise Unsupported(f"the release checks its trigger only every {least} ms (PulsarService)")
-    if case["manager"] == "extensible" and not exists(REPORTER):
+    if case["manager"] == "extensible" and not class_exists(REPORTER):
         raise Unsupported(WITHOUT_EXTENSIBLE)
     trigger, write = TRIGGERS[case["manager"]]
     java = Service(configuration).shells.unconstructed_object(trigger)
@@ -196,7 +196,7 @@ def top_bundles(release: Release, case: Case) -> Answer:
     configuration = release.configuration(case["settings"])
     service = Service(configuration)
     if case["manager"] == "extensible":
-        if not exists(TOP_BUNDLES_CLASS):
+        if not class_exists(TOP_BUNDLES_CLASS):
             raise Unsupported(WITHOUT_EXTENSIBLE)
         most = configuration.getLoadBalancerMaxNumberOfBundlesInBundleLoadReport()
         stats = java_class("java.util.HashMap")()

@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import Any, Self
 
 import jpype
-from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, java_class, java_list
+from pulsar_conformance.adapters.pulsar.configuration import resource_weight
+from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager, end_threads
 from pulsar_conformance.adapters.pulsar.operations import transfer
@@ -20,8 +20,8 @@ from pulsar_conformance.adapters.pulsar.service import Service
 from pulsar_conformance.adapters.pulsar.shells import java_optional
 from pulsar_conformance.adapters.pulsar.strategies import (
     PLACEMENT,
-    SETTINGS,
     SHEDDING,
+    STRATEGY_SETTINGS,
     NoStrategy,
     chosen_broker,
     find_strategy,
@@ -29,7 +29,7 @@ from pulsar_conformance.adapters.pulsar.strategies import (
     settings_for_strategy,
 )
 
-STRATEGY = SETTINGS[SHEDDING]
+STRATEGY = STRATEGY_SETTINGS[SHEDDING]
 ONLY_STRATEGY = "OverloadShedder"
 """The strategy in releases that have no setting for the strategy."""
 
@@ -50,7 +50,7 @@ def strategies(release: Release) -> list[str]:
         return [release.played or release.shedder] if release.shedder else []
     if not release.configurations.knows(STRATEGY):
         return [ONLY_STRATEGY]
-    later = [transfer.SHEDDER] if exists(transfer.SHEDDER) else []
+    later = [transfer.SHEDDER] if class_exists(transfer.SHEDDER) else []
     return [name.rpartition(".")[2] for name in (*released_strategies(SHEDDING), *later)]
 
 
@@ -145,7 +145,7 @@ class _Row:
 
     def remember(self, case: Case) -> None:
         """Run the cycles of `usageHistory`, oldest first, if the strategy keeps a history."""
-        remember(self._release, self._strategy, self._configuration, case)
+        replay_history(self._release, self._strategy, self._configuration, case)
 
     def _other_broker(self, bundle: Java) -> Java:
         """Return a broker that does not own the bundle."""
@@ -167,7 +167,7 @@ def named_placement_strategy(release: Release, settings: Case) -> str:
     """Return the placement strategy that the settings name, or else the release's default
     strategy.
     """
-    if not release.configurations.knows(SETTINGS[PLACEMENT]):
+    if not release.configurations.knows(STRATEGY_SETTINGS[PLACEMENT]):
         return ""
     return str(release.configuration(settings).getLoadBalancerLoadPlacementStrategy())
 
@@ -193,7 +193,7 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
     return settings_for_strategy(name, SHEDDING)
 
 
-def remember(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
+def replay_history(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
     """Run the cycles of `usageHistory`, oldest first, if the strategy keeps a history.
 
     In each of these cycles, brokers have their present traffic, and no bundle was unloaded
@@ -232,7 +232,7 @@ def _resources_at_usage(percent: float, configuration: Java) -> Case:
 
     Errors: `Unsupported` if no resource has a weight, so that every usage is 0.
     """
-    weights = {name: weight(configuration, called) for name, called in WEIGHTED.items()}
+    weights = {name: resource_weight(configuration, called) for name, called in WEIGHTED.items()}
     name = next((one for one, share in weights.items() if share > 0), None)
     if name is None:
         raise Unsupported("no resource has a weight, so that every usage is 0")

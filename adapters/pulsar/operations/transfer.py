@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Any
 
 import jpype
-from pulsar_conformance.adapters.pulsar.configuration import weight
-from pulsar_conformance.adapters.pulsar.jvm import Java, exists, field, java_class, java_list
+from pulsar_conformance.adapters.pulsar.configuration import resource_weight
+from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, java_class, java_list
 from pulsar_conformance.adapters.pulsar.loads import RESOURCES, broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.namespaces import divide
 from pulsar_conformance.adapters.pulsar.operations import whole_placement
@@ -41,10 +41,10 @@ def asks_for_transfer(case: Case) -> bool:
     named = case["strategy"] or settings.get(STRATEGY)
     if named is None:
         extensible = names_extensible(settings)
-        if extensible and not exists(SHEDDER):
+        if extensible and not class_exists(SHEDDER):
             raise Unsupported(WITHOUT_EXTENSIBLE)
         return extensible
-    return str(named).rpartition(".")[2] == "TransferShedder" and exists(SHEDDER)
+    return str(named).rpartition(".")[2] == "TransferShedder" and class_exists(SHEDDER)
 
 
 def unloads(release: Release, case: Case, cycles: Sequence[Case], now: int) -> list[list[Case]]:
@@ -115,7 +115,7 @@ class _TransferCycles:
         data.
         """
         data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
-        cpu = weight(self._configuration, "CPU")
+        cpu = resource_weight(self._configuration, "CPU")
         past = [
             {"cpu": {"usage": one, "limit": 100 * cpu}} for one in report.get("usageHistory", ())
         ]

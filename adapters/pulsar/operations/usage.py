@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from pulsar_conformance.adapters.errors import CannotLoad
-from pulsar_conformance.adapters.pulsar.configuration import weight
+from pulsar_conformance.adapters.pulsar.configuration import resource_weight
 from pulsar_conformance.adapters.pulsar.jvm import (
     JARS_ADVICE,
     Java,
@@ -60,7 +60,7 @@ def _measure(release: Release, case: Case) -> Measure:
     found = methods(local, WEIGHTED)
     if not found:
         raise Unsupported("this release has no weights")
-    weights = [weight(configuration, resource) for resource in WEIGHTS]
+    weights = [resource_weight(configuration, resource) for resource in WEIGHTS]
     if found[0].getParameterCount() < len(weights):
         del weights[1]
     return lambda report: float(getattr(report, WEIGHTED)(*weights))

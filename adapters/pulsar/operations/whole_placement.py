@@ -11,11 +11,11 @@ import jpype
 from pulsar_conformance.adapters.pulsar.jvm import (
     Java,
     call,
-    exists,
+    class_exists,
     field,
     java_class,
     java_list,
-    mapper,
+    json_mapper,
 )
 from pulsar_conformance.adapters.pulsar.loads import broker_id, broker_name
 from pulsar_conformance.adapters.pulsar.manager import Manager
@@ -241,15 +241,15 @@ def _isolation_policies(case: Case) -> Java:
     """Return the policies as the release reads them."""
     found = [*map(policy, case["isolation"]), *map(policy_of_regexes, case.get("policies", ()))]
     written = {f"policy-{place}": one for place, one in enumerate(found)}
-    types = mapper().getTypeFactory()
+    types = json_mapper().getTypeFactory()
     string = java_class("java.lang.String").class_
     several = types.constructMapType(java_class("java.util.Map").class_, string, policy_class())
-    return java_class(ISOLATION)(mapper().readValue(json.dumps(written), several))
+    return java_class(ISOLATION)(json_mapper().readValue(json.dumps(written), several))
 
 
 def policy_class() -> Java:
     """Return the release's Java class of isolation policies."""
-    return java_class(next(filter(exists, POLICY))).class_
+    return java_class(next(filter(class_exists, POLICY))).class_
 
 
 POLICY_FIELDS = ("namespaces", "primary", "secondary")

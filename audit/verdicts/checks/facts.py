@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_
 
 from pulsar_conformance.adapters.spark import average, overload, shedding, threshold, uniform, usage
-from pulsar_conformance.adapters.spark.shapes import MEASURE, MEGABYTE, RESOURCES, or_zero
+from pulsar_conformance.adapters.spark.shapes import MEGABYTE, RESOURCES, SHEDDING_MEASURE, or_zero
 from pulsar_conformance.audit.verdicts.checks.acts import both_views_certain, no_unloads
 from pulsar_conformance.audit.verdicts.checks.knowledge import with_views
 from pulsar_conformance.audit.verdicts.checks.registry import certainly, certainly_not
@@ -58,16 +58,16 @@ def facts(
     rows = rows.withColumns(
         {
             "first": F.col("percent").isNotNull(),
-            "weight": F.col(f"carries.{MEASURE[readings['shed-measure']]}"),
+            "weight": F.col(f"carries.{SHEDDING_MEASURE[readings['shed-measure']]}"),
             "brokers": F.count("percent").over(Window.partitionBy("cycle")),
         }
     )
-    rows = rows.withColumn("overloadshedder", overload.levels(readings))
+    rows = rows.withColumn("overloadshedder", overload.level_struct(readings))
     rows = threshold.with_levels(rows, readings)
     if "UniformLoadShedder" in strategies:
-        rows = uniform.with_ends(rows, readings)
+        rows = uniform.with_extremes(rows, readings)
     if "streak" in rows.columns:
-        rows = average.with_pair(rows, readings)
+        rows = average.with_broker_pair(rows, readings)
     rows = _repeat_for_views(rows)
     if every:
         rows = rows.withColumn("cycle", F.col("cycle.cycle"))

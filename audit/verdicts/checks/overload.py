@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsar_conformance.adapters.spark.overload import MIN_BUNDLES, OVERLOAD_THRESHOLD
-from pulsar_conformance.adapters.spark.shapes import MEASURE, RESOURCES
+from pulsar_conformance.adapters.spark.shapes import RESOURCES, SHEDDING_MEASURE
 from pulsar_conformance.audit.tables.formatting import MEASURED
 from pulsar_conformance.audit.verdicts.checks.evidence import amounts_text, usage_text
 from pulsar_conformance.audit.verdicts.checks.facts import SHARE, total_traffic
@@ -114,7 +114,7 @@ def sheds_exactly_one_bundle(_readings: Readings) -> RuleColumns:
 @register_check("OVERLOAD-06")
 def the_one_is_the_most_expensive(readings: Readings) -> RuleColumns:
     """The first bundle that is shed is the most expensive movable one."""
-    measure = MEASURE[readings["expensive-measure"]]
+    measure = SHEDDING_MEASURE[readings["expensive-measure"]]
     given = F.filter("out", lambda one: one["movable"])
     at_once = F.filter(given, lambda one: one["at"] == given[0]["at"])
     first = F.array_max(F.transform(at_once, lambda one: one[measure]))

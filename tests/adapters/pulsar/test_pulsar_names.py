@@ -56,7 +56,7 @@ def test_every_release_is_a_file_of_its_own_version():
 
 
 def test_every_neutral_setting_has_a_reason():
-    assert all(one.reason for one in versions.neutral(()))
+    assert all(one.reason for one in versions.neutral_settings(()))
 
 
 def refused(name):

@@ -30,12 +30,12 @@ def answering(release, **otherwise):
 def test_a_release_is_nearest_to_itself(release):
     found = list(nearest.distinguishing_points(answering(release)))
     assert all(one.found == one.known[release] for one in found)
-    assert nearest.nearest(release, found) == release
+    assert nearest.most_similar_release(release, found) == release
 
 
 def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
     weight = "loadBalancerDirectMemoryResourceWeight"
-    first, second, *apart = nearest.remarks("3.2.3", answering("3.0.7", **{weight: 0}))
+    first, second, *apart = nearest.nearest_remarks("3.2.3", answering("3.0.7", **{weight: 0}))
     count = len(list(nearest.distinguishing_points(answering("3.0.7"))))
     assert "most like 3.0.7" in first
     assert f"{count - 1} of 3.0.7" in first
@@ -48,7 +48,7 @@ def test_a_patch_is_nearest_to_its_line_and_says_what_differs():
 )
 def test_of_releases_that_answer_alike_the_one_before_is_nearest(version, release):
     found = list(nearest.distinguishing_points(answering("4.2.4")))
-    assert nearest.nearest(version, found) == release
+    assert nearest.most_similar_release(version, found) == release
 
 
 @pytest.mark.parametrize(
