@@ -111,7 +111,7 @@ def test_a_release_before_top_bundles_says_that_it_selects_none(manager, monkeyp
         def __exit__(self, *_raised):
             pass
 
-    nothing = {"exists": lambda _name: False, "methods": lambda *_names: [], "Manager": Kept}
+    nothing = {"class_exists": lambda _name: False, "methods": lambda *_names: [], "Manager": Kept}
     for name, one in {**nothing, "Service": lambda _configuration: None}.items():
         monkeypatch.setattr(reports, name, one)
     older = SimpleNamespace(configuration=lambda _settings: SimpleNamespace())
