@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import ObservedState
 
 Entry = dict[str, Any]
-"""A record without its cluster and time."""
+"""A record of a history without its cluster and time."""
 
 
 def initial_entries(now: ObservedState) -> Iterator[Entry]:
@@ -59,8 +59,8 @@ def _ownership_changes(
 ) -> Iterator[Entry]:
     """Yield an unload for each bundle that left its owner, then an assignment for each new owner.
 
-    `had` gives each bundle's previous owner; the parts of a split bundle replace the bundle. The
-    record of an unload gives its cause.
+    `had` gives each bundle's previous owner. It has the parts of a split bundle instead of the
+    bundle. The record of an unload gives its cause.
     """
     has = now.owner_by_bundle()
     released = [bundle for bundle, broker in sorted(had.items()) if has.get(bundle) != broker]
@@ -125,8 +125,8 @@ def attribute_to_shutdown(entries: list[Entry], now: ObservedState) -> None:
 
 
 def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
-    """Set the cause of unexplained unloads, given the number of bundles that the leader newly
-    counted as shed.
+    """Set the cause of unexplained unloads by the number of bundles that the leader newly counted
+    as shed.
 
     The cause is shedding if `shed` equals the number of unexplained unloads, and unknown if it is
     another number. If `shed` is 0, nothing changes.
@@ -138,8 +138,8 @@ def attribute_to_shedding(entries: list[Entry], shed: float) -> None:
 
 
 def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[Entry]) -> float:
-    """Return the number of newly counted shed bundles without those that `entries` already give as
-    shed.
+    """Return how many bundles the leader counted as shed since `before`, less those that `entries`
+    already explain.
 
     A leader counts the bundles of a cycle after its last unload, so an unload may be observed
     before it is counted.

@@ -31,8 +31,8 @@ def imported_cluster(found: Imported) -> str:
     named = found.clusters - {""}
     if len(named) > 1:
         raise BadSource(
-            f"the sources are of several clusters, {enumerated(sorted(named))}; import "
-            "those of each cluster separately; in metrics, select one cluster by its label"
+            f"the sources are of several clusters, {enumerated(sorted(named))}; import the sources "
+            "of each cluster separately, and query metrics by the label of one cluster"
         )
     return next(iter(named), "")
 
@@ -73,10 +73,10 @@ SINGLE_MOMENT = (
     "any decision: the sources have a single report of each broker, so an audit has nothing to "
     "judge; import them together with later reports, or with the leader's log"
 )
-"""Part that a history of a single moment cannot give, with the reason and advice."""
+"""Note about a history with one report of each broker: what it lacks, why, and advice."""
 
 BY_EXPLAIN = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
-"""Further advice for such a history if its load reports are those of the modular load manager."""
+"""Further advice in this note if the load reports are those of the modular load manager."""
 
 KINDS = (
     "settings",
@@ -93,7 +93,7 @@ KINDS = (
     "assigned",
 )
 ORDER = {kind: place for place, kind in enumerate(KINDS)}
-"""Sort keys by which records with the same time are ordered, by kind."""
+"""Position of each kind of record among records with the same time."""
 
 
 def _cycles(found: Imported) -> Iterator[Timed]:
@@ -106,9 +106,9 @@ def _cycles(found: Imported) -> Iterator[Timed]:
 
 
 def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
-    """Yield the events between the states in successive reports, except unloads in `logged`.
+    """Yield the events that happened between successive reports.
 
-    `logged` holds the unloads that a log already gives.
+    They do not include the unloads in `logged`, which a log already gives.
     """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
@@ -185,7 +185,7 @@ def _split_bundles(
 
 MISSING_PART_TEXTS = (
     ("settings", "settings: the documented defaults apply; give --conf, or a log that has them"),
-    ("leader", "leaders: cycles are counted from the first record"),
+    ("leader", "leaders: an audit assumes cycles from the first record on"),
     ("cycle", "shedding cycles: an audit assumes one at every interval"),
     ("bundle_data", "bundle data: averages begin with this history"),
     ("load_report", "loads: without load reports or metrics no cycle can be judged"),
@@ -215,12 +215,12 @@ def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
         yield SINGLE_MOMENT + (BY_EXPLAIN if explained else "")
     yield from (cost for kind, cost in MISSING_PART_TEXTS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
-        yield "cycles that shed nothing, if nothing is logged: omissions are not judged"
+        yield "cycles that shed nothing and logged nothing: omissions are not judged"
     if not {"log", "counters", "history"} & found.kinds:
         yield "why bundles move: the cause of every unload is unknown; also give the leader's log"
     if found.undated:
-        yield f"the times of {counted(found.undated, 'report')}: those of the files are used"
+        yield f"the times of {counted(found.undated, 'report')}: the times of the files are used"
     if "metrics" in found.kinds:
-        yield "when bundles move between two samples of a metric: at the later one"
+        yield "when bundles move between two samples of a metric: the later time is used"
     if "reports" in found.kinds:
-        yield "when bundles move between two reports, unless a log has it: at the later one"
+        yield "when bundles move between two reports, unless a log has it: the later time is used"

@@ -19,7 +19,7 @@ from pulsar_conformance.audit.collect.sources import (
 from pulsar_conformance.conformance.cases.settings_files import parse_log_line, read_logged_line
 from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
 
-IMPORTED = "give load reports, a range query of Prometheus, logs of brokers or histories"
+IMPORT_HINT = "give load reports, a range query of Prometheus, logs of brokers or histories"
 
 
 class WrittenLine(NamedTuple):
@@ -98,11 +98,11 @@ def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime |
     if len(found.records) + len(found.logged) == known:
         _check_history(file, lines)
         with open_source(file) as stream:
-            hint = hint_at_file(stream.peek(), IMPORTED, beside=LOG_HINT)
+            hint = hint_at_file(stream.peek(), IMPORT_HINT, beside=LOG_HINT)
         problem = "it has no load report, no metric and no line of a load balancer"
         raise BadSource(f"{file}: {problem}{hint}")
     if split:
-        found.notes.append(f"{file}: {split} splits, whose parts no log names, are left out")
+        found.notes.append(f"{file}: {split} splits are left out, since no log names the parts")
     found.kinds.add("log")
 
 

@@ -15,7 +15,7 @@ URLS = ("webServiceUrl", "webServiceUrlTls")
 """Fields of a load report with addresses that brokers and logs use as names of the broker."""
 
 LISTED = 3
-"""Maximum number of names that a note lists; it counts the others."""
+"""Maximum number of names that a note lists. If there are more, it says how many more."""
 
 
 def with_single_names(found: Imported) -> Imported:
@@ -92,8 +92,8 @@ def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) 
     unknown = sorted(unloading - reported)
     if unknown and reported:
         yield (
-            f"unloads name brokers that no report has: {_listed(unknown)}; save reports under "
-            "these names, or reports whose webServiceUrl has them"
+            f"unloads name brokers that no report has: {_listed(unknown)}; save the brokers' "
+            "reports under these names, or give reports whose webServiceUrl is one of them"
         )
 
 

@@ -170,7 +170,7 @@ def describe_recording(cluster: str, look: Observation) -> str:
 
 
 MISSED = {
-    "leader": "cycles are counted from the first line",
+    "leader": "an audit assumes cycles from the first line on",
     "settings": "an audit assumes the documented defaults",
     "domains": "placement by failure domains is not judged",
     "groups": "placement of groups is not judged",

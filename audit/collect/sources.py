@@ -52,7 +52,7 @@ class Imported:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Times at which the metrics of all brokers were sampled, with the bundles shed by then."""
+    """Number of bundles shed so far, by the time of a sample of the metrics of all brokers."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
@@ -171,7 +171,7 @@ PRINTED = re.compile(rb"^\{", re.MULTILINE)
 def _read_shell_output(
     found: Imported, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the JSON objects among other lines, or otherwise the lines of a log."""
+    """Add the JSON objects that stand among other lines. If there are none, read a log."""
     found_objects = filter(None, map(json_object, lines))
     documents = [one for one in found_objects if not _is_log_line(one)]
     for one in documents:
@@ -185,7 +185,7 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datetime | None) -> None:
-    """Add the data of a JSON document, or of one per line. Such lines may be those of a log."""
+    """Add the data of one JSON document, of a document on each line, or of a log in JSON."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
@@ -254,7 +254,7 @@ def _broker_of(file: Path, label: str, report: Json) -> str:
     url = str(report.get("webServiceUrl") or report.get("webServiceUrlTls") or "")
     broker = folders[-1] if folders else url.rpartition("//")[2]
     if not broker:
-        raise BadSource(f"{file}: it names no broker; put it into a folder with the broker's name")
+        raise BadSource(f"{file}: it names no broker; put it into a folder named after the broker")
     return broker
 
 
@@ -283,7 +283,8 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
 
 def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
     if not bundle:
-        raise BadSource(f"{file}: it is bundle data; save it as TENANT/NAMESPACE/0x…_0x…")
+        problem = "it is bundle data, but its path does not name the bundle"
+        raise BadSource(f"{file}: {problem}; save it as TENANT/NAMESPACE/0x…_0x…")
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     kept = {frame: data[frame] for frame in FRAMES}
     found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
@@ -354,7 +355,7 @@ def _add_series(
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:
-    """Merge each report with those that other queries gave for the same broker and time."""
+    """Add reports made of metrics. Merge each with the known report of the broker at that time."""
     found.kinds.add("metrics")
     known = {(at, broker): report for at, broker, report in found.reports}
     for at, brokers in measured.items():
@@ -382,9 +383,9 @@ TIME_ONLY = re.compile(r"\b(\d\d:\d\d:\d\d(?:[.,]\d+)?)\b")
 
 
 def time_of(text: str) -> datetime | None:
-    """Return the first date and time in a text, by default in UTC; None if there is none.
+    """Return the first date and time in a text; None if there is none.
 
-    A text that is an integer counts as milliseconds since 1970.
+    A time without a zone is in UTC. A text that is an integer is milliseconds since 1970.
     """
     if re.fullmatch(r"\d{12,14}", text.strip()):
         return datetime.fromtimestamp(int(text) / 1000, UTC)

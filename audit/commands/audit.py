@@ -29,9 +29,9 @@ from pulsar_conformance.specs.errors import print_note
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 JUDGED_BY = (
-    "the documents or the release to judge by (the release nearest to the version that the load "
-    "reports name, and what differs under its documents; without a version in the reports, "
-    f"{DEFAULT_PROFILE})"
+    "the documents or the release to judge by (by default the release nearest to the version in "
+    "the load reports, which also shows what differs under its documents; or "
+    f"{DEFAULT_PROFILE} if the reports have no version)"
 )
 
 
@@ -209,7 +209,7 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
 
 
 def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
-    """Return the documented settings of a file as the release that judges reads them."""
+    """Return the documented settings of a file, as read by the release that the audit judges by."""
     if file is None:
         return {}
     if version := version_for_settings(Path(file), profile=profile):

@@ -205,8 +205,10 @@ def _check_readings(adapter: str, readings: Mapping[str, str]) -> None:
     with connect(adapter, DEFAULT_PROFILE, readings) as connection:
         hello = connection.hello
     if SHED.id not in hello.operations:
-        raise BadFleet(f"--decided-by {adapter}: it does not offer {SHED.id}")
+        problem = f"it does not offer {SHED.id}"
+        raise BadFleet(f"--decided-by {adapter}: {problem}; choose reference or sample:java")
     for name, value in readings.items():
         if hello.readings.get(name, value) != value:
             followed = f"it follows {name}={hello.readings[name]}"
-            raise BadFleet(f"--decided-by {adapter}: {followed}, not {value}")
+            hint = "change --reading or --decided-by"
+            raise BadFleet(f"--decided-by {adapter}: {followed}, not {value}; {hint}")

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="NAME",
-        help="the name of the cluster (that of the source, or imported)",
+        help="the name of the cluster (the name in the source, or else imported)",
     )
     parser.add_argument(
         "--conf",
@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--release",
         type=released_version,
         metavar="VERSION",
-        help="the version of Pulsar that reads the settings, such as 4.0.3 (that of the reports, "
-        "or of the image in FILE)",
+        help="the version of Pulsar that reads the settings, such as 4.0.3 (the version in the "
+        "reports, or else of the image in FILE)",
     )
     parser.add_argument(
         "--date",
@@ -72,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"--output {folder}: it is not empty; name a new folder")
     if args.release and not (args.conf or args.dynamic):
-        raise UserError("--release: it says which version reads --conf or --dynamic; give them")
+        problem = "it says which version reads --conf or --dynamic, and neither is given"
+        raise UserError(f"--release: {problem}; give one of them, or leave out --release")
     found = with_single_names(read_sources(args.source, args.date))
     versions = reported_versions(found)
     release = version_for_settings(args.conf, release=args.release, reported=versions)
@@ -84,8 +85,8 @@ def run(args: argparse.Namespace) -> int:
     if read and args.conf and not args.release:
         notes += other_image_notes(image_tags(args.conf), versions)
     if read and not args.release and versions[1:]:
-        told = f"the brokers ran {', '.join(versions)}; {release} reads the settings"
-        notes.append(f"{told}; to change that, add --release")
+        told = f"the brokers ran {', '.join(versions)}; the settings are read as by {release}"
+        notes.append(f"{told}; to read them as by another version, add --release")
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
         print_note(note)

@@ -92,15 +92,15 @@ def _watch(args: argparse.Namespace) -> int:
     specs.load().check_readings(readings)
     with recorder_of(args, Path(history)) as (recorder, recording):
         recorder.observe(first=True)
-        with _run_in_thread(recorder, args.every, args.duration) as course:
+        with _run_in_thread(recorder, args.every, args.duration) as state:
             options = spark_tuning.process_settings(history)
             with session.spark_acquired(args.spark, "watch", options) as spark:
                 audit = _make_audit(spark.session, args, readings, history, output)
-                return _audit_until_end(audit, course, lambda: recording.lines, args.audit_every)
+                return _audit_until_end(audit, state, lambda: recording.lines, args.audit_every)
 
 
 @dataclass
-class RecorderCourse:
+class RecorderState:
     """State of a recorder that runs in a thread: a signal to stop it, a signal that it has ended,
     and its errors.
     """
@@ -113,26 +113,26 @@ class RecorderCourse:
 @contextmanager
 def _run_in_thread(
     recorder: Recorder, every: float, duration: float | None
-) -> Iterator[RecorderCourse]:
+) -> Iterator[RecorderState]:
     """Run a recorder in a thread; yield its signals and errors. The recorder stops when the block
     ends.
     """
-    course = RecorderCourse()
+    state = RecorderState()
 
     def work() -> None:
         try:
-            recorder.run(every, duration, course.stop, first=False)
+            recorder.run(every, duration, state.stop, first=False)
         except BaseException as error:  # The main thread reraises it.
-            course.failed.append(error)
+            state.failed.append(error)
         finally:
-            course.ended.set()
+            state.ended.set()
 
     thread = threading.Thread(target=work, name="recorder")
     thread.start()
     try:
-        yield course
+        yield state
     finally:
-        course.stop.set()
+        state.stop.set()
         thread.join()
 
 
@@ -173,7 +173,7 @@ def _make_audit(
 
 
 def _audit_until_end(
-    audit: Callable[[], int], course: RecorderCourse, lines: Callable[[], int], every: float
+    audit: Callable[[], int], state: RecorderState, lines: Callable[[], int], every: float
 ) -> int:
     """Audit new records periodically until the recorder ends; return the exit status.
 
@@ -182,14 +182,14 @@ def _audit_until_end(
     """
     audited = wrong = 0
     while True:
-        begun, last, there = time.monotonic(), course.ended.is_set(), lines()
+        begun, last, there = time.monotonic(), state.ended.is_set(), lines()
         if there > audited:
             wrong, audited = audit(), there
-        if course.failed:
-            raise course.failed[0]
+        if state.failed:
+            raise state.failed[0]
         if last:
             return WRONG if wrong else 0
-        course.ended.wait(max(0.0, begun + every - time.monotonic()))
+        state.ended.wait(max(0.0, begun + every - time.monotonic()))
 
 
 @contextmanager

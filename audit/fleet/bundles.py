@@ -6,7 +6,7 @@ from pulsar_conformance.audit.fleet.size import Fleet
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-OF_NAMESPACE = 64
+BUNDLES_PER_NAMESPACE = 64
 """Initial number of bundles of a namespace; a cluster's last namespace may have fewer."""
 
 TENANTS = ("shop", "bank", "game")
@@ -24,8 +24,8 @@ def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
         F.floor(F.col("id") / count).cast("int").alias("cluster"),
         F.pmod("id", count).cast("int").alias("bundle"),
     )
-    first = F.floor(F.col("bundle") / OF_NAMESPACE) * OF_NAMESPACE
-    size = F.least(F.lit(OF_NAMESPACE), count - first)
+    first = F.floor(F.col("bundle") / BUNDLES_PER_NAMESPACE) * BUNDLES_PER_NAMESPACE
+    size = F.least(F.lit(BUNDLES_PER_NAMESPACE), count - first)
     place = F.col("bundle") - first
 
     def boundary(place: Column) -> Column:
@@ -36,7 +36,7 @@ def bundle_ranges(fleet: Fleet, numbers: DataFrame) -> DataFrame:
 
 def bundle_name(bundle: Column, lower: Column, upper: Column) -> Column:
     """Return a bundle's full name."""
-    space = F.floor(bundle / OF_NAMESPACE).cast("int")
+    space = F.floor(bundle / BUNDLES_PER_NAMESPACE).cast("int")
     tenant = F.element_at(F.array(*map(F.lit, TENANTS)), F.pmod(space, F.lit(len(TENANTS))) + 1)
     number = F.lpad((space + 1).cast("string"), 3, "0")
     return F.concat(

@@ -29,7 +29,7 @@ from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 SECOND = 1000
 KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
-"""Fields of a report that the leader sheds by."""
+"""Fields of a load report by which the leader decides what to shed."""
 
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
 MOVED_AFTER = 4000
@@ -52,7 +52,7 @@ Pairs = list[tuple[str, str]]
 
 
 def iso(milliseconds: int) -> str:
-    """Format milliseconds since 1970 as the times in records are written: ISO 8601 in UTC."""
+    """Format milliseconds since 1970 in ISO 8601 and UTC, such as 2026-11-20T00:05:01.010Z."""
     seconds, rest = divmod(milliseconds, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
@@ -101,10 +101,10 @@ class ClusterHistory:
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _finish_records(self, period: int) -> Iterator[tuple[str, str]]:
-        """Yield the current period's records as the fleet's troubles change them: each kind, and a
-        line of JSON.
+        """Yield the kind and the JSON line of each record of the current period, changed by the
+        fleet's troubles.
 
-        Afterwards, no records are left for the next period.
+        Afterwards, remove the records.
         """
         now = SECOND * self.fleet.period_start(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
@@ -192,8 +192,8 @@ class ClusterHistory:
         self.record("assigned", at, bundle=bundle, broker=broker)
 
     def _apply_events(self, period: int) -> None:
-        """Stop the brokers, split the bundles, and unload the bundles by hand that are planned for
-        a period.
+        """Apply the events that are planned for a period: stopped brokers, splits, and unloads by
+        hand.
         """
         now, events = SECOND * self.fleet.period_start(period), self.world.events
         self.world.begin_period(period)
@@ -265,10 +265,10 @@ class ClusterHistory:
             self.record("load_report", said["lastUpdate"], broker=name, report=said)
 
     def _is_report_due(self, last: Json | None, said: Json) -> bool:
-        """True if a broker gives a report.
+        """True if a broker writes the report `said` after its report `last`.
 
-        A broker writes every report, unless the fleet has the trouble `THRESHOLD`. With the
-        trouble, a broker reports only if its load has changed or its last report is old.
+        It writes every report, unless the fleet has the trouble `THRESHOLD`. With the trouble, it
+        reports only if its load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True

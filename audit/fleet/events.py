@@ -16,8 +16,8 @@ SPLIT_HOURS = 4
 BY_HAND_HOURS = 3
 
 FEWEST_BROKERS = 3
-"""Fewest brokers of a cluster in which brokers restart; with fewer, the bundles of a stopped broker
-would have only one destination.
+"""Minimum number of brokers of a cluster in which brokers restart. With fewer, the bundles of a
+stopped broker would have only one destination.
 """
 
 DOWN = (2, 9)
@@ -50,12 +50,11 @@ class Events:
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Number of each leader, by the first period of its term. No cycle runs in that period."""
+    """Broker that becomes leader, by the first period of its term. No cycle runs in that period."""
     splits: Mapping[int, int]
-    """Period in which each bundle is split, of the bundles that are split at all."""
+    """Period of the split, by bundle. Bundles that are never split are missing."""
     unloads_by_hand: Mapping[int, int]
-    """Period in which each bundle is unloaded by hand, of the bundles that are unloaded by hand at
-    all.
+    """Period of the unload by hand, by bundle. Bundles that are never unloaded by hand are missing.
     """
 
 

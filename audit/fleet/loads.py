@@ -32,8 +32,8 @@ HOT = 0.02
 
 NOISE = 0.1
 MAX_MESSAGES = 6_000.0
-"""Maximum incoming messages per second of a bundle, too low for a split because of the message
-rate.
+"""Maximum incoming messages per second of a bundle, so few that no bundle is split because of its
+message rate.
 """
 
 MAX_TOPICS = 400

@@ -42,8 +42,10 @@ def simulated_lines(
 
 
 def simulated_bundles(fleet: Fleet, rows: DataFrame) -> DataFrame:
-    """Return a row per bundle: its numbers, and the columns `name`, `topics`, and `rates` by
-    period.
+    """Return a row per bundle.
+
+    Columns: the numbers `cluster` and `bundle`, `name`, `topics`, and `rates`, an array of the
+    rates in all periods.
     """
     cluster, bundle = F.col("cluster"), F.col("bundle")
     constants = loads.constant_columns(fleet, cluster, bundle)

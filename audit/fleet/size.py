@@ -20,7 +20,7 @@ GRACE = "loadBalancerSheddingGracePeriodMinutes"
 AUTO_UNLOAD = "loadBalancerAutoUnloadSplitBundlesEnabled"
 HISTORY = "loadBalancerHistoryResourcePercentage"
 
-IN_FORCE: Mapping[str, Any] = {
+FLEET_DEFAULTS: Mapping[str, Any] = {
     SHEDDING: True,
     GRACE: 30,
     HISTORY: 0,
@@ -37,12 +37,12 @@ IN_FORCE: Mapping[str, Any] = {
 LATER_GRACE = 20
 """Grace period in the second half of a history, in minutes, unless another one is given."""
 
-LATEST = 12
-"""Divisor that gives the maximum delay of a report, from the length of a period."""
+DELAY_DIVISOR = 12
+"""The maximum delay of a report is the length of a period divided by this number."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of two troubles that do not change single records: they decide whether an event or a report
-takes place.
+"""Names of two troubles that do not change single records, but determine which events or reports
+take place.
 """
 
 REPORT_ON_CHANGE = 3
@@ -84,7 +84,7 @@ class Fleet:
     cycles: bool = True
     strategy: str = "ThresholdShedder"
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that override `IN_FORCE`; None removes a setting."""
+    """Settings that override `FLEET_DEFAULTS`; None removes a setting."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
     """Readings of the deciding implementation other than the default ones."""
@@ -106,10 +106,9 @@ class Fleet:
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"
             raise BadFleet(f"--interval {self.interval}: {problem}, so cycles would lack reports")
-        if not 0 <= self.jitter <= self.period_seconds // LATEST:
-            problem = (
-                f"give at most {self.period_seconds // LATEST}, so that reports precede the cycle"
-            )
+        if not 0 <= self.jitter <= self.period_seconds // DELAY_DIVISOR:
+            most = self.period_seconds // DELAY_DIVISOR
+            problem = f"give at most {most}, so that reports precede the cycle"
             raise BadFleet(f"--jitter {self.jitter}: {problem}")
         if self.hours * MINUTE % self.interval:
             problem = f"{self.hours} hours are not a whole number of such intervals"
@@ -143,7 +142,7 @@ class Fleet:
         """
         reports = self.report * (REPORT_ON_CHANGE if THRESHOLD in self.troubles else 1)
         own = {STRATEGY: self.strategy, INTERVAL: self.interval, REPORTS: reports}
-        both = {**IN_FORCE, **own, **self.given}
+        both = {**FLEET_DEFAULTS, **own, **self.given}
         first = {name: value for name, value in both.items() if value is not None}
         half = self.periods // 2 // self.cycle_periods * self.cycle_periods
         if GRACE in self.given or not half:

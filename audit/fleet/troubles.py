@@ -29,7 +29,7 @@ ADMIN = "admin"
 """Recorded cause of unloads by hand."""
 
 ALTERNATED_STRATEGIES = "ThresholdShedder", "OverloadShedder"
-"""Two strategies. Half-way through the history, the one that is not set so far is set."""
+"""Two strategies. Half-way through the history, the fleet changes from one to the other."""
 
 DAMAGED_SHARE = 0.02
 DAMAGED = "damaged"
@@ -47,7 +47,7 @@ class Period:
     """Start of the period, in milliseconds since 1970."""
 
     elected: bool
-    """True if a leader began in the period before."""
+    """True if a new leader was elected in the previous period."""
 
     chance: Random
 
@@ -124,7 +124,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "by-hand": Trouble("manual unloads are recorded without their cause", _omit_cause_by_hand),
     "urls": Trouble("unloads name the broker by its URL", _write_broker_as_url),
     "strategy": Trouble(
-        "half-way, another strategy is set, and no leader is restarted for it", _set_other_strategy
+        "half-way, another strategy is set, but the leader is not restarted", _set_other_strategy
     ),
     ENDS: Trouble(
         "the last broker that stops never returns, and no record says where its bundles go"
@@ -137,7 +137,7 @@ TROUBLES: Mapping[str, Trouble] = {
 
 
 def apply_troubles(names: tuple[str, ...], period: Period, records: list[Record]) -> list[Record]:
-    """Return a period's records as the troubles with these names change them."""
+    """Return a period's records, changed by the troubles with these names."""
     for name in names:
         change = TROUBLES[name].change
         records = [

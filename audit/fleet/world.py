@@ -59,7 +59,7 @@ class FleetCluster(SimulatedCluster):
         self.apply_events(self._restarts, period)
 
     def owners(self) -> dict[str, list[str]]:
-        """Return the bundles of each broker that has any, all by name."""
+        """Return the sorted names of each broker's bundles. Brokers without bundles are missing."""
         return {name: sorted(owned) for name, owned in self.owned_bundles().items() if owned}
 
     def rates(self, cycle: int) -> Mapping[str, Rates]:
@@ -122,7 +122,7 @@ class FleetCluster(SimulatedCluster):
 
 
 def fleet_bundle(name: str, topics: int, owner: str | None = None) -> SimulatedBundle:
-    """Return a bundle whose traffic is in a `FleetCluster`."""
+    """Return a bundle with rates of 0. A `FleetCluster` has its actual rates by period."""
     return SimulatedBundle(name, owner, (0.0, 0.0, 0.0, 0.0), topics)
 
 

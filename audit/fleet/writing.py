@@ -44,10 +44,11 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Written:
-    """Number of lines written of each kind of record; damaged lines are a kind of their own."""
+class WrittenHistory:
+    """Summary of a written history: its number of lines, and where rules are violated."""
 
     counts: Mapping[str, int]
+    """Number of lines of each kind of record. `damaged` is a kind of its own."""
     planted: Mapping[str, Mapping[str, str]]
     """Cluster and time of the cycle in which each planted rule is violated."""
 
@@ -67,7 +68,7 @@ def record_lines(session: Any, fleet: Fleet, options: HistoryOptions) -> DataFra
     return with_damage(made, options.damaged, fleet.seed)
 
 
-def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str) -> Written:
+def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str) -> WrittenHistory:
     """Write a history to a new folder. Errors: `BadFleet`."""
     there = Path(path.removeprefix(LOCAL))
     if there.is_file() or (there.is_dir() and any(there.iterdir())):
@@ -89,7 +90,7 @@ def write_history(session: Any, fleet: Fleet, options: HistoryOptions, path: str
     return _summarize(seen.get, options, path)
 
 
-def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> Written:
+def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> WrittenHistory:
     """Return the number of lines, and where each planted rule is violated.
 
     Errors: `BadFleet` if a planted rule is violated nowhere.
@@ -99,7 +100,7 @@ def _summarize(seen: Mapping[str, Any], options: HistoryOptions, path: str) -> W
         problem = f"no cycle is suitable, so {path} does not contain the violation"
         raise BadFleet(f"--plant {missing[0]}: {problem}; give more --hours, and another --output")
     planted = {rule: json.loads(seen[rule]) for rule in options.planted}
-    return Written({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
+    return WrittenHistory({kind: seen[kind] for kind in KINDS if seen[kind]}, planted)
 
 
 def _task_message(error: Exception) -> str:

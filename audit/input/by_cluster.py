@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Time of the first change where nothing changes."""
+"""Time of the first change of a cluster in which nothing changes."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -70,7 +70,7 @@ class RebuildTimes:
         return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
 
     def merged_with(self, other: RebuildTimes) -> RebuildTimes:
-        """Return a renewal with the earlier of both times for each cluster."""
+        """Return a copy that has, for each cluster, the earlier time of this one and `other`."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
@@ -82,10 +82,9 @@ class RebuildTimes:
         """Yield the groups of clusters to rebuild, at most three; each is rebuilt from its earliest
         time on.
 
-        The first group has named clusters that change from the same day on; of such groups, it is
-        the largest. The second has all other named clusters. The third has the unnamed clusters,
-        and is left out if none of them changes. With `all_rows`, it is always yielded, since it
-        includes rows without a cluster.
+        The first group has the most named clusters whose first changes are on the same day. The
+        second has all other named clusters. The third has the unnamed clusters and the rows without
+        a cluster; it is left out if no unnamed cluster changes, except with `all_rows`.
         """
         by_day: defaultdict[date, list[str]] = defaultdict(list)
         for name, time in self.named.items():
@@ -120,7 +119,7 @@ class RebuildTimes:
         return F.coalesce(F.create_map(*times)[F.col(CLUSTER)], others)
 
     def from_day(self, rows: DataFrame) -> DataFrame:
-        """Return the rows that are rebuilt, by whole days, and the rows without a day."""
+        """Return the rows on days that are rebuilt, and the rows without a day."""
         return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
@@ -133,7 +132,7 @@ class RebuildTimes:
         return rows.where(self._is_rewritten() & ~covered)
 
     def covers_day(self) -> Column:
-        """True if a row is on the day of its cluster's time, or on a later day."""
+        """True if a row's day is the day from which its cluster is rebuilt, or a later day."""
         return F.col(DAY) >= F.to_date(self.time_column())
 
     def _is_rewritten(self) -> Column:
@@ -141,8 +140,8 @@ class RebuildTimes:
 
 
 def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> RebuildTimes:
-    """Return a renewal that names at most `NAMED` clusters; the others share their earliest
-    time.
+    """Return rebuild times for at most `NAMED` named clusters; the other clusters share their
+    earliest time.
     """
     named = sorted((time, name) for name, time in times.items() if time != others)
     if len(named) <= NAMED:
@@ -152,7 +151,7 @@ def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> R
 
 
 def rebuild_times_of(rows: DataFrame, time: str) -> RebuildTimes:
-    """Return a renewal that starts, in each cluster, at the earliest time in the column `time`."""
+    """Return rebuild times: for each cluster, the earliest time in the column `time`."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
     earliest = first.orderBy("first").limit(MOST + 1)
@@ -160,7 +159,7 @@ def rebuild_times_of(rows: DataFrame, time: str) -> RebuildTimes:
 
 
 def rebuild_times_of_pairs(found: Sequence[tuple[str, int | None]]) -> RebuildTimes:
-    """Return a renewal, given pairs of a cluster and a time in microseconds since 1970."""
+    """Return rebuild times, given pairs of a cluster and a time in microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
     if len(found) > MOST:
         return RebuildTimes({}, min(times.values(), default=NEVER))

@@ -81,7 +81,9 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """The first changes in each cluster: of any column, and of the columns that are not ignored."""
+    """Times of the first change in each cluster: in any column, and in a column that is not
+    ignored.
+    """
 
     any: RebuildTimes
     relevant: RebuildTimes

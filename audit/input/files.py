@@ -48,11 +48,11 @@ Session = Any
 Paths = str | list[str]
 """One path, which Spark resolves and which may be a pattern, or the paths of single files."""
 
-Some = Sequence[str] | None
+FileSelection = Sequence[str] | None
 """Paths of the files to read, or None for all files."""
 
 
-def is_among(files: Some) -> Column:
+def is_among(files: FileSelection) -> Column:
     """True if a row's file is one of `files`; always true if `files` is None."""
     return F.lit(True) if files is None else F.col("_metadata.file_path").isin(*files)
 
@@ -82,7 +82,7 @@ def kind_column() -> Column:
     )
 
 
-def file_rows(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def file_rows(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return a row per file.
 
     Columns: `path` (to open the file), `file` (its address), `length` in bytes, `modificationTime`

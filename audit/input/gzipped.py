@@ -15,9 +15,9 @@ from pulsar_conformance.audit.input.files import (
     BZIP2,
     GZIP,
     ZSTD,
+    FileSelection,
     Paths,
     Session,
-    Some,
     is_among,
     kind_column,
 )
@@ -53,26 +53,28 @@ def is_intact_gzip(path: str) -> bool:
     return True
 
 
-def gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def gzip_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for all local compressed files at a path."""
     return _read_files(spark, path, files, "gzip", F.lit(None).cast("binary"))
 
 
-def distant_gzip_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def distant_gzip_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for compressed files that Spark must fetch, of
     up to 2 GB each.
     """
     return _read_files(spark, path, files, "distant-gzip", F.col("content"))
 
 
-def colon_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def colon_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for plain files with names that Spark cannot
     open.
     """
     return _read_files(spark, path, files, "colon", F.lit(None).cast("binary"))
 
 
-def _read_files(spark: Session, path: Paths, files: Some, kind: str, content: Column) -> DataFrame:
+def _read_files(
+    spark: Session, path: Paths, files: FileSelection, kind: str, content: Column
+) -> DataFrame:
     every = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
     file = F.col("_metadata.file_path").alias("file")
     wanted = every.where((kind_column() == kind) & is_among(files))

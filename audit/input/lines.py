@@ -8,10 +8,10 @@ from functools import partial, reduce
 from pathlib import Path
 
 from pulsar_conformance.audit.input.files import (
+    FileSelection,
     InputFiles,
     Paths,
     Session,
-    Some,
     file_rows,
     is_among,
     kind_column,
@@ -36,19 +36,21 @@ of records.
 """
 
 DOCUMENTS = 2_000
-"""Number of files above which none is examined for being a single JSON document."""
+"""Number of files above which an audit assumes that none is a single JSON document."""
 
 
-def text_lines(spark: Session, path: Paths, files: Some = None, *, kind: str = "text") -> DataFrame:
-    """Return the lines, separated by line feeds, of the files of a kind that Spark can read
-    itself.
+def text_lines(
+    spark: Session, path: Paths, files: FileSelection = None, *, kind: str = "text"
+) -> DataFrame:
+    """Return the lines of the files of one kind, which Spark reads itself. A line ends with a line
+    feed.
     """
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind_column() == kind) & is_among(files))
     return lines.select(*_line_columns(F.col("value")))
 
 
-def document_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def document_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the lines of plain files. A file that is a JSON document has a line per record.
 
     Such a document is a list of records, or one record that spans several lines.
@@ -80,13 +82,13 @@ def _line_columns(line: Column) -> tuple[Column, ...]:
     return file, line.alias("line"), none.alias("damage")
 
 
-def foreign_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def foreign_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return a row for each file of an unsupported format, with `FOREIGN` as its `damage`."""
     foreign = file_rows(spark, path, files).where(F.col("kind") == "foreign")
     return foreign.select("file", F.lit("").alias("line"), F.lit(FOREIGN).alias("damage"))
 
 
-Reader = Callable[[Session, Paths, Some], DataFrame]
+Reader = Callable[[Session, Paths, FileSelection], DataFrame]
 READERS: Mapping[str, Reader] = {
     "text": text_lines,
     "colon": colon_lines,
@@ -99,7 +101,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def read_lines(
-    spark: Session, path: str, found: InputFiles, whole: bool = True, files: Some = None
+    spark: Session, path: str, found: InputFiles, whole: bool = True, files: FileSelection = None
 ) -> DataFrame:
     """Return the columns `file`, `line` and `damage` of all lines.
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pulsar_conformance.audit.input.files import (
     PARQUET,
+    FileSelection,
     Paths,
     Session,
-    Some,
     is_among,
     kind_column,
 )
@@ -55,7 +55,7 @@ damaged file.
 DAMAGED = "damaged-parquet"
 
 
-def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def parquet_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` for all Parquet files at a path.
 
     If Spark can open all files together, they are assumed to be intact; otherwise each is checked.
@@ -69,7 +69,7 @@ def parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
         return checked_parquet_lines(spark, path, files)
 
 
-def checked_parquet_lines(spark: Session, path: Paths, files: Some = None) -> DataFrame:
+def checked_parquet_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
     """Return the columns `file`, `line` and `damage` after reading each file to its end.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
@@ -100,7 +100,7 @@ NOT_FILES = (
     "Py4JNetworkError",
     "stopped SparkContext",
 )
-"""Texts by which an error shows that no file caused it."""
+"""Texts in messages of errors that no file has caused."""
 
 
 def is_about_files(error: Exception) -> bool:
@@ -158,7 +158,7 @@ def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def _readable_paths(spark: Session, files: Sequence[Row]) -> set[str]:
-    """Return the paths of the files that Spark reads to their end, of files with the same
+    """Return the paths of the files that Spark can read to their end, given files with the same
     columns.
     """
     reader = spark.read.option("ignoreCorruptFiles", True)

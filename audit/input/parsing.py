@@ -87,7 +87,7 @@ TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
 """Fields that must be text. A JSON reader would accept other types and convert them to text."""
 
 TYPES_OF = {"at": ("BIGINT",)}
-"""Further types that some of these fields may have."""
+"""Further types that fields in `TEXTS` may have, by field."""
 
 MARK = "\ufeff"
 LENGTHS = (1 << 31) - 1

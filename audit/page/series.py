@@ -46,15 +46,15 @@ ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 EVIDENCE, FEW = 300_000, 100
-"""Maximum total length of the evidence on a page, and the number of verdicts up to which each may
-have the same length.
+"""Maximum total length of the evidence on a page, and the number of verdicts from which on the
+evidence of each becomes shorter.
 """
 
 BUNDLES = 50
 """Maximum number of bundles of a cluster that the page lists because they came back to a broker."""
 
-WAY = 8
-"""Maximum number of brokers that are listed for such a bundle."""
+LISTED_BROKERS = 8
+"""Maximum number of brokers that are listed for a bundle that came back."""
 
 FLEET = 1000
 """Maximum number of clusters in the table of the fleet."""
@@ -158,9 +158,9 @@ def _usage_lines(tables: Tables, plan: AuditPlan, cluster: str, most: int) -> Js
 
 
 def shedding_usage() -> Column:
-    """Return the usage that the strategy of a cycle compares.
+    """Return the usage by which the strategy of a cycle decides.
 
-    OverloadShedder counts neither weights nor earlier usage.
+    OverloadShedder ignores weights and earlier usage.
     """
     plainly = F.when(F.col("strategy") == "OverloadShedder", usage.maximum(F.col("percent")))
     return F.coalesce(plainly, "used", "present")
@@ -269,8 +269,9 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
         F.array_sort(F.collect_list(F.struct("at", "broker"))).alias("way"),
     )
     found = found.where("returned").orderBy(F.desc("times"), "bundle").limit(BUNDLES)
-    way = F.array_join(F.transform(F.slice("way", 1, WAY), lambda one: one["broker"]), " → ")
-    more = F.when(F.size("way") > WAY, F.lit(" → …")).otherwise(F.lit(""))
+    listed = F.slice("way", 1, LISTED_BROKERS)
+    way = F.array_join(F.transform(listed, lambda one: one["broker"]), " → ")
+    more = F.when(F.size("way") > LISTED_BROKERS, F.lit(" → …")).otherwise(F.lit(""))
     return [list(row) for row in found.select("bundle", "times", F.concat(way, more)).collect()]
 
 

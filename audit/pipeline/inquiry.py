@@ -63,7 +63,7 @@ class Inquiry:
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Return the rows about this bundle and broker, of the columns that the rows have."""
+        """Return the rows about this bundle and broker. Columns that the rows lack are ignored."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -174,7 +174,7 @@ def _strategy_changes(settings: DataFrame) -> DataFrame:
     rows = settings.select("at", F.col(f"settings.{STRATEGY}").alias("to"))
     rows = rows.withColumn("former", F.lag("to").over(Window.orderBy("at")))
     words = (F.lit(f"{STRATEGY} is set to "), F.substring_index("to", ".", -1))
-    told = F.concat(*words, F.lit("; it counts from the next leader on"))
+    told = F.concat(*words, F.lit("; it applies from the next leader on"))
     return rows.where("to != former").select("at", told.alias("text"))
 
 
@@ -386,8 +386,8 @@ def _arithmetic_lines(
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
     """Return the cases of these moments as the documents of the release give them.
 
-    Empty if the audit does not judge by the documents as well. A case contains usage and averages
-    as its profile computes them, so the release's case will not do.
+    Empty if the audit does not judge by the documents as well. The release's cases cannot be used,
+    because a case contains usage and averages as its profile computes them.
     """
     documents = plan.documents
     made = tables_by_documents(tables, plan, documents) if documents else {}

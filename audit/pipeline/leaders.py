@@ -20,7 +20,7 @@ SHOWN = 5
 RESTARTED = "starts a new term"
 ENDED = "which ended"
 CONTINUES = "which goes on"
-SILENT = "of which nothing is reported since"
+SILENT = "which has reported nothing since"
 
 
 def leader_changes(tables: Tables) -> DataFrame:

@@ -351,7 +351,7 @@ def _write_cases(
     faults = summary.first_faults(made["verdicts"], SHOWN) if some else []
     if not how.writable:
         return faults, None
-    if some or not casefiles.replace_without_faults(output):
+    if some or not casefiles.empty_case_folder(output):
         casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
     return faults, making.page_content(made, plan, output)
 
@@ -381,8 +381,8 @@ def _report_built() -> Tell:
 
 
 def _rebuilt_part(mark: Mark) -> str:
-    """Return a text with the first day and the number of clusters that were rebuilt; empty if all
-    were.
+    """Return a text with the first day and the number of clusters that were rebuilt; empty if the
+    whole table was built.
     """
     if not mark.before:
         return ""

@@ -58,7 +58,8 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
 
 
 NO_SETTINGS = (
-    "no settings are recorded: the documents' defaults apply, and rules without one are not judged"
+    "no settings are recorded: the documents' defaults apply, and rules about settings without a "
+    "default are not judged"
 )
 
 
@@ -91,7 +92,7 @@ def _missing_setting_text(missing: Json) -> str:
 
 
 def _cause_lines(unloads: Json) -> Iterator[str]:
-    """Yield the number of unloads by cause, and sentences about those of uncertain cause."""
+    """Yield the number of unloads by cause, and sentences about unloads of uncertain cause."""
     for cause, count in unloads["causes"].items():
         yield f"  {count:>8}  {cause}"
     every, uncertain, unlike = (unloads[name] for name in ("recorded", "open", "unchosen"))

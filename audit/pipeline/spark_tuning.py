@@ -1,6 +1,6 @@
 """Spark's settings by the size of a history.
 
-A small history is processed before it pays off that Java or Spark compiles code.
+A small history is processed before it pays off to let Java or Spark compile code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PART = 32 << 20
 """Number of bytes of the history for each partition, few enough to be sorted in memory."""
 
 DAILY = 128 << 20
-"""Maximum size of a history in bytes up to which Spark generates no code for most tables."""
+"""Size of a history in bytes up to which Spark generates no code for most tables."""
 
 SHARDED = 1 << 30
 """Size of a history in bytes above which each day of a table is stored in several partitions, by
@@ -88,7 +88,8 @@ SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""Factor by which a partition of these tables covers more of the history than one of the others."""
+"""A partition of `SMALL_TABLES` covers this many times as much of a history as one of other tables.
+"""
 
 HEAVY = ("bundle_averages", "broker_decisions")
 """The most expensive tables. With a single day, only these take longer than compiling does.

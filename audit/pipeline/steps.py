@@ -18,7 +18,7 @@ from pulsar_conformance.audit.input.by_cluster import RebuildTimes
 from pulsar_conformance.audit.input.changes import AROUND
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, Silver
-from pulsar_conformance.audit.pipeline.tables import GOLD, OF_RECORDS, SILVER, TABLES
+from pulsar_conformance.audit.pipeline.tables import BUILT_FROM_RECORDS, GOLD, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import (
     ASKED,
     DOCUMENTED,
@@ -41,7 +41,7 @@ rebuilt.
 """
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
-FOUND_BY = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
+DOCUMENTED_TABLES = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
 """Tables that are also built to judge by the documents of a release."""
 
 COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
@@ -117,7 +117,7 @@ def build_steps(
     documents of the release that the audit judges by.
     """
     yield source
-    for name, table in OF_RECORDS.items():
+    for name, table in BUILT_FROM_RECORDS.items():
         yield TableStep(
             name,
             ("records",),
@@ -166,7 +166,7 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
     """Yield the steps that judge by a release's documents, except those of shared tables."""
     side = _documented_side(plan, documented)
     for name in GOLD:
-        if name in FOUND_BY and name not in side.shared:
+        if name in DOCUMENTED_TABLES and name not in side.shared:
             step = _gold_step(documented, name, side)
             yield _documented_cycles(step, plan, documented) if name == "cycles" else step
 
@@ -174,8 +174,7 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
 def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
     """Return the tables of the documents.
 
-    A table is shared with the release if the defaults and readings that decide its content are the
-    same.
+    The release and its documents share a table if they have the same defaults and readings for it.
     """
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
     same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}
@@ -191,7 +190,7 @@ def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) 
     Empty if the audit does not judge by the documents.
     """
     side = _documented_side(plan, documented)
-    stored = {name: side.stored_name(name) for name in FOUND_BY}
+    stored = {name: side.stored_name(name) for name in DOCUMENTED_TABLES}
     if not tables.keys() >= {*stored.values()}:
         return {}
     return {name: side.read(name, tables[place]) for name, place in stored.items()}

@@ -201,9 +201,9 @@ def _has_verdict(verdict: str) -> Column:
 def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     """Return how the verdicts by the documents differ from those by the release.
 
-    The result has the rules that only one of them finds to be violated, the rules that only the
-    documents leave undecided, and the release's defaults that are used where the documents give
-    none.
+    The result has the rules whose verdict is a fault only by the documents or only by the release,
+    the rules that only the documents leave undecided, and the release's defaults that are used
+    where the documents give none.
     """
     key = ["cluster", "cycle", "rule"]
 
@@ -309,8 +309,8 @@ def _totals(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the number of unloads chosen under both settings, and of those only under the
-    others.
+    """Return the number of unloads chosen under both settings, and the number chosen only under
+    `asked` settings.
     """
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (

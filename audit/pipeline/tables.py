@@ -72,8 +72,8 @@ JUDGING = (
     f"{PACKAGE}.verdicts.checks",
     "pulsar_conformance.conformance.common",
 )
-"""Packages whose code and data decide the content of tables. If one of them changes, the tables are
-rebuilt.
+"""Packages whose code and data determine the content of tables. If one of them changes, the tables
+are rebuilt.
 
 Tolerances are in `common`, rules and documented defaults in `specs`.
 """
@@ -131,8 +131,8 @@ class GoldTable(AuditTable):
     """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """A function that converts the release's rows to those of its documents. None if the table is
-    built twice.
+    """A function that converts the release's rows to those of its documents. None if these rows
+    must be built separately.
     """
 
 
@@ -147,7 +147,7 @@ RECORDS: Mapping[str, AuditTable] = {
     ),
 }
 
-OF_RECORDS: Mapping[str, RecordsTable] = {
+BUILT_FROM_RECORDS: Mapping[str, RecordsTable] = {
     "quarantine": RecordsTable(
         "file string, line string, kind string, at timestamp, reason string",
         build=quarantine,
@@ -179,7 +179,7 @@ OF_RECORDS: Mapping[str, RecordsTable] = {
 }
 
 SILVER: Mapping[str, RecordsTable] = {
-    name: table for name, table in OF_RECORDS.items() if name != "quarantine"
+    name: table for name, table in BUILT_FROM_RECORDS.items() if name != "quarantine"
 }
 
 GOLD: Mapping[str, GoldTable] = {
@@ -289,5 +289,5 @@ GOLD: Mapping[str, GoldTable] = {
     ),
 }
 
-TABLES: Mapping[str, AuditTable] = {**RECORDS, **OF_RECORDS, **GOLD}
+TABLES: Mapping[str, AuditTable] = {**RECORDS, **BUILT_FROM_RECORDS, **GOLD}
 """Tables by name, each after the tables that it is built from."""

@@ -24,10 +24,14 @@ PLACING: Mapping[str, str] = {
 
 PLANNING = ("AvgShedder",)
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
-"""Strategies that also place the bundles that they shed, and those that count over cycles."""
+"""Strategies that also place the bundles that they shed, and strategies that remember earlier
+cycles.
+"""
 
 DESTINATION, ASKED = "destination", "asked"
-"""The way and the alternative of leaders that place before they unload, and reserve no load."""
+"""A point of `specs/ways.yaml`, and its alternative for leaders that choose a bundle's new broker
+before they unload it, and reserve no load.
+"""
 
 KEEPS_AVERAGES = "released-2.4"
 """The only release whose leader keeps the averages of a bundle that no broker reports."""
@@ -42,7 +46,10 @@ class Decider(Protocol):
         """Return one answer per case."""
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return a leader that decides one cycle after another, if there is one."""
+        """Return a leader that decides cycle after cycle; None if the implementation has none.
+
+        The leader is a function of a cycle's case and the minutes since the cycle before.
+        """
 
 
 @dataclass(frozen=True)

@@ -144,13 +144,13 @@ class Simulation:
         return self.cluster.bundles[name].topics + cycle * self.world.topics_each_cycle
 
     def _traffic(self, rates: Mapping[str, Rates]) -> float:
-        """Return the bytes per second of all bundles, which last as long as `rates` do."""
+        """Return the bytes per second of all bundles, computed once for the same `rates`."""
         if self._carried is None or self._carried[0] is not rates:
             self._carried = rates, sum(one[2] + one[3] for one in rates.values())
         return self._carried[1]
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return each running broker's load report: the last ones if nothing has changed."""
+        """Return each running broker's load report: the last report if nothing has changed."""
         owned, up = self.cluster.owned_bundles(), self.cluster.running()
         now = rates, owned, up
         if self._reported is not None:
@@ -330,6 +330,6 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the topics that a half must have in cycle 0 to have half of the bundle's now."""
+        """Return the number of topics in cycle 0 that gives a half half of the topics now."""
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

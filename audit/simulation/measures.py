@@ -22,7 +22,7 @@ UNAVAILABLE_SECONDS = 10
 
 USUAL_OVERLOAD = 85
 PERIOD_REPETITIONS = 3
-"""Number of repetitions in a row from which on part of a course counts as its period."""
+"""Number of times in a row that the end of a course must repeat to have a period."""
 
 QUIET_DIVISOR = 4
 """Divisor for loads that vary: the last 1 / `QUIET_DIVISOR` of all cycles must be without unloads
@@ -217,11 +217,11 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
 
 @dataclass(frozen=True)
 class RecordedMatch:
-    """How far the unloads of a simulation are those of the recorded cycles.
+    """A comparison of the unloads of a simulation with those of the recorded cycles.
 
     Attributes:
         cycles: number of recorded cycles that were simulated.
-        alike: number of cycles before the first with other unloads.
+        alike: number of cycles before the first cycle whose unloads differ.
         unloads: number of unloads recorded in all these cycles.
         recorded, simulated: unloads of the first cycle that differs.
     """

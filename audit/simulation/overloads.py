@@ -19,7 +19,7 @@ from pulsar_conformance.specs.text import counted, paragraph
 
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 ROUNDED = 0.01
-"""Percentage points within which a printed usage is the same as one that is not rounded."""
+"""Maximum difference between a usage and the same usage as printed, in percentage points."""
 
 OVERLOADED = 3
 """Maximum number of overloaded brokers for which a reason is given."""
@@ -70,13 +70,13 @@ def _no_derivation(variant: Variant) -> str:
     if variant.adapter == REFERENCE:
         return f"{variant.strategy} counts over cycles; explain shows the reason for a single one"
     return (
-        f"{variant.adapter} gives no reason; explain shows that of the model for the first cycle, "
-        f"and simulate {REFERENCE} that for the last one"
+        f"{variant.adapter} gives no reason; explain shows the model's reason for the first cycle, "
+        f"and simulate {REFERENCE} its reason for the last one"
     )
 
 
 def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
-    """Return the steps about a broker; None if its usage is beyond all numbers."""
+    """Return the steps about a broker; None if its usage is not a finite number."""
     try:
         return list(Focus(broker).shown_steps(derived.steps))
     except (OverflowError, ValueError):  # No fraction is infinite or undefined.
@@ -84,8 +84,8 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
 
 
 def _weighted(steps: Iterable[Step], usage: float) -> str:
-    """Return the usage of a broker that the strategy compares, if weights make it another than
-    `usage`, in percent; empty if not.
+    """Return a text with the weighted usage of a broker that the strategy compares; empty if it
+    equals `usage`, in percent.
     """
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
@@ -95,7 +95,7 @@ def _weighted(steps: Iterable[Step], usage: float) -> str:
 
 
 def _reason(steps: list[Step] | None) -> str:
-    """Return the strategy's reason for keeping what a broker has, given the steps about it."""
+    """Return why the strategy unloads nothing from a broker, given the steps about the broker."""
     if steps is None:
         return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
     for label in ("decision", "stays"):

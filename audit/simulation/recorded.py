@@ -40,7 +40,7 @@ another broker since its own last one. A bundle that was split is gone at once.
 """
 
 NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
-SHEDDING, ELSE = "shedding", ("admin", "unknown")
+SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
 AT_ONCE = timedelta(seconds=10)
 """Time from the start of a cycle in which an unload of unclear cause counts as shed, because the
 leader may have counted it later.
@@ -172,7 +172,7 @@ def _unloads(
 
 def _is_shed(act: Json, since: timedelta) -> bool:
     cause = str(act.get("cause"))
-    return cause == SHEDDING or (cause in ELSE and since < AT_ONCE)
+    return cause == SHEDDING or (cause in UNCLEAR_CAUSES and since < AT_ONCE)
 
 
 def _replayed(
@@ -199,7 +199,7 @@ def _replayed(
 def _not_full_then_most(said: Json) -> tuple[bool, float]:
     """Return a sort key for reports.
 
-    The largest is the report with the most traffic, of those without a resource at 100 %.
+    The report with the most traffic has the largest key, among those without a resource at 100 %.
     """
     return all(percent_used(said, one) < 100 for one in SCALING), reported_throughput(said)
 

@@ -22,9 +22,9 @@ ASSUMED = (
 )
 
 TRAFFIC_RATIO = 10
-"""Factor between a broker's ratio of usage to traffic and that of the other brokers. Above it,
-something other than traffic is assumed to use the resource; the ratios of brokers of different
-sizes differ by less.
+"""Maximum factor between a broker's ratio of usage to traffic and that of the other brokers. Above
+it, something other than traffic is assumed to use the resource. Brokers of different sizes have
+ratios that differ by less.
 """
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")

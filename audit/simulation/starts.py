@@ -137,8 +137,8 @@ def _with_checked_settings(name: str, data: Any) -> Any:
         raise BadWorld(f"{name}: settings: {problem}") from None
 
 
-OF_CASE = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
-"""Arguments with the same meaning as for the command `case`, which has further ones."""
+CASE_ARGUMENTS = ("url", "cluster", "metrics", "bundle_data", "conf", "setting", "profile")
+"""Arguments that mean the same as for the command `case`."""
 
 
 def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None]:
@@ -149,7 +149,8 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)
-    asked = parser.parse_args([], argparse.Namespace(**{one: vars(args)[one] for one in OF_CASE}))
+    known = {name: vars(args)[name] for name in CASE_ARGUMENTS}
+    asked = parser.parse_args([], argparse.Namespace(**known))
     instead = [f"{STRATEGY}={args.strategy}"] if args.strategy else []
     found = build_case(asked, args.reports, what_if=instead)
     [(_, seen)] = found.trial.questions

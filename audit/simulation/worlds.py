@@ -101,7 +101,7 @@ class SimulatedWorld:
     bundles: tuple[SimulatedBundle, ...]
     settings: Mapping[str, Any]
     shape: LoadShape | None = None
-    """Returns the factor for each bundle in each cycle; None if all factors are 1."""
+    """Factors for the traffic of each bundle in each cycle; None if all factors are 1."""
     events: tuple[BrokerEvent, ...] = ()
     topics_each_cycle: int = 0
     """Number of topics that each bundle gains in each cycle. If it is 0, no bundle is split."""
@@ -115,7 +115,7 @@ class SimulatedWorld:
     clock: tuple[float, ...] = ()
     """Minutes from the first recorded cycle to each recorded cycle."""
     unloads: tuple[RecordedUnload, ...] = ()
-    """The unloads that were recorded in these cycles."""
+    """The unloads in the recorded cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
     """The broker to which a bundle was last assigned before a recorded cycle, by cycle and
     bundle.
@@ -129,7 +129,7 @@ class SimulatedWorld:
     empty if the reports name several or none.
     """
     files: SettingsRead | None = None
-    """The settings of a real cluster's files, as they count in `settings`."""
+    """The settings read from a real cluster's files. `settings` includes them."""
 
     def as_read_by(self, version: str) -> SimulatedWorld:
         """Return the world with the settings of its files as a version reads them."""

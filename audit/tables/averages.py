@@ -28,8 +28,9 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
     recorded them.
 
     A recorded average replaces all earlier samples, and later samples continue from it. The record
-    no longer counts once the leader has taken as many samples since its start as the record counts
-    for. The column `documented` has the averages by a release's documents, if these differ.
+    is ignored once the leader itself has taken as many samples since its start as the continued
+    average includes. The column `documented` has the averages by a release's documents, if these
+    differ.
     """
     rows = _timeline(silver, made, plan)
     begun = made["cycles"].select("cluster", "since", "until").distinct()
@@ -233,8 +234,8 @@ def _recorded_clusters(made: GoldTables) -> DataFrame:
 def _earliest_decision() -> Column:
     """Return the earliest time at which an unload may have started a grace period.
 
-    For a bundle that was shed, this is the time of the recorded cycle, since the leader timed that
-    and its later cycles with the same clock. Otherwise another clock may have timed the unload.
+    For a bundle that was shed, this is the time of the recorded cycle, since the leader times all
+    its cycles with the same clock. Otherwise another clock may have timed the unload.
     """
     cycle, at = F.coalesce("cycle", "at"), F.col("at")
     known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)

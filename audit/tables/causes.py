@@ -1,8 +1,8 @@
 """`unloads`: the reason why each bundle was unloaded, and the shedding cycle that caused it.
 
-A recorded cause counts. Without one, other records decide: whether a cycle ran just before, whether
-the bundle had just been split, and whether its whole broker or namespace was unloaded at the time.
-If they do not decide, the cause is `open`, and the cycle is judged with and without the unload.
+A recorded cause is used. Otherwise the cause follows from other records: whether a cycle ran just
+before, the bundle had just been split, or its whole broker or namespace was unloaded. If it does
+not follow, the cause is `open`, and the cycle is judged with and without the unload.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SILENCE = 15 * 60.0
 OFFLOADED = 60.0
 """Seconds after a split within which its parts are unloaded."""
 
-UNREPORTED = "the broker that it names sends no reports"
+UNREPORTED = "the broker that its record names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 BROADCAST_ROWS = 2_000
@@ -63,8 +63,8 @@ def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
 
 
 def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame:
-    """Return the table: a row for each unload and each cycle that may have caused it, or one
-    without a cycle.
+    """Return the table: a row for each unload and each cycle that may have caused it. If there is
+    no such cycle, an unload has one row without a cycle.
 
     `cause` is the recorded or most likely cause, `open` is true if it is uncertain whether shedding
     caused the unload, `basis` is the reason for both, and `owner` is the bundle's last recorded
@@ -352,7 +352,7 @@ def _cause_columns() -> dict[str, Column]:
         .when(F.col("damaged"), F.lit("its record is quarantined"))
         .when(said.isNotNull(), F.lit("recorded"))
         .when(cut, F.lit("it had just been split"))
-        .when(F.col("ended"), F.lit("its broker shed all bundles, or stopped reporting"))
+        .when(F.col("ended"), F.lit("its broker unloaded all bundles, or stopped reporting"))
         .when(F.col("emptied"), F.lit("its whole namespace was unloaded"))
         .when(shortly & ~guessed, F.lit("a cycle ran just before"))
         .when(guessed, F.lit("no cycle and no cause is recorded"))

@@ -29,14 +29,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 NO_LEADER = "its leader's earlier knowledge is not recorded"
-CUT_SHORT = "the history or its leader ends before the next one"
-FIRST = "its leader has just begun, and may not have run one yet"
-LAST = "nothing is recorded after it"
+CUT_SHORT = "the history or the leader's term ends before the next cycle"
+FIRST = "its leader has just begun, and may not have run a cycle yet"
+LAST = "nothing is recorded after this cycle"
 ELECTED = "its leader began a few seconds before; a later cycle would decide"
-LOST_SETTINGS = "the settings recorded last are quarantined; usable ones would decide"
+LOST_SETTINGS = "the last recorded settings are quarantined; usable ones would decide"
 LOST_REPORT = "a report of an unknown broker is quarantined; the original would decide"
-LOST_UNLOAD = "an unload that is recorded then is quarantined; the original would decide"
-LOST_BEFORE = "an unload before is quarantined; the original would decide"
+LOST_UNLOAD = "an unload at that time is quarantined; the original would decide"
+LOST_BEFORE = "an earlier unload is quarantined; the original would decide"
 
 SKEW = 5.0
 """Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""
@@ -66,7 +66,7 @@ def leader_terms(silver: Silver, days: DataFrame) -> DataFrame:
     """Return the terms of leaders: `cluster`, `since`, `until`, `last` and `led`.
 
     The times before the first recorded start of a leader and after a quarantined record of a leader
-    are also terms, but not `led`: it is unknown what the leader knew before.
+    are also terms, but `led` is false: it is unknown what the leader knew before.
     """
     spans = days.groupBy("cluster").agg(F.min("first").alias("first"), F.max("last").alias("last"))
     begun = _leader_starts(silver).select("cluster", "at", F.lit(True).alias("led"))
@@ -126,8 +126,8 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
 
-    `since` and `until` are the leader's term, its unloads are before `upto`, `doubt` is the reason
-    why it cannot be judged, and `settings` are the last recorded ones with the plan's overrides.
+    `since` and `until` are the leader's term. The cycle's unloads are before `upto`. `doubt` is why
+    the cycle cannot be judged. `settings` are the last recorded ones with the plan's overrides.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()

@@ -50,8 +50,8 @@ DECIDED: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period in which it may already be over, by the record of the
-unload.
+"""Seconds before the end of a grace period, by the record of the unload, in which the period may
+already be over.
 
 If the unload may have been decided long enough before its record, `surely_moved` shows that the
 grace period may be over, too.
@@ -183,11 +183,10 @@ def _is_contested(columns: Sequence[str]) -> Column:
 
 
 def _narrows_differences() -> Column:
-    """True if the differences shrink when the bundle moves from the most to the least loaded
-    broker.
+    """True if the bundle's move from the most to the least loaded broker makes their loads less
+    different, both in messages and in bytes.
 
-    Both differences count: in messages and in bytes. Null for strategies other than
-    `UniformLoadShedder`.
+    Null for strategies other than `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}

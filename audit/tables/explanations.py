@@ -124,7 +124,7 @@ def _excess_reason(own: Column, points: Column, written: TrafficFormat) -> Colum
 def _threshold_reason(written: TrafficFormat) -> Column:
     own = F.col("thresholdshedder")
     relieved = own["relieves"] & F.col("chosen") & ~own["over"]
-    words = F.lit("of the busiest broker, for one under the lower boundary")
+    words = F.lit("unloaded by the busiest broker, since a broker is under the lower boundary")
     return F.when(relieved, words).otherwise(
         _excess_reason(own, own["usage"] - own["limit"], written)
     )

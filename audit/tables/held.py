@@ -7,7 +7,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-OWN_NAMESPACES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
+HEARTBEAT_BUNDLES = r"^pulsar/(?:[^/]+/)?[^/]+:\d+/0x"
 """Pattern of the names of brokers' heartbeat bundles, in the old and the new format."""
 
 CHECKS_DESTINATION = "released-3.0"
@@ -30,7 +30,7 @@ def with_bundles_that_may_stay(silver: Silver, rows: DataFrame, plan: AuditPlan)
     rows = rows.withColumn("of", key).join(F.broadcast(groups), ["of", "space"], "left")
     held = F.col("grouped")
     if plan.released:
-        held = held | F.col("bundle").rlike(OWN_NAMESPACES)
+        held = held | F.col("bundle").rlike(HEARTBEAT_BUNDLES)
     if plan.released and plan.profile >= CHECKS_DESTINATION:
         rows, again = _with_fewest(rows)
         held = F.coalesce(held, F.lit(False)) | again

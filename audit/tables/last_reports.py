@@ -22,7 +22,7 @@ content of its newest report is unknown. LOST: the content of its only report is
 
 MISSED = "its last report is older than the longest interval"
 SILENT = "it has not reported for far longer than usual"
-QUARANTINED = "a report of it is quarantined"
+QUARANTINED = "one of its reports is quarantined"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
@@ -120,7 +120,8 @@ RHYTHM = 4
 """Number of intervals between reports by which a broker's usual interval is estimated."""
 
 SILENT_AFTER = 5
-"""Multiple of the longest of these intervals after which a silent broker may have gone."""
+"""Multiple of the longest of the last `RHYTHM` intervals after which a silent broker may have gone.
+"""
 
 
 def _report_gaps() -> Column:

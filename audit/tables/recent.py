@@ -58,7 +58,7 @@ def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
 
 
 def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
-    """Return the rows from the day on which the first leader of these moments started."""
+    """Return the rows on and after the day on which the first leader of these moments started."""
     return rows.where(F.col("day") >= _utc_day(earliest_time(moments, "since")))
 
 
@@ -70,8 +70,8 @@ def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silv
     return replace(silver, broker_samples=silver.broker_samples.where(F.col("day") >= oldest))
 
 
-def day_before(silver: Silver, plan: AuditPlan) -> Silver:
-    """Drop reports from before the day that precedes the plan's first cycle."""
+def without_old_reports(silver: Silver, plan: AuditPlan) -> Silver:
+    """Drop reports that are older than the day before the plan's first cycle."""
     if plan.since is None:
         return silver
     recent = F.col("day") >= _days_before(_utc_day(plan.since), 1)

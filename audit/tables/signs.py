@@ -22,7 +22,7 @@ FORGOTTEN = 3
 """Multiple of the longest report interval after which a silent broker has certainly gone."""
 
 HINDSIGHT = timedelta(hours=1)
-"""Maximum time after which a record shows that a broker had gone or was still there."""
+"""Maximum time from a moment to a record that shows whether a broker was there at that moment."""
 
 ELECTION = timedelta(minutes=1)
 """Maximum time from the departure of a leader to the record of its successor."""

@@ -80,8 +80,8 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
 def _count_consecutive(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return rows, and a column with the number of consecutive rows up to each in which `holds` is
-    true.
+    """Return the rows, and a column that counts the consecutive rows in which `holds` is true, up
+    to and including the row itself.
 
     The count starts anew where `breaks` is true. `begun` is added to a count that started at the
     first row.

@@ -1,8 +1,9 @@
 """`broker_usage`: each broker's usage in each cycle, and the leader's memory of earlier usage.
 
-Smoothed usage depends on that of the cycle before. To compute it at linear cost, cycles are grouped
-into blocks. Each block is an affine map of the usage before it. The maps give the usage at the
-start of each block, from which the cycles within it follow.
+Smoothed usage depends on the smoothed usage after the previous cycle. To compute it at linear cost,
+cycles are grouped into blocks. Each block maps the usage before it to the usage after it by an
+affine function. These functions give the usage at the start of each block, and from that the usage
+in the cycles of the block is computed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 NAME = "broker_usage"
 MOMENT = ("cluster", "cycle", "moment")
 TERM = ("cluster", "broker", "since")
-"""Key of a leader's memory of a broker. The start of its term identifies the leader."""
+"""Key of a leader's memory of a broker. The start of the leader's term identifies the leader."""
 
 BLOCK = 128
 """Number of cycles in a block."""

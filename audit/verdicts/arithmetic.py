@@ -26,7 +26,7 @@ TEXT_WIDTH = WIDTH - 4
 """Width of text that is printed with an indentation."""
 
 NAMED = 3
-"""Maximum number of bundles that a text names; it counts the others."""
+"""Maximum number of bundles that a text names. If there are more, it says how many more."""
 
 
 def arithmetic_lines(
@@ -153,7 +153,7 @@ def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]
     elif focus.broker is not None and any(focus.broker in brokers for brokers in claims.values()):
         broker = focus.broker
         yield f"if {broker} owned what it reports", _preferring(broker)
-        yield "if the other broker did", _avoiding(broker)
+        yield "if the other broker owned it", _avoiding(broker)
     else:
         yield "if the first of these brokers owned it", lambda brokers: brokers[0]
 

@@ -42,8 +42,8 @@ def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: in
         _replace_folders(local / UNFINISHED, local / FOLDER)
 
 
-def replace_without_faults(output: str) -> bool:
-    """Remove the cases of an earlier audit, if the output is local; return whether it is."""
+def empty_case_folder(output: str) -> bool:
+    """Remove the cases of an earlier audit, and return True; False if the output is not local."""
     local = Path(output)
     if local.is_dir():
         shutil.rmtree(local / FOLDER, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 Its brokers write no load reports, and no record shows which changes of its channel were ignored. An
 assignment is judged by the bundle's records before and after it, and a split by earlier load data
-and owners. For a broker that stopped, the next owners of its bundles are judged; for load data,
+and owners. If a broker stopped, the next owners of its bundles are judged. Load data are judged by
 their times. All else is undecided, with the reason.
 """
 
@@ -36,7 +36,7 @@ LATE = 60
 
 OF_BUNDLE = ["cluster", "bundle"]
 
-NO_UNLOAD = "no unload by its former owner is recorded, which may have stopped"
+NO_UNLOAD = "no unload by its former owner is recorded, and that broker may have stopped"
 NO_NEXT = "no next owner is recorded within ten minutes"
 RETURNED = "the broker may have started again"
 NO_STATS = "the statistics by which its owner split it are not recorded"
@@ -191,7 +191,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
 
     It is a violation if the broker is later recorded as owner without a sign that it started again.
     No document sets a deadline, so the time until there is another owner is only reported. A
-    broker's own namespaces end with it.
+    broker's own namespaces are not judged, since they end with the broker.
     """
     events = _bundle_events(silver)
     space = F.substring_index(ranges.namespace_of(F.col("bundle")), "/", -1)
@@ -263,8 +263,8 @@ def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> Dat
 def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
     """Return the column `there`: the bundles that the namespace certainly had before a split.
 
-    They are those in the last record of owners and those assigned since, without bundles that were
-    split.
+    They are the bundles in the last record of owners and the bundles assigned since, except bundles
+    that were split.
     """
     events = _bundle_events(silver).where(F.col("kind").isin("listed", "assigned"))
     events = events.select("cluster", "at", "kind", F.col("bundle").alias("one"))

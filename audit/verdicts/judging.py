@@ -22,7 +22,9 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation follows from that of other rules by the same broker in the same cycle."""
+"""Rules, each with other rules. A violation is a consequence if the same broker also violates one
+of the other rules in the same cycle.
+"""
 
 
 BY_ORDER = ("SHED-07", "THRESHOLD-12", "OVERLOAD-06")
@@ -35,7 +37,7 @@ RULE_RESULTS = (
 """Spark type of the results of all rules for a broker in a cycle."""
 
 
-def judged(
+def judge_cycles(
     facts: DataFrame,
     rules: Iterable[str],
     readings: Readings,

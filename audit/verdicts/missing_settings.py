@@ -53,7 +53,7 @@ def settings_needed(rules: Iterable[str], plan: AuditPlan) -> Mapping[str, tuple
     return {rule: settings[rule] for rule in rules if strategy_of(rule)}
 
 
-def can_lack(rules: Iterable[str], plan: AuditPlan) -> bool:
+def may_lack_setting(rules: Iterable[str], plan: AuditPlan) -> bool:
     """True if a rule may depend on a setting that is not recorded and has no documented default."""
     return plan.defaults.get(HISTORY_SHARE) is None or any(settings_needed(rules, plan).values())
 
@@ -117,7 +117,7 @@ def _is_absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Return findings that are undecided instead of allowed where a setting is missing."""
+    """Return the findings, which are undecided instead of allowed where a setting is missing."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

@@ -1,8 +1,8 @@
 """Judgment of the destinations of bundles that AvgShedder both sheds and places. [PLANNED-02]
 
-AvgShedder's plan counts while the attempt to unload the bundle lasts. No record shows how long that
-is. If the bundle is on the least used broker, it is where the plan puts it. Any other destination
-is undecided.
+AvgShedder's plan applies while the attempt to unload the bundle lasts. No record shows how long
+that is. If the bundle is on the least used broker, it is where the plan puts it. Any other
+destination is undecided.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def findings_about_splits(
     """
     rules = _split_rules(plan)
     rows = checkpointed_if_tiny(settings_at.join_settings(silver, plan, made, "cycle"))
-    near = recent.day_before(silver, plan)
+    near = recent.without_old_reports(silver, plan)
     rows = _with_names(near, _with_necessary_samples(silver, near, rows, count), count)
     each = (one() for rule, one in SPLIT_JUDGES.items() if rule in rules)
     said = rows.select("cluster", "cycle", F.inline(F.array(*each))).where("broken is not null")

@@ -17,7 +17,7 @@ from pulsar_conformance.audit.verdicts import cases, missing_settings, splits
 from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
-from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judged
+from pulsar_conformance.audit.verdicts.judging import BY_ORDER, judge_cycles
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -32,7 +32,7 @@ VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 OTHERWISE = "it is allowed with the reports of another moment at which the cycle may have run"
 DOUBTFUL = "it is allowed if an unload of uncertain cause was, or was not, shedding"
 IN_ANOTHER_VIEW = "it is allowed in another view of what is known: "
-HELD = "a bundle of the broker may have to stay: its namespace, or its next owner, allows no other"
+HELD = "a bundle of the broker may have to stay, because of its namespace or its next owner"
 CHANGED = "the settings changed shortly before, and may not have been in force"
 UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be on"
 RESTARTED = "the strategy changed, and nothing shows that its leader was restarted: "
@@ -79,7 +79,7 @@ def split_findings(silver: Silver, _made: GoldTables, plan: AuditPlan) -> DataFr
 def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     """Return the table `findings`: a row for each cycle and each rule that applies to it.
 
-    An assumed cycle is judged at each of its possible moments. A violation is undecided if these
+    An assumed cycle is judged at each of its possible moments. A violation is undecided if moments
     disagree, or if the column `doubt` says that the leader's knowledge is uncertain. `moment` is
     the first moment at which the rule is violated. Findings about splits have the time of the split
     as `cycle`.
@@ -88,7 +88,8 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     strategies = cycles.strategies_followed(made, plan)
     moments = streaks.with_streaks(moments, made, plan, strategies)
     rules = checks_for_strategies(strategies, plan)
-    said = judged(_facts(moments, made, plan, strategies), rules, plan.readings, BOUND_CHECKS)
+    said = _facts(moments, made, plan, strategies)
+    said = judge_cycles(said, rules, plan.readings, BOUND_CHECKS)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
     changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
     strategies = F.concat(F.lit(RESTARTED), "strategy", F.lit(" or "), "other_strategy")
@@ -107,7 +108,7 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     found = found.withColumns({"verdict": _verdict(), "evidence": _evidence()})
     columns = ("cluster", "cycle", "moment", "rule", "verdict", "evidence", "follows")
     found = found.select(*columns)
-    if missing_settings.can_lack(rules, plan):
+    if missing_settings.may_lack_setting(rules, plan):
         open_ones = missing_settings.undecided_rules(moments, made["broker_usage"], rules, plan)
         found = missing_settings.with_undecided(found, open_ones).select(*columns)
     split = made["split_findings"].drop("day")

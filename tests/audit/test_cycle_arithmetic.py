@@ -57,7 +57,10 @@ def told(case, focus):
     ("focus", "titles"),
     [
         (Focus(bundle=TWO), ["if b1:8080 owned it", "if b2:8080 owned it"]),
-        (Focus(broker="b1:8080"), ["if b1:8080 owned what it reports", "if the other broker did"]),
+        (
+            Focus(broker="b1:8080"),
+            ["if b1:8080 owned what it reports", "if the other broker owned it"],
+        ),
         (Focus(broker="b3:8080"), ["if the first of these brokers owned it"]),
         (Focus(), ["if the first of these brokers owned it"]),
     ],

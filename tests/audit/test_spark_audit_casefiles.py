@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.tables import TABLES
-from pulsar_conformance.audit.verdicts.casefiles import replace_without_faults, write_faults
+from pulsar_conformance.audit.verdicts.casefiles import empty_case_folder, write_faults
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -56,6 +56,6 @@ def test_rules_that_are_broken_at_one_moment_share_their_case(spark, tmp_path):
 def test_cases_of_an_earlier_audit_are_removed_if_there_are_no_faults(tmp_path):
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "SHED-04-eu-20261120T003500Z.json").write_text("{}\n")
-    assert replace_without_faults(str(tmp_path))
+    assert empty_case_folder(str(tmp_path))
     assert not list((tmp_path / "cases").iterdir())
-    assert not replace_without_faults("s3a://bucket/audit")
+    assert not empty_case_folder("s3a://bucket/audit")

@@ -20,7 +20,7 @@ from pulsar_conformance.audit.tables.decisions import add_unloads, decided_table
 from pulsar_conformance.audit.verdicts.checks import BOUND_CHECKS, CHECKS
 from pulsar_conformance.audit.verdicts.checks.acts import summarize_brokers
 from pulsar_conformance.audit.verdicts.checks.facts import facts
-from pulsar_conformance.audit.verdicts.judging import judged
+from pulsar_conformance.audit.verdicts.judging import judge_cycles
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
@@ -138,7 +138,7 @@ def said_by_columns(
         F.any_value("settings").alias("settings"), F.any_value("strategy").alias("strategy")
     )
     acted = summarize_brokers(decided, ("cycle", "broker"))
-    judgements = judged(
+    judgements = judge_cycles(
         facts(acted, reported(cases), settled.join(named, "cycle"), readings),
         rules,
         readings,

@@ -15,9 +15,9 @@ Damage = Callable[[Column], Column]
 
 
 def _replace_number(pattern: str, instead: str) -> Damage:
-    """Return a function that replaces the first number of the field that `pattern` describes.
+    """Return a function that replaces the number in the first field whose name matches `pattern`.
 
-    If a line has no such field, the function cuts it off.
+    If a line has no such field, the function cuts the line off.
     """
 
     def damage(line: Column) -> Column:
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Damage] = {
     "two at once": lambda line: F.concat(line, cut_off(line)),
     "said again": lambda line: line,
 }
-"""Ways of damaging a line, all equally probable."""
+"""Functions that damage a line, by kind of damage. All kinds are equally probable."""
 
 
 def with_damage(lines: DataFrame, part: float, seed: int) -> DataFrame:

@@ -79,7 +79,7 @@ def unloads_of(pairs: Pairs, broker: Broker) -> list[str]:
 
 
 def replace_unloads(pairs: Pairs, broker: Broker, bundles: list[str]) -> Pairs:
-    """Return all unloads, with these bundles of a broker instead of those that it unloaded."""
+    """Return the unloads in `pairs`, but with `bundles` as the unloads of `broker`."""
     rest = [pair for pair in pairs if pair[0] != broker.name]
     return [*rest, *((broker.name, bundle) for bundle in bundles)]
 
@@ -140,8 +140,9 @@ def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
 
 
 def _first_with_traffic(moment: PlantedCycle, bundles: list[str], least: Fraction) -> list[str]:
-    """Return the first bundles, as few as together carry `least` traffic; all if they carry
-    less.
+    """Return as many of the first bundles as together carry at least `least` traffic.
+
+    If all together carry less, return all.
     """
     together = accumulate(map(moment.cycle.traffic, bundles))
     count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= least), len(bundles))

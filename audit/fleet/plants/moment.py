@@ -21,13 +21,13 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 SLIGHT_EXCESS = Fraction(2, 1000)
-"""Percentage points between a usage and the threshold that it just passes: twice the tolerance of
-floating point.
+"""Percentage points by which a planted usage is just above or below a threshold: twice the
+tolerance of floating point.
 """
 
 SLIGHT_SHARE = Fraction(4, 100_000)
-"""Share by which a required amount just differs from an exact one: twice the tolerance of floating
-point.
+"""Share by which the traffic to shed is just above or below the traffic of some bundles: twice the
+tolerance of floating point.
 """
 
 FULL = 100
@@ -64,9 +64,9 @@ class PlantedCycle:
         return Cycle(self.case, settings, self._evaluator.readings)
 
     def broken_rules(self, pairs: Pairs) -> set[str] | None:
-        """Return the rules that these unloads violate, of the rules that an audit checks.
+        """Return the rules that these unloads violate; None if the case is invalid.
 
-        None if the case is invalid.
+        Only rules that an audit checks are considered.
         """
         # Imported late, since the options of `fleet` are parsed even if PySpark is not installed.
         from pulsar_conformance.audit.verdicts.checks import CHECKS

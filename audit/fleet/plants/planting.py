@@ -18,18 +18,20 @@ PLANTED = "planted "
 the history.
 """
 
-BACK_AFTER, BEFORE = 18_000, 20_000
-"""Milliseconds from a cycle to the end of the settings that its violation needs, and from the start
-of these settings to the cycle.
-"""
+SETTINGS_LEAD = 20_000
+"""Milliseconds by which the settings that a violation needs are set before its cycle."""
 
-SPLIT_BY = SPLIT_AFTER + BACK_AFTER
-"""Milliseconds from a cycle to the end of the settings that a split after it needs."""
+SETTINGS_END = 18_000
+"""Milliseconds from a cycle until the settings that its violation needs are set back."""
 
-SINGLE_BUNDLE_RULE, LEFT_AFTER = "OVERLOAD-07", 40_000
-"""The rule that only a broker with a single bundle can violate, and the milliseconds from the start
-of a period until a broker has given up all its other bundles.
-"""
+SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
+"""Milliseconds from a cycle until the settings that a split after it needs are set back."""
+
+SINGLE_BUNDLE_RULE = "OVERLOAD-07"
+"""The rule that only a broker with a single bundle can violate."""
+
+MOVED_AWAY_AFTER = 40_000
+"""Milliseconds from the start of a period until a broker's bundles move away, except one."""
 
 CYCLES_WITHOUT_VIOLATION = 6
 """Number of cycles at the start without violations: the brokers are still distributing their load.
@@ -93,16 +95,17 @@ class ViolationPlanter(ClusterHistory):
         period = (now // 1000 - self.fleet.period_start(0)) // self.fleet.period_seconds
         return any(restart.down == period for restart in self.world.events.restarts)
 
-    def _set_temporarily(self, settings: Json, now: int, until: int = BACK_AFTER) -> None:
+    def _set_temporarily(self, settings: Json, now: int, until: int = SETTINGS_END) -> None:
         """Record settings that apply from this cycle until `until` milliseconds later."""
         if settings != self.settings:
-            self.record("settings", now - BEFORE, settings=settings)
+            self.record("settings", now - SETTINGS_LEAD, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
     def _violate_split_rule(self, plant: PlantedViolation, now: int) -> bool:
-        """Run a cycle and plan the split, or the missing split, that violates a rule after it.
+        """Run a cycle, and plan a split after it, or the omission of a due split, that violates a
+        rule.
 
-        Return False if no bundle is suitable, or another split is planned.
+        Return False if no bundle is suitable, or the history has another split at this time.
         """
         if any(
             now == 1000 * self.fleet.period_start(one) for one in self.world.events.splits.values()
@@ -112,7 +115,7 @@ class ViolationPlanter(ClusterHistory):
         self._due = plant.split(growth) if plant.split else None
         if self._due is None:
             return False
-        self._set_temporarily(growth.settings, now, SPLIT_BY)
+        self._set_temporarily(growth.settings, now, SPLIT_SETTINGS_END)
         super().run_cycle(now)
         return True
 
@@ -130,6 +133,6 @@ class ViolationPlanter(ClusterHistory):
     def _leave_one_bundle(self, period: int) -> None:
         """Move all but one of a broker's bundles to other brokers, as an administrator would."""
         first, *others = self.world.running()
-        at = 1000 * self.fleet.period_start(period) + LEFT_AFTER
+        at = 1000 * self.fleet.period_start(period) + MOVED_AWAY_AFTER
         for place, bundle in enumerate(self.world.owned_bundles()[first][1:]):
             self.assign(bundle, others[place % len(others)], at + place)

@@ -1,7 +1,7 @@
 """Violations that can be planted: each just violates one rule, in one cycle.
 
-`implies` lists the rules that such a violation cannot help violating as well. For example, a broker
-that sheds nothing also sheds too little.
+`implies` lists the rules that are inevitably violated as well. For example, a broker that sheds
+nothing also sheds too little.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ def _read_plants() -> Iterator[tuple[str, PlantedViolation]]:
 
 
 PLANTED_VIOLATIONS: Mapping[str, PlantedViolation] = dict(_read_plants())
-"""Plants by the rule that each violates."""
+"""Violations that can be planted, by rule."""
 
 
 def violations_of_rules(rules: Sequence[str]) -> list[PlantedViolation]:
     """Return the violation of each of these rules.
 
-    Errors: `BadFleet` if a rule has none that can be planted.
+    Errors: `BadFleet` if no violation of a rule can be planted.
     """
     for rule in rules:
         if rule not in PLANTED_VIOLATIONS:

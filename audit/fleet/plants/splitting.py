@@ -15,7 +15,7 @@ split.
 """
 
 TOPICS_NEAR_SPLIT = 500
-"""Number of topics from which on a bundle may be close to a split of its own."""
+"""Number of topics from which on a bundle may be split even without a planted violation."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -29,8 +29,7 @@ class SplitInput:
     settings: Json
 
     def pick_bundle(self) -> tuple[Json, str] | None:
-        """Return a report and, of its bundles with fewer than `TOPICS_NEAR_SPLIT` topics, the one
-        with the most.
+        """Return a report, and its largest bundle with fewer than `TOPICS_NEAR_SPLIT` topics.
 
         None if no report has such a bundle.
         """
@@ -42,9 +41,9 @@ class SplitInput:
         return None
 
     def set_counts(self, **stats: int) -> str | None:
-        """Give a suitable bundle this number of topics or sessions.
+        """Set the number of topics or sessions of a suitable bundle.
 
-        Return its name; None if no bundle is suitable.
+        Return the bundle's name; None if no bundle is suitable.
         """
         picked = self.pick_bundle()
         if picked is None:
@@ -56,7 +55,7 @@ class SplitInput:
 
 @dataclass(frozen=True)
 class PlannedSplit:
-    """A bundle, and whether it will be split; either violates a rule."""
+    """A bundle that will be split, or will not be split, in violation of a rule."""
 
     bundle: str
     split: bool

@@ -10,7 +10,7 @@ from pulsar_conformance.reference.averages import WINDOWS
 from pulsar_conformance.reference.cluster import RATE_FIELDS
 
 FINE = 1024
-"""All fading averages are multiples of the reciprocal of this number, so that sums are exact."""
+"""All fading averages are multiples of 1/1024, so that sums of them are exact."""
 
 SHORT, LONG = WINDOWS
 
@@ -43,10 +43,10 @@ class FadingAverages(dict[str, Json]):
 
 
 def _with_sample(data: Json, rates: Rates) -> Json:
-    """Return averages with one more sample; the same averages if it changes nothing.
+    """Return averages with one more sample; the same object if the sample changes nothing.
 
-    A simulation spends most of its time here. Most bundles carry out what comes in, so that two of
-    the four averages are usually equal.
+    A simulation spends most of its time here. Most bundles send as much as they receive, so that
+    two of the four averages are usually equal.
     """
     messages_in, messages_out, bytes_in, bytes_out, count, most = data.values()
     if count == most and (messages_in, messages_out, bytes_in, bytes_out) == rates:

@@ -53,8 +53,8 @@ class LeaderMemory:
     """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
 
     Times are those that `minutes_at` converts to minutes, such as numbers of cycles. Unless
-    `whole_history`, a broker's earlier usage is combined into one number with the history setting;
-    a `usageHistory` of this number leads to the same unloads as the full list. [THRESHOLD-07]
+    `whole_history`, a broker's earlier usage is combined into one smoothed number. A `usageHistory`
+    of this number alone leads to the same unloads as the full list. [THRESHOLD-07]
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class LeaderMemory:
         self.question: Json = {}
         """The last `shed.select` case."""
         self.decided: dict[str, float] = {}
-        """The usage that ThresholdShedder compared in that case, with weights and smoothing. Empty
-        under any other strategy.
+        """The usage that ThresholdShedder compared in the last case, with weights and smoothing.
+        Empty under any other strategy.
         """
         self._mixed: dict[str, float] = {}
         self._used: dict[str, list[float]] = {}
@@ -104,16 +104,16 @@ class LeaderMemory:
 
     @property
     def history_share(self) -> float:
-        """The share of earlier usage in a broker's smoothed usage; 0 if it does not count."""
+        """The share of earlier usage in a broker's smoothed usage; 0 if usage is not smoothed."""
         return self.settings.get(HISTORY_SHARE, self._defaults.get(HISTORY_SHARE)) or 0
 
     @property
     def is_finite(self) -> bool:
-        """True unless a broker's smoothed usage has grown beyond all numbers."""
+        """True if every broker's smoothed usage is a finite number."""
         return all(map(isfinite, self._mixed.values()))
 
     def shedding_question(self, now: int, strategy: str | None, brokers: Json) -> Json:
-        """Return the `shed.select` case of a cycle, by reports of the brokers that are up."""
+        """Return the `shed.select` case of a cycle, given the reports of the running brokers."""
         owned = (bundle for said in brokers.values() for bundle in said["bundles"])
         if self.history_share:
             brokers = {
@@ -150,7 +150,7 @@ class LeaderMemory:
     def usage(self, broker: SimulatedBroker, throughput: float) -> float:
         """Return a broker's usage at this traffic, in bytes per second.
 
-        The usage is the percentage of the busiest resource, of the resources that count as load.
+        This is the percentage of the busiest resource among those that count as load.
         """
         used = broker.percents(throughput).items()
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))

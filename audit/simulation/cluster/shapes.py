@@ -20,7 +20,7 @@ class LoadShape(Protocol):
         """Return the factor for a bundle in a cycle."""
 
     def step(self, cycle: int) -> int:
-        """Return a number that is equal in two cycles only if all factors are."""
+        """Return a number that differs between two cycles if any bundle's factor differs."""
 
 
 DAY = 1440
@@ -55,7 +55,7 @@ class _Daily:
 
 @dataclass(frozen=True)
 class _Bursty:
-    """`by` in a random share of the windows, which last a number of cycles; otherwise 1."""
+    """The factor is `by` in a random share of all windows of `cycles` cycles; otherwise 1."""
 
     seed: int
     share: float = 0.05
@@ -89,7 +89,7 @@ class _Drifting:
 
 @dataclass(frozen=True)
 class _Hot:
-    """`by` for one bundle from a cycle on; otherwise 1."""
+    """The factor is `by` for one bundle, from the cycle `begin` on; otherwise 1."""
 
     seed: int
     number: int = 0

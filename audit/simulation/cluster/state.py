@@ -23,7 +23,7 @@ class SimulatedCluster:
         up: True for each broker that is up, by name.
         bundles: all bundles by name; the parts of a split bundle come last.
         owner: the owner of each bundle, in the same order.
-        number: the number by which `shape` knows a bundle; parts keep that of the bundle.
+        number: the number of each bundle in `shape`; parts have the number of the split bundle.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SimulatedCluster:
         return self._rates[1]
 
     def _step(self, cycle: int) -> int:
-        """Return a number that is equal in two cycles only if all rates are."""
+        """Return a number that differs between two cycles if any bundle's rates differ."""
         if self._replays:
             return cycle
         return 0 if self._shape is None else self._shape.step(cycle)

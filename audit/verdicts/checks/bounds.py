@@ -73,8 +73,8 @@ TRAFFIC_SHARE_BY_READING: Mapping[str, Callable[[Column, Column], Column]] = {
     "traffic": lambda excess, _used: excess / 100,
     "usage": lambda excess, used: F.try_divide(excess, used),
 }
-"""Functions that convert percentage points over the target to a share of a broker's traffic, by
-reading.
+"""Functions that convert percentage points over the target to a share of a broker's traffic, by the
+reading `threshold-released`.
 """
 
 

@@ -58,8 +58,8 @@ def sheds_its_excess_plus_margin(readings: Readings) -> RuleColumns:
 
 
 def traffic_of_subset() -> Column:
-    """Return the traffic that an overloaded broker must shed. It is less if the broker would lose
-    all its bundles.
+    """Return the traffic that an overloaded broker must shed. It is less if the broker would
+    otherwise lose all its bundles.
     """
     need, movable = F.col("overloadshedder.need"), F.col("movable_traffic")
     whole = (F.col("blocked") == 0) & (movable < need)
@@ -147,7 +147,7 @@ def a_single_bundle_stays(_readings: Readings) -> RuleColumns:
 
 @register_check("OVERLOAD-09")
 def any_one_resource_suffices(_readings: Readings) -> RuleColumns:
-    """A single resource above the threshold overloads a broker, whatever the others are."""
+    """A single resource above the threshold overloads a broker, however little else it uses."""
     threshold = F.col("overloadshedder.threshold")
     percents = F.array(*(F.col(f"percent.{name}") for name in RESOURCES))
     hot = F.size(F.filter(percents, lambda percent: percent >= threshold))

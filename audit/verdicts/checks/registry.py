@@ -39,8 +39,8 @@ CHECKS: dict[str, RuleCheck] = {}
 
 
 BOUND_CHECKS: dict[str, RuleCheck] = {}
-"""Second checks of some rules, for cycles after a leader's first one, in which the first checks do
-not apply.
+"""Second checks of some rules, for cycles after a leader's first cycle, in which the first checks
+do not apply.
 
 They use bounds that hold for any weight of earlier observations.
 """

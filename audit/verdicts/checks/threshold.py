@@ -152,8 +152,8 @@ def history_is_smoothed_exponentially(_readings: Readings) -> RuleColumns:
 
 
 def _check_range(excess: ExcessBounds) -> RuleColumns:
-    """Return a check that uses only decisions that are the same for every usage in a broker's
-    range.
+    """Return a check that judges a broker only if every usage within its range leads to the same
+    decision.
     """
     lowest, highest = excess
     threshold = _level_column("threshold")

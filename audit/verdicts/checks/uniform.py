@@ -37,7 +37,7 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Minimum of a broker's messages or bytes per second in a ratio, since no rate is a
+"""Rate that a ratio uses for brokers with fewer messages or bytes per second, since no rate is a
 multiple of 0.
 """
 
@@ -145,8 +145,8 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
 
 @register_check("UNIFORM-04")
 def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
-    """The most loaded broker sheds less than its distance to the least loaded one, in messages or
-    in bytes.
+    """The most loaded broker sheds less than the difference between its load and that of the least
+    loaded broker, in messages or in bytes.
     """
     gone = {one: F.aggregate("out", F.lit(0.0), _adder_of(one)) for one in MEASURES}
     gaps = {one: _end_column("most", one) - _end_column("least", one) for one in MEASURES}
