@@ -108,8 +108,8 @@ def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[s
 def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
     """Return the unloaded bundles whose cause a later observation may still reveal.
 
-    The leader of the modular manager may count a bundle as shed some time after the unload, which
-    until then seems to have been requested by hand.
+    Until the leader of the modular manager counts a bundle as shed, which may be some time after
+    the unload, the unload seems to have been requested by hand.
     """
     open_ones = filter(_is_unexplained, entries)
     return {one["bundle"] for one in open_ones if now.is_extensible or one["cause"] == "admin"}
@@ -141,8 +141,8 @@ def count_newly_shed(before: ObservedState, now: ObservedState, entries: list[En
     """Return how many bundles the leader counted as shed since `before`, less those that `entries`
     already explain.
 
-    A leader counts the bundles of a cycle after its last unload, so an unload may be observed
-    before it is counted.
+    A leader counts the bundles of a cycle after the cycle's last unload, so an unload may be
+    observed before it is counted.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return 0

@@ -12,7 +12,7 @@ from pulsar_conformance.audit.collect.changes import Entry
 from pulsar_conformance.audit.collect.sources import Imported
 
 URLS = ("webServiceUrl", "webServiceUrlTls")
-"""Fields of a load report with addresses that brokers and logs use as names of the broker."""
+"""Fields of a load report with addresses of the broker, which some sources use as its name."""
 
 LISTED = 3
 """Maximum number of names that a note lists. If there are more, it says how many more."""

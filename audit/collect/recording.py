@@ -58,7 +58,8 @@ class Recorder:
     def run(
         self, every: float, duration: float | None, stop: threading.Event, *, first: bool = True
     ) -> None:
-        """Observe every `every` seconds until `duration` seconds have passed or `stop` is set.
+        """Observe the cluster every `every` seconds until `duration` seconds have passed or `stop`
+        is set.
 
         If `first` is false, the caller has already made the first observation. Errors:
         `CannotWrite`; `NoAnswer` if the cluster does not answer the first observation.
@@ -93,7 +94,7 @@ class Recorder:
             self._recording.write(at, entries)
 
     def observe(self, *, first: bool) -> None:
-        """Observe once, and record the changes. Errors: `NoAnswer`, `CannotWrite`."""
+        """Observe the cluster once, and record its changes. Errors: `NoAnswer`, `CannotWrite`."""
         before = self._before or ObservedState()
         look = self._looker.observe(before)
         at = datetime.now(UTC)

@@ -94,7 +94,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _open_zstd(file: Path) -> io.RawIOBase:
-    """Open a Zstandard file with Python 3.14, or before it with pyarrow (the extra `spark`)."""
+    """Open a Zstandard file with Python 3.14 or, in older versions, pyarrow (extra `spark`)."""
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
@@ -138,7 +138,7 @@ HEAD = 1 << 16
 """Number of bytes at the start of a file from which its kind is recognized."""
 
 UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-"""Errors raised while a file is opened or read that is missing, truncated or damaged."""
+"""Errors raised when a missing, truncated or damaged file is opened or read."""
 
 
 def open_source(file: Path) -> io.BufferedReader:
@@ -244,7 +244,7 @@ def _read_document(found: Imported, file: Path, label: str, document: Any) -> No
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
-    """Return the broker that a load report is about: its file, its folder or its URL names it.
+    """Return the broker that a load report is about, by the name of its file or folder, or its URL.
 
     Errors: `BadSource` if none of them names a broker.
     """

@@ -194,9 +194,10 @@ def _check_options(args: argparse.Namespace) -> None:
 
 
 def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
-    """Read the settings to compare with those of the history, if there are any.
+    """Read the settings in `file`, which are compared with those of the history.
 
-    Errors: `BadSetting`, also if none of them is documented.
+    Without a file, there are no settings. Errors: `BadSetting`, also if none of the settings is
+    documented.
     """
     if file is None:
         return NOTHING_READ

@@ -149,7 +149,7 @@ def _make_audit(
         judging_plan,
         write_audit,
     )
-    from pulsar_conformance.audit.pipeline.report_text import verdict
+    from pulsar_conformance.audit.pipeline.report_text import overall_verdict
 
     plan = judging_plan(spark, history, args.profile, readings)
     refresh = max(1, round(args.audit_every))
@@ -162,7 +162,7 @@ def _make_audit(
             counted(found["lines"]["read"], "line"),
             counted(found["cycles"], "shedding cycle"),
             counted(found["unloads"]["recorded"], "unload"),
-            verdict(found),
+            overall_verdict(found),
         )
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         print(f"{now}  {', '.join(parts)}", flush=True)

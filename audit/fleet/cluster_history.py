@@ -172,7 +172,7 @@ class ClusterHistory:
         return [(one["broker"], one["bundle"]) for one in answer["unload"]]
 
     def unload(self, pairs: Pairs, now: int) -> None:
-        """Unload bundles, and assign each to the broker with the least traffic by then."""
+        """Unload bundles, and assign each to the broker with the least traffic at that time."""
         traffic = {name: throughput_of(said) for name, said in self.live_reports().items()}
         period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1
         for place, (broker, bundle) in enumerate(pairs):

@@ -20,7 +20,7 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 NAMED = 100
-"""Maximum number of clusters whose first change is known individually; the rest share a time."""
+"""Maximum number of clusters with a time of their own; all other clusters share one time."""
 
 MOST = 5_000
 """Number of changed clusters above which all clusters share the earliest time."""

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 MAX_SEPARATE_FILES = 20_000
 """Number of changed files above which an audit reads the whole history."""
 
-AROUND = timedelta(minutes=1)
+RECORD_DELAY = timedelta(minutes=1)
 """Maximum time by which a record may be later than the events that it describes."""
 
 
@@ -36,7 +36,7 @@ class ChangedFiles(NamedTuple):
 def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
     """Return the files that were added, changed or removed since the last audit read them.
 
-    None if they are more than `MAX_SEPARATE_FILES`.
+    None if there are more than `MAX_SEPARATE_FILES` of them.
     """
     known, now = set(before), set(there.kinds)
     new = {one.file for one in now - known}
@@ -49,7 +49,7 @@ def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFile
 
 def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, DataFrame]:
     """Return the rows from the files with these names, and the rows from all other files."""
-    if len(names) <= MAX_CHANGED_RECORDS:
+    if len(names) <= MAX_FILTERED_NAMES:
         named = F.col("file").isin(*names)
         return rows.where(named), rows.where(~named)
     files = rows.sparkSession.createDataFrame([(name,) for name in names], "file string")
@@ -57,7 +57,7 @@ def split_by_files(rows: DataFrame, names: Sequence[str]) -> tuple[DataFrame, Da
     return rows.join(files, "file", "left_semi"), rows.join(files, "file", "left_anti")
 
 
-MAX_CHANGED_RECORDS = 200
+MAX_FILTERED_NAMES = 200
 """Maximum number of file names for which a filter expression is used instead of a join."""
 
 

@@ -157,7 +157,7 @@ def current_files(spark: Session, path: str) -> InputFiles:
 
 
 PLAIN = re.compile(r"[\w./=,+@-]+", re.ASCII)
-"""Pattern of paths of which Spark escapes no character."""
+"""Pattern of paths in which Spark escapes no character."""
 
 SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
 """Pattern of names for which Spark has special rules, so that it may read or ignore the file."""

@@ -87,7 +87,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function that reads files, given Arrow batches of their paths or contents.
 
     Spark sends the function to its workers. This project need not be installed there, so the
-    function uses nothing of it.
+    function uses none of its code.
     """
     damaged, local, gzip, bzip2, zstd = DAMAGED, LOCAL, GZIP, BZIP2, ZSTD
     piece, batch, longest = 1 << 20, 1 << 22, 1 << 28

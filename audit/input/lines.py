@@ -145,8 +145,8 @@ MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
 
 
 def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
-    """Return the reader for plain files. If some of them may be JSON documents, it detects
-    these.
+    """Return the reader for plain files. If some of them may be JSON documents, the reader detects
+    them.
     """
     if found.files.get("text", 0) > DOCUMENTS:
         return text_lines

@@ -129,7 +129,7 @@ def file_checker() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function that reads files to their end, given Arrow batches of their paths.
 
     Spark sends the function to its workers. This project need not be installed there, so the
-    function uses nothing of it.
+    function uses none of its code.
     """
     local, names = LOCAL, ("file", "path", "schema", "rows")
 

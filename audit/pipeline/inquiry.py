@@ -22,7 +22,7 @@ from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
 from pulsar_conformance.audit.tables.last_reports import RHYTHM, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
-from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, unlike_recorded
+from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
 from pulsar_conformance.conformance.cases.load_reports import TOP
 from pulsar_conformance.conformance.cases.setting_types import Entry
 from pulsar_conformance.conformance.cases.settings import read_entries
@@ -380,7 +380,7 @@ def _arithmetic_lines(
         went = went.where(F.col("at") <= F.lit(asked.at))
     rows = went.select("broker", "bundle", "cause").distinct().collect()
     causes_of = {(row["broker"], row["bundle"]): row["cause"] for row in rows}
-    return unlike_recorded(saved, causes_of, Focus(asked.broker, asked.bundle))
+    return difference_from_recorded(saved, causes_of, Focus(asked.broker, asked.bundle))
 
 
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:

@@ -27,9 +27,7 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""Names of the file with a mark that this process writes: when complete, and while it is
-written.
-"""
+"""Names of the file with a mark that this process writes: once it is complete, and before that."""
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,12 @@ class AuditPlan:
     strategy: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    beside: bool = False
+    by_documents_too: bool = False
     """True to judge by the documents of the release as well, and to report the differences."""
 
     lender: str | None = None
-    """The release whose defaults apply where the documents give none; None if no release is
-    known.
+    """The release whose defaults apply to settings without a documented default; None if no release
+    is known.
     """
 
     @classmethod
@@ -92,16 +92,22 @@ class AuditPlan:
         as well.
         """
         profile = _documents_of_release(self.profile)
-        if not self.beside or profile is None:
+        if not self.by_documents_too or profile is None:
             return None
         readings = specs.load().default_readings(profile)
-        return replace(self, profile=profile, readings=readings, beside=False, lender=self.profile)
+        return replace(
+            self,
+            profile=profile,
+            readings=readings,
+            by_documents_too=False,
+            lender=self.profile,
+        )
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The profile's default settings.
 
-        Those of a release are found under the old and the new name of a renamed setting.
+        A release's default of a renamed setting is found under the old and under the new name.
         """
         known, documents = specs.load(), _documents_of_release(self.profile)
         found = known.defaults(self.profile)
@@ -111,7 +117,7 @@ class AuditPlan:
 
     @property
     def lent(self) -> Mapping[str, Any]:
-        """The defaults of the release `lender` for settings to which the documents give none."""
+        """The defaults of the release `lender` for settings without a documented default."""
         known = specs.load()
         if self.lender is None:
             return {}

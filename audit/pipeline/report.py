@@ -88,7 +88,7 @@ class Counterfactual:
                 for name, value in self.settings.items()
             },
             strategy=self.strategy,
-            beside=False,
+            by_documents_too=False,
         )
 
 
@@ -106,8 +106,8 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile; by default, for the release that the load reports name and its
-    documents.
+    """Return a plan for a profile; by default, for the release that the load reports name, and for
+    that release's documents.
 
     Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
     reading that the profile does not permit.
@@ -115,7 +115,8 @@ def judging_plan(
     ran = None if profile else profile_of_history(spark, path)
     if ran is not None and not rules_of(AuditPlan.of(ran)):
         ran = None
-    plan = AuditPlan.of(profile or ran or DEFAULT_PROFILE, readings, beside=ran is not None, **more)
+    judged = profile or ran or DEFAULT_PROFILE
+    plan = AuditPlan.of(judged, readings, by_documents_too=ran is not None, **more)
     check_profile_has_rules(plan)
     specs.load().check_open(plan.profile, readings)
     return plan

@@ -54,7 +54,7 @@ def report_lines(found: Json, faults: list[Json], cases: str) -> Iterator[str]:
     if faults:
         yield from ("", *case_file_lines(dict.fromkeys(one["rule"] for one in faults), cases))
     yield ""
-    yield verdict(found)
+    yield overall_verdict(found)
 
 
 NO_SETTINGS = (
@@ -190,7 +190,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         yield from paragraph(f"{text}: {', '.join(values)}", 2, "")
 
 
-def verdict(found: Json) -> str:
+def overall_verdict(found: Json) -> str:
     """Return the last line of the report: the number of faults, or that there are none."""
     total, follow = fault_count(found), found["follow"]
     if total:

@@ -143,9 +143,7 @@ class _Builder:
     """The rows, not yet computed, of tables that are planned but not written."""
 
     planning: dict[str, float] = field(default_factory=dict)
-    """Seconds that it took to plan a table, by the name of each table that was planned but not yet
-    written.
-    """
+    """Seconds that it took to plan each table that is planned but not written, by its name."""
 
     idle: SimpleQueue[Store] = field(default_factory=SimpleQueue)
     turn: Lock = field(default_factory=Lock)
@@ -246,8 +244,8 @@ class _Builder:
     def _parents_change(self, step: TableStep, old: Mark) -> RebuildTimes | None:
         """Return the first changes in a table's parents.
 
-        None if they are unknown, or if the table was not built from the parents as they were
-        before.
+        None if they are unknown, or if the table was not built from the previous version of its
+        parents.
         """
         first = self.marks.get(next(iter(self.steps)))
         if not step.parents or first is None or not first.before:

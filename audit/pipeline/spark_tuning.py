@@ -72,8 +72,8 @@ def process_settings(path: str) -> Mapping[str, str]:
 def keeps_objects(settings: Mapping[str, str]) -> bool:
     """True if Java may keep all objects of an audit in a process with these `process_settings`.
 
-    Half of all messages to Java free objects: see `messages`. In a small audit, Java keeps 25,000
-    objects, 60 MB in all.
+    Half of all messages to Java free objects: see `adapters.spark.messages`. In a small audit, Java
+    keeps 25,000 objects, 60 MB in all.
     """
     return settings == SUMMARIES
 
@@ -92,7 +92,7 @@ SMALL_FACTOR = 32
 """
 
 HEAVY = ("bundle_averages", "broker_decisions")
-"""The most expensive tables. With a single day, only these take longer than compiling does.
+"""The most expensive tables. In a history of one day, only these take longer than compiling does.
 
 Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled. All others take 24 s and
 30 s.

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulsar_conformance.audit.input.by_cluster import RebuildTimes
-from pulsar_conformance.audit.input.changes import AROUND
+from pulsar_conformance.audit.input.changes import RECORD_DELAY
 from pulsar_conformance.audit.pipeline.marks import Mark
 from pulsar_conformance.audit.pipeline.plan import ALL_DAYS_PREFIX, AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.tables import BUILT_FROM_RECORDS, GOLD, SILVER, TABLES
@@ -123,7 +123,7 @@ def build_steps(
             ("records",),
             partial(_build_from_records, table.build),
             build_since=partial(_build_from_records_since, table.build),
-            lookback=AROUND,
+            lookback=RECORD_DELAY,
         )
     yield from (_gold_step(plan, name, _Side()) for name in GOLD)
     if asked is not None:
@@ -286,7 +286,7 @@ def plan_as_json(plan: AuditPlan) -> str:
 
     It includes the documents' reading `window` if it adds columns to tables of the release.
     """
-    stated = {name: value for name, value in asdict(plan).items() if name != "beside"}
+    stated = {name: value for name, value in asdict(plan).items() if name != "by_documents_too"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]
     return json.dumps(stated, default=str, sort_keys=True)
 
@@ -295,8 +295,8 @@ def fingerprints(every: Iterable[TableStep], first: str = "") -> dict[str, str]:
     """Return the fingerprint of each table: a hash of its code, its options and its parents'
     fingerprints.
 
-    `first`, if given, replaces the fingerprint of a table without parents that was built from an
-    earlier input.
+    `first`, if given, is used as the fingerprint of tables without parents, such as the fingerprint
+    of an earlier input.
     """
     found: dict[str, str] = {}
     for step in every:

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Age of a file in nanoseconds from which on a further change certainly gets a different time."""
+"""Age in nanoseconds of a file whose time of change would certainly differ after another change."""
 
 BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
@@ -134,7 +134,7 @@ SOURCES = "sources"
 """Folder for the list of the history's files from which `records` was built."""
 
 LINES_PER_PART = 2_000
-"""Number of lines in each file of that list, if Spark writes the list."""
+"""Number of lines in each file of the list of sources, if Spark writes the list."""
 
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of rows without a day."""
@@ -150,7 +150,7 @@ def base_name(table: str) -> str:
 
 @dataclass(frozen=True)
 class Store:
-    """Reads and writes the tables in a folder by Spark."""
+    """Reads and writes the tables in a folder with Spark."""
 
     spark: Any
     path: str
@@ -247,7 +247,7 @@ class Store:
         return rows.repartition(F.col(PARTITION), shard_number(self.shards), spread)
 
     def replace(self, table: str, frame: DataFrame) -> None:
-        """Overwrite the partitions of a table of which the frame has rows.
+        """Overwrite those partitions of a table for which the frame has rows.
 
         The frame may be computed from the same table, so it is first written to a separate folder.
         """
@@ -274,8 +274,8 @@ class Store:
         return self._rewrite_days(table, rows, change, time)
 
     def _rewrite_days(self, table: str, rows: DataFrame, change: RebuildTimes, time: str) -> int:
-        """Rewrite the days on which rows change, and the rows without a day; return their number of
-        rows.
+        """Rewrite the days on which rows change, and the rows without a day; return the number of
+        rewritten rows.
         """
         own, folder = self._partitions_of(table, change.all_clusters), self._folder_column()
         there = change.from_day(own).select(folder.alias("folder")).distinct()

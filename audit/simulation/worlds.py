@@ -121,8 +121,8 @@ class SimulatedWorld:
     bundle.
     """
     ways: Mapping[str, str] = field(default_factory=dict)
-    """Differences between the version of a real cluster and its profile, as alternatives by
-    question.
+    """Alternatives by which the version of a real cluster differs from its profile, by the names in
+    `specs/ways.yaml`.
     """
     version: str = ""
     """The version that the reports of a history name, or that the brokers of a real cluster run;

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 QUICK = 10.0
-"""Maximum seconds from a cycle to its first unload of unknown cause, and between two of these."""
+"""Maximum seconds from a cycle to its first unload of unknown cause, and from one to the next."""
 
 UNLOADING = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
@@ -81,7 +81,7 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Give unloads by brokers without reports to the bundles' owners, and set `unnamed`.
+    """Attribute unloads by brokers without reports to the bundles' owners, and set `unnamed`.
 
     The name of such a broker is probably another address of the owner, unless no broker of the
     cluster reports.

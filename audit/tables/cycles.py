@@ -229,7 +229,7 @@ COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "se
 
 
 def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row for each `moment` of each cycle, with settings in their types."""
+    """Return a row for each `moment` of each cycle, with settings converted to their types."""
     each = made["cycles"].withColumn("moment", F.explode("moments"))
     typed = {"given": F.col("settings"), "settings": settings_column(plan)}
     each = each.withColumns(typed)
@@ -370,8 +370,8 @@ def _known_on(days: DataFrame) -> DataFrame:
 def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     """Add the `moments` of assumed cycles.
 
-    They are the start of the interval, and the first unload that was certainly shed or the end of
-    the interval; between these, the first unload that may have been shed.
+    They are, in this order: the start of the interval, the first unload that may have been shed,
+    and the first unload that was certainly shed or, without one, the end of the interval.
     """
     maybe = F.coalesce("cause", F.lit(UNKNOWN)).isin(SHEDDING, UNKNOWN)
     went = silver.actions.where("kind = 'unloaded'").where(maybe)

@@ -37,8 +37,8 @@ def with_streaks(
 ) -> DataFrame:
     """Add `streak` and `perhaps_streak` to rows of cycles, if AvgShedder is one of the strategies.
 
-    `streak` is the struct that `adapters.spark.average` reads. `perhaps_streak` has only its two
-    counts.
+    `streak` is the struct that `adapters.spark.average` reads. `perhaps_streak` has only the two
+    counts of such a struct.
     """
     if average.NAME not in strategies:
         return rows

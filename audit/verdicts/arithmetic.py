@@ -38,7 +38,7 @@ def arithmetic_lines(
     several brokers report a bundle, the text says so and gives a derivation for each possible
     owner. Errors: `AuditError`.
     """
-    claims = bundles_of_several(saved["case"])
+    claims = contested_bundles(saved["case"])
     if not claims:
         return _derivation((saved, *others), focus)
     lines = paragraph(_claims_text(claims, focus), 2, "", TEXT_WIDTH)
@@ -70,7 +70,7 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
         return paragraph(f"its arithmetic cannot be shown: {problem}", 2, "", TEXT_WIDTH)
 
 
-def unlike_recorded(
+def difference_from_recorded(
     saved: Mapping[str, Any], recorded: Mapping[tuple[str, str], str], focus: Focus
 ) -> str:
     """Return how a case's answer differs from the unloads recorded in its cycle.
@@ -96,7 +96,7 @@ def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str
     None if no single answer follows, for example because a setting is missing.
     """
     trial = trial_of(saved)
-    if trial is None or trial.operation != SHED.id or bundles_of_several(saved["case"]):
+    if trial is None or trial.operation != SHED.id or contested_bundles(saved["case"]):
         return None
     model, _ = with_release_defaults(trial, Model(saved["profile"], saved["readings"]))
     try:
@@ -114,7 +114,7 @@ def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
     return ", ".join((*names[:NAMED], *more))
 
 
-def bundles_of_several(case: Mapping[str, Any]) -> Claims:
+def contested_bundles(case: Mapping[str, Any]) -> Claims:
     """Return the bundles that several brokers report in one cycle of the case, and these
     brokers.
     """

@@ -22,8 +22,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules, each with other rules. A violation is a consequence if the same broker also violates one
-of the other rules in the same cycle.
+"""Rules whose violation is only a consequence, each with the other rules that the same broker then
+violates in the same cycle.
 """
 
 

@@ -6,8 +6,8 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.verdicts.arithmetic import (
     arithmetic_lines,
-    bundles_of_several,
-    unlike_recorded,
+    contested_bundles,
+    difference_from_recorded,
 )
 from pulsar_conformance.conformance.explain.focus import Focus
 
@@ -76,7 +76,7 @@ def test_the_open_point_is_named_and_each_possible_owner_is_worked_out(focus, ti
 
 def test_a_bundle_of_one_owner_is_worked_out_alone():
     brokers = {"b1:8080": report(90, ONE, TWO), "b2:8080": report(10, THREE)}
-    assert bundles_of_several(saved(brokers)["case"]) == {}
+    assert contested_bundles(saved(brokers)["case"]) == {}
     text = told(saved(brokers), Focus())
     assert "several brokers" not in text
     assert "b1:8080" in text
@@ -93,7 +93,7 @@ def test_the_bundles_of_several_cycles_count_in_each():
     alone = {"b1:8080": report(90, ONE), "b2:8080": report(10)}
     both = {"b1:8080": report(90, ONE), "b2:8080": report(10, ONE)}
     case = {"strategy": "AvgShedder", "cycles": [cycle_of(both), cycle_of(alone)]}
-    assert bundles_of_several(case) == {ONE: ["b1:8080", "b2:8080"]}
+    assert contested_bundles(case) == {ONE: ["b1:8080", "b2:8080"]}
 
 
 def test_reports_that_overlap_are_no_raw_message():
@@ -123,18 +123,18 @@ LEAST = "loadBalancerBundleUnloadMinThroughputThreshold"
 def test_an_unload_that_the_release_would_not_have_made_is_named():
     assert "it keeps all" in told(least_amount(), Focus())
     unlike = f"released-3.0, by this arithmetic, keeps {ONE} of b1:8080, which was shed"
-    assert unlike_recorded(least_amount(), WENT, Focus()) == unlike
+    assert difference_from_recorded(least_amount(), WENT, Focus()) == unlike
     by_hand = dict.fromkeys(WENT, "admin")
-    assert unlike_recorded(least_amount(), by_hand, Focus()) == ""
+    assert difference_from_recorded(least_amount(), by_hand, Focus()) == ""
     other = {("b1:8080", TWO): "shedding"}
-    sheds = unlike_recorded(least_amount({LEAST: 0.1}), other, Focus(broker="b1:8080"))
+    sheds = difference_from_recorded(least_amount({LEAST: 0.1}), other, Focus(broker="b1:8080"))
     assert sheds.endswith(f"unloads {ONE} of b1:8080, of which no unload is recorded")
-    assert unlike_recorded(least_amount({LEAST: 0.1}), WENT, Focus()) == ""
+    assert difference_from_recorded(least_amount({LEAST: 0.1}), WENT, Focus()) == ""
 
 
 def test_nothing_is_unlike_a_cycle_whose_owners_are_open():
     claims = saved({"b1:8080": report(90, ONE, TWO), "b2:8080": report(10, TWO)})
-    assert unlike_recorded({**claims, "profile": "released-3.0"}, WENT, Focus()) == ""
+    assert difference_from_recorded({**claims, "profile": "released-3.0"}, WENT, Focus()) == ""
 
 
 def test_another_profile_decides_on_its_own_case():

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.report import Counterfactual, ReportOptions, write_audit
-from pulsar_conformance.audit.pipeline.report_text import difference_lines, verdict
+from pulsar_conformance.audit.pipeline.report_text import difference_lines, overall_verdict
 from pulsar_conformance.audit.verdicts.missing_settings import NOT_RECORDED
 from standins.exported import START, report, stamp
 from standins.sparks import spark
@@ -67,7 +67,7 @@ def audited(spark, tmp_path_factory):
         for at, one in history(*how)
     ]
     (folder / "history.jsonl").write_text("\n".join(lines) + "\n")
-    plan, out = AuditPlan.of("released-3.0", beside=True), str(folder / "audit")
+    plan, out = AuditPlan.of("released-3.0", by_documents_too=True), str(folder / "audit")
     none, how = Counterfactual({}, None), ReportOptions(quiet=True)
     found, report_lines = write_audit(
         spark.session, str(folder / "history.jsonl"), out, plan, none, how
@@ -102,7 +102,7 @@ def test_the_documents_use_the_defaults_of_the_release_which_are_named(audited):
 def test_documents_alone_have_no_default_of_a_release():
     assert THRESHOLD not in AuditPlan.of("documented-3.0").defaults
     assert AuditPlan.of("released-3.0").documents is None
-    beside = AuditPlan.of("released-3.0", beside=True).documents
+    beside = AuditPlan.of("released-3.0", by_documents_too=True).documents
     assert beside.defaults[THRESHOLD] == 10
 
 
@@ -114,8 +114,8 @@ def test_a_rule_that_only_releases_follow_is_named_with_the_reason(audited):
 def test_the_last_line_names_what_the_release_would_have_done():
     counts = {"allowed": 1, "violated": 0, "not done though due": 0, "undecided": 0}
     found = {"profile": "released-3.0", "cycles": 3, "rules": {"SHED-02": counts}, "follow": 0}
-    assert verdict({**found, "omitted": None}) == "no rule is broken"
-    told = verdict({**found, "omitted": {"cycles": 2, "more": True}})
+    assert overall_verdict({**found, "omitted": None}) == "no rule is broken"
+    told = overall_verdict({**found, "omitted": {"cycles": 2, "more": True}})
     assert told == (
         "no rule is broken; at least 2 cycles without an unload although released-3.0 would have "
         "made one"

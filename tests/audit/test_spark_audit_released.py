@@ -109,7 +109,7 @@ def audited(spark, tmp_path_factory):
         ]
         (history / f"{cluster}.jsonl").write_text("\n".join(lines) + "\n")
     profile = profile_of_history(spark.session, str(history))
-    plan, out = AuditPlan.of(profile, beside=True), str(folder / "audit")
+    plan, out = AuditPlan.of(profile, by_documents_too=True), str(folder / "audit")
     how = ReportOptions(quiet=True)
     found, lines = write_audit(
         spark.session, str(history), out, plan, Counterfactual({}, None), how

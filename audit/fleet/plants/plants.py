@@ -20,7 +20,7 @@ THRESHOLD, OVERLOAD, UNIFORM = "ThresholdShedder", "OverloadShedder", "UniformLo
 
 @dataclass(frozen=True)
 class PlantedViolation:
-    """A violation of a rule that can be planted: by a cycle's unloads, or by a split after the
+    """A violation of a rule, which can be planted in the unloads of a cycle or in a split after the
     cycle.
     """
 

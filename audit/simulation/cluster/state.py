@@ -52,7 +52,7 @@ class SimulatedCluster:
         return [name for name, is_up in self.up.items() if is_up]
 
     def owned_bundles(self) -> dict[str, list[str]]:
-        """Return the bundles of each broker, which may be none."""
+        """Return a list of the bundles of each broker; empty if the broker has none."""
         found: dict[str, list[str]] = {name: [] for name in self.up}
         for bundle, owner in self.owner.items():
             if owner in found:

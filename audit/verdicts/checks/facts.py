@@ -109,7 +109,7 @@ def sum_over_brokers(amount: Column) -> Column:
 
 
 def setting_in_force(name: str) -> Column:
-    """Return the value of the setting that is in force."""
+    """Return the value of a setting that is in force."""
     return F.col(f"settings.{name}")
 
 
