@@ -9,20 +9,20 @@ from typing import Any
 
 from pulsar_conformance.adapters.operated.sight import ObservedState
 from pulsar_conformance.audit.collect.changes import Entry, events_between
-from pulsar_conformance.audit.collect.sources import BadSource, Imported
+from pulsar_conformance.audit.collect.sources import BadSource, ImportedData
 from pulsar_conformance.conformance.cases.effects import EXTENSIBLE, manager_by_settings
 from pulsar_conformance.conformance.cases.metrics import ONLY_EXTENSIBLE
 from pulsar_conformance.reference.ranges import HashRange, namespace_of
 from pulsar_conformance.reference.reports import NESTED
 from pulsar_conformance.specs.text import counted, enumerated
 
-APART = timedelta(seconds=10)
+MAX_LINE_GAP = timedelta(seconds=10)
 """Time between two log lines of shedding; if more time passes, they belong to different cycles."""
 
 Timed = tuple[datetime, Entry]
 
 
-def imported_cluster(found: Imported) -> str:
+def imported_cluster(found: ImportedData) -> str:
     """Return the name of the cluster in the sources; empty if they name none.
 
     Errors: `BadSource` if they name several: a history of several clusters would mix their brokers
@@ -37,7 +37,7 @@ def imported_cluster(found: Imported) -> str:
     return next(iter(named), "")
 
 
-def reported_versions(found: Imported) -> list[str]:
+def reported_versions(found: ImportedData) -> list[str]:
     """Return the versions of Pulsar that the load reports in the sources name, the most frequent
     first.
     """
@@ -47,7 +47,7 @@ def reported_versions(found: Imported) -> list[str]:
     return [version for version, _ in named.most_common() if version]
 
 
-def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
+def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
     """Return a history's records in time order. Errors: `BadSource` if there are none."""
     records = [*found.records, *_cycles(found)]
     records += [
@@ -69,13 +69,13 @@ def records_of(found: Imported, settings: Mapping[str, Any]) -> list[Timed]:
     return sorted(records, key=lambda one: (one[0], ORDER.get(one[1]["kind"], len(ORDER))))
 
 
-SINGLE_MOMENT = (
+SINGLE_MOMENT_NOTE = (
     "any decision: the sources have a single report of each broker, so an audit has nothing to "
     "judge; import them together with later reports, or with the leader's log"
 )
 """Note about a history with one report of each broker: what it lacks, why, and advice."""
 
-BY_EXPLAIN = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
+EXPLAIN_HINT = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
 """Further advice in this note if the load reports are those of the modular load manager."""
 
 KINDS = (
@@ -96,16 +96,16 @@ ORDER = {kind: place for place, kind in enumerate(KINDS)}
 """Position of each kind of record among records with the same time."""
 
 
-def _cycles(found: Imported) -> Iterator[Timed]:
+def _cycles(found: ImportedData) -> Iterator[Timed]:
     """Yield a cycle record for each group of log lines that one shedding cycle wrote."""
     last: datetime | None = None
     for at in sorted(found.logged):
-        if last is None or at - last > APART:
+        if last is None or at - last > MAX_LINE_GAP:
             yield at, {"kind": "cycle"}
         last = at
 
 
-def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
+def _moves(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
     They do not include the unloads in `logged`, which a log already gives.
@@ -134,7 +134,7 @@ def _moves(found: Imported, logged: list[Timed]) -> Iterator[Timed]:
         before, last = now, at
 
 
-def _split_cause(found: Imported, since: datetime, at: datetime) -> str:
+def _split_cause(found: ImportedData, since: datetime, at: datetime) -> str:
     """Return the cause of splits between two times; empty if unknown.
 
     A split that the leader counted is automatic; a split that it did not count was requested by an
@@ -205,14 +205,14 @@ def is_single_moment(records: list[Timed]) -> bool:
     }
 
 
-def missing_parts(found: Imported, records: list[Timed]) -> Iterator[str]:
+def missing_parts(found: ImportedData, records: list[Timed]) -> Iterator[str]:
     """Yield each part of a history that the sources do not contain, with the consequence for an
     audit.
     """
     kinds = {one["kind"] for _, one in records}
     if is_single_moment(records):
         explained = not any(NESTED in report for _, _, report in found.reports)
-        yield SINGLE_MOMENT + (BY_EXPLAIN if explained else "")
+        yield SINGLE_MOMENT_NOTE + (EXPLAIN_HINT if explained else "")
     yield from (cost for kind, cost in MISSING_PART_TEXTS if kind not in kinds)
     if "cycle" in kinds and "log" in found.kinds:
         yield "cycles that shed nothing and logged nothing: omissions are not judged"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pulsar_conformance.audit.collect.sources import (
     TIME_ONLY,
     BadSource,
-    Imported,
+    ImportedData,
     json_object,
     open_source,
     time_of,
@@ -58,7 +58,7 @@ FIELDS = ("timestamp", "@timestamp", "time", "timeMillis")
 """Fields of a JSON log line that may contain its time."""
 
 
-def read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
+def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     """Add the records in a log. Errors: `BadSource` if no line of the log is about load
     balancing.
     """
@@ -128,7 +128,7 @@ def _bundle_and_broker(
     return None
 
 
-def _leave_out(found: Imported, file: Path, bundle: str, broker: str) -> None:
+def _leave_out(found: ImportedData, file: Path, bundle: str, broker: str) -> None:
     """Remove the record of the last unload of a bundle, because the unload failed.
 
     A release writes the line of an unload before it attempts the unload.

@@ -9,16 +9,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pulsar_conformance.audit.collect.changes import Entry
-from pulsar_conformance.audit.collect.sources import Imported
+from pulsar_conformance.audit.collect.sources import ImportedData
 
 URLS = ("webServiceUrl", "webServiceUrlTls")
 """Fields of a load report with addresses of the broker, which some sources use as its name."""
 
-LISTED = 3
+MAX_LISTED_NAMES = 3
 """Maximum number of names that a note lists. If there are more, it says how many more."""
 
 
-def with_single_names(found: Imported) -> Imported:
+def with_single_names(found: ImportedData) -> ImportedData:
     """Return the data with a single name for each broker: the name under which it reports.
 
     If a broker reports under several names, and its address is one of them, the address becomes its
@@ -75,7 +75,7 @@ def _with_names(record: Entry, names: Mapping[str, str]) -> Entry:
     return changed
 
 
-def _name_notes(found: Imported, names: Mapping[str, str]) -> Iterator[str]:
+def _name_notes(found: ImportedData, names: Mapping[str, str]) -> Iterator[str]:
     """Yield a note that lists the replaced names, if there are any."""
     used = {str(one.get("broker")) for _, one in found.records}
     used |= {broker for _, broker, _ in found.reports}
@@ -102,5 +102,5 @@ def _is_unload(record: Entry) -> bool:
 
 
 def _listed(names: list[str]) -> str:
-    more = [f"{len(names) - LISTED} more"] if len(names) > LISTED else []
-    return ", ".join((*names[:LISTED], *more))
+    more = [f"{len(names) - MAX_LISTED_NAMES} more"] if len(names) > MAX_LISTED_NAMES else []
+    return ", ".join((*names[:MAX_LISTED_NAMES], *more))

@@ -159,7 +159,7 @@ def _load_report_entry(broker: str, report: object) -> Entry:
 
 def describe_recording(cluster: str, look: Observation) -> str:
     """Describe what is recorded and what cannot be observed, with the consequences for an audit."""
-    unseen = [f"{what} ({MISSED[what]})" for what in look.troubles if what in MISSED]
+    unseen = [f"{what} ({CONSEQUENCES[what]})" for what in look.troubles if what in CONSEQUENCES]
     if look.sight.is_extensible:
         unseen.append("load data (what depends on loads is undecided)")
     unseen.append("bundle data (averages begin with this history)")
@@ -170,7 +170,7 @@ def describe_recording(cluster: str, look: Observation) -> str:
     return f"{cluster}, {count} broker{plural}; not seen: {', '.join(unseen)}"
 
 
-MISSED = {
+CONSEQUENCES = {
     "leader": "an audit assumes cycles from the first line on",
     "settings": "an audit assumes the documented defaults",
     "domains": "placement by failure domains is not judged",

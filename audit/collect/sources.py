@@ -47,7 +47,7 @@ class BadSource(UserError):
 
 
 @dataclass
-class Imported:
+class ImportedData:
     """All data read from sources, most of it with its time."""
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
@@ -63,17 +63,16 @@ class Imported:
     """Kinds of sources that were read: reports, metrics, counters, log, history."""
     smoothed: bool = False  # True if metrics of the extensible load manager were read
     notes: list[str] = field(default_factory=list)
-    undated: int = 0
-    """Number of reports without a time."""
+    undated: int = 0  # Number of reports without a time
     clusters: set[str] = field(default_factory=set)  # "" for data that name none
 
 
-def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Imported:
+def read_sources(paths: Iterable[Path], date: datetime | None = None) -> ImportedData:
     """Read files and folders of any kind; `date` is for logs whose lines have no date.
 
     Errors: `BadSource`, `BadSnapshot`.
     """
-    found = Imported()
+    found = ImportedData()
     for path in paths:
         files = sorted(_files_in(path)) if path.is_dir() else [path]
         if not files:
@@ -102,7 +101,7 @@ def _open_zstd(file: Path) -> io.RawIOBase:
     raise ValueError("Zstandard needs Python 3.14 or the extra `spark`; or decompress the file")
 
 
-OPENED: Mapping[str, Callable[[Path], Any]] = {
+OPENERS: Mapping[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
@@ -111,7 +110,7 @@ OPENED: Mapping[str, Callable[[Path], Any]] = {
 }
 """Functions that open compressed files, by suffix."""
 
-REFUSED = {
+REFUSED_ENDINGS = {
     ".tar": "it is an archive; unpack it and give the folder",
     ".tgz": "it is an archive; unpack it and give the folder",
     ".zip": "it is an archive; unpack it and give the folder",
@@ -119,10 +118,10 @@ REFUSED = {
 }
 
 
-def _read_file(found: Imported, file: Path, folder: Path, date: datetime | None) -> None:
+def _read_file(found: ImportedData, file: Path, folder: Path, date: datetime | None) -> None:
     """Add the data of a file, recognized by content. Errors: `BadSource`, `BadSnapshot`."""
-    name = file.name.removesuffix(file.suffix) if file.suffix in OPENED else file.name
-    for ending, why in REFUSED.items():
+    name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
+    for ending, why in REFUSED_ENDINGS.items():
         if name.endswith(ending):
             raise BadSource(f"{file}: {why}")
     label = unquote((file.parent / name).relative_to(folder).as_posix())
@@ -143,11 +142,11 @@ UNREADABLE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 def open_source(file: Path) -> io.BufferedReader:
     """Open a file, and decompress it if its suffix names a compression. Errors: `UNREADABLE`."""
-    return io.BufferedReader(OPENED.get(file.suffix, io.FileIO)(file), HEAD)
+    return io.BufferedReader(OPENERS.get(file.suffix, io.FileIO)(file), HEAD)
 
 
 def _read_stream(
-    found: Imported, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
+    found: ImportedData, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
     """Add the data of a file that contains JSON, a znode dump, or otherwise a log.
 
@@ -158,18 +157,18 @@ def _read_stream(
         _read_json(found, file, label, stream.read(), date)
     elif ZNODE.search(head.decode("utf-8", "replace")):
         _read_znodes(found, file, _decoded_lines(stream))
-    elif PRINTED.search(head):
+    elif PRINTED_JSON.search(head):
         _read_shell_output(found, file, label, list(_decoded_lines(stream)), date)
     else:
         _read_log(found, file, _decoded_lines(stream), date)
 
 
-PRINTED = re.compile(rb"^\{", re.MULTILINE)
+PRINTED_JSON = re.compile(rb"^\{", re.MULTILINE)
 """Start of a JSON object that ZooKeeper's shell printed among other lines."""
 
 
 def _read_shell_output(
-    found: Imported, file: Path, label: str, lines: list[str], date: datetime | None
+    found: ImportedData, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
     """Add the JSON objects that stand among other lines. If there are none, read a log."""
     found_objects = filter(None, map(json_object, lines))
@@ -184,7 +183,9 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
     return (line.decode("utf-8", "replace").rstrip("\r\n") for line in stream)
 
 
-def _read_json(found: Imported, file: Path, label: str, data: bytes, date: datetime | None) -> None:
+def _read_json(
+    found: ImportedData, file: Path, label: str, data: bytes, date: datetime | None
+) -> None:
     """Add the data of one JSON document, of a document on each line, or of a log in JSON."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
@@ -208,7 +209,7 @@ def json_object(line: str) -> Json | None:
     return document if isinstance(document, dict) else None
 
 
-def _read_log(found: Imported, file: Path, lines: Iterable[str], date: datetime | None) -> None:
+def _read_log(found: ImportedData, file: Path, lines: Iterable[str], date: datetime | None) -> None:
     from pulsar_conformance.audit.collect.logged import read_log
 
     read_log(found, file, lines, date)
@@ -218,7 +219,7 @@ def _is_log_line(document: Json) -> bool:
     return "message" in document and "kind" not in document
 
 
-def _read_document(found: Imported, file: Path, label: str, document: Any) -> None:
+def _read_document(found: ImportedData, file: Path, label: str, document: Any) -> None:
     """Add the data of a JSON document, whose fields show what kind of data it is."""
     if isinstance(document, list):
         for one in document:
@@ -258,7 +259,7 @@ def _broker_of(file: Path, label: str, report: Json) -> str:
     return broker
 
 
-def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
+def _add_report(found: ImportedData, file: Path, broker: str, report: Json) -> None:
     saved_report(f"{file}, {broker}", report)
     written = report.get("lastUpdate")
     if isinstance(written, int) and written > 0:
@@ -270,7 +271,7 @@ def _add_report(found: Imported, file: Path, broker: str, report: Json) -> None:
     found.reports.append((at, broker, report))
 
 
-def _add_record(found: Imported, file: Path, record: Json) -> None:
+def _add_record(found: ImportedData, file: Path, record: Json) -> None:
     at = time_of(str(record["at"]))
     if at is None:
         raise BadSource(f"{file}: {record['at']} is not a time; write it as 2026-11-20T10:00:00Z")
@@ -281,10 +282,9 @@ def _add_record(found: Imported, file: Path, record: Json) -> None:
     found.records.append((at, {k: v for k, v in record.items() if k not in ("at", "cluster")}))
 
 
-def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> None:
+def _add_bundle_data(found: ImportedData, file: Path, bundle: str, data: Json) -> None:
     if not bundle:
-        problem = "it is bundle data, but its path does not name the bundle"
-        raise BadSource(f"{file}: {problem}; save it as TENANT/NAMESPACE/0x…_0x…")
+        raise BadSource(f"{file}: its path names no bundle; save it as TENANT/NAMESPACE/0x…_0x…")
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     kept = {frame: data[frame] for frame in FRAMES}
     found.records.append((at, {"kind": "bundle_data", "bundle": bundle, "data": kept}))
@@ -293,7 +293,7 @@ def _add_bundle_data(found: Imported, file: Path, bundle: str, data: Json) -> No
 ZNODE = re.compile(r"/loadbalance/(brokers|bundle-data)/(\S+)")
 
 
-def _read_znodes(found: Imported, file: Path, lines: Iterable[str]) -> None:
+def _read_znodes(found: ImportedData, file: Path, lines: Iterable[str]) -> None:
     """Add the znodes in a dump, in which each znode's path precedes its data."""
     path: tuple[str, str] | None = None
     before = len(found.reports) + len(found.records)
@@ -321,7 +321,7 @@ SHED_COUNTERS = ("pulsar_lb_unload_bundle_total", "pulsar_lb_unload_bundle_count
 """Names, in different releases, of the metric that counts the bundles shed by the leader."""
 
 
-def _read_series(found: Imported, file: Path, series: list[Json]) -> None:
+def _read_series(found: ImportedData, file: Path, series: list[Json]) -> None:
     """Add a report for each broker and time in the result of a range query of Prometheus."""
     measured: defaultdict[datetime, dict[str, Json]] = defaultdict(dict)
     shed: defaultdict[datetime, float] = defaultdict(float)
@@ -351,7 +351,7 @@ def _samples(series: Json) -> Iterator[tuple[datetime, float]]:
 
 
 def _add_series(
-    found: Imported,
+    found: ImportedData,
     measured: Mapping[datetime, Mapping[str, Json]],
     shed: Mapping[datetime, float],
 ) -> None:

@@ -36,7 +36,7 @@ WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 HISTORY, AUDIT = "history", "audit"
 """Names of the folders for the history and the audit within the output folder."""
 
-BETWEEN = 300.0
+AUDIT_INTERVAL = 300.0
 """Seconds from the start of one audit to the start of the next."""
 
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--audit-every",
         type=parse_seconds,
-        default=BETWEEN,
+        default=AUDIT_INTERVAL,
         metavar="SECONDS",
         help="the time between two audits (%(default)g)",
     )

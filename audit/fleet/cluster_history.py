@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.common.trial import Json
 from pulsar_conformance.reference.cluster import RATE_FIELDS, RESOURCES
 
 SECOND = 1000
-KNOWN = (*RESOURCES, *RATE_FIELDS, "bundles")
+SHEDDING_FIELDS = (*RESOURCES, *RATE_FIELDS, "bundles")
 """Fields of a load report by which the leader decides what to shed."""
 
 UNLOADED_AFTER, ASSIGNED_AFTER, DOWN_AFTER, SPLIT_AFTER = 1000, 1500, 25_000, 30_000
@@ -38,13 +38,13 @@ MOVED_AFTER = 4000
 OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
 
-APART = 10
+EVENT_SPACING = 10
 """Milliseconds between consecutive events of one kind."""
 
 REPORTED_CHANGE = 0.1
 """Share by which a load must change for a broker to report it early."""
 
-AT_ONCE = 400
+MAX_ASSIGNMENT_TIMES = 400
 """Maximum number of different times at which the bundles of a stopped broker are assigned."""
 
 Pairs = list[tuple[str, str]]
@@ -155,7 +155,7 @@ class ClusterHistory:
     def shedding_case(self, now: int) -> Json:
         """Return a cycle's `shed.select` case, built from the reports of running brokers."""
         known = self.live_reports().items()
-        brokers = {name: {each: said[each] for each in KNOWN} for name, said in known}
+        brokers = {name: {each: said[each] for each in SHEDDING_FIELDS} for name, said in known}
         return self.memory.shedding_question(now, None, brokers)
 
     def ask_adapter(self, case: Json) -> Pairs:
@@ -176,7 +176,7 @@ class ClusterHistory:
         traffic = {name: throughput_of(said) for name, said in self.live_reports().items()}
         period = (now // SECOND - self.fleet.period_start(0)) // self.fleet.period_seconds - 1
         for place, (broker, bundle) in enumerate(pairs):
-            at = now + UNLOADED_AFTER + place * APART
+            at = now + UNLOADED_AFTER + place * EVENT_SPACING
             self.record("unloaded", at, bundle=bundle, broker=broker, cause=SHEDDING)
             self.memory.unloaded[bundle] = at
             if self.world.owner[bundle] == broker:
@@ -241,8 +241,10 @@ class ClusterHistory:
             target = min(load, key=lambda one: load[one])
             load[target] += self.world.traffic_of(bundle, period)
             if period % 2 and self.connection is not None and not unseen:
-                self._record_unload(bundle, at + place % AT_ONCE * APART - 1, SHUTDOWN)
-            self.assign(bundle, target, at + place % AT_ONCE * APART)
+                self._record_unload(
+                    bundle, at + place % MAX_ASSIGNMENT_TIMES * EVENT_SPACING - 1, SHUTDOWN
+                )
+            self.assign(bundle, target, at + place % MAX_ASSIGNMENT_TIMES * EVENT_SPACING)
             if unseen:
                 self.records.pop()
 

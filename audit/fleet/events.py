@@ -20,10 +20,10 @@ FEWEST_BROKERS = 3
 stopped broker would have only one destination.
 """
 
-DOWN = (2, 9)
+PERIODS_DOWN = (2, 9)
 """Number of periods for which a broker is down: at least the first number, less than the second."""
 
-STAYS_DOWN = 0.25
+STAYS_DOWN_PROBABILITY = 0.25
 """Probability that the last broker to go down never comes up."""
 
 
@@ -77,8 +77,8 @@ def _draw_restarts(fleet: Fleet, chance: Random) -> tuple[Restart, ...]:
     for place in range(count):
         down = (place * room + chance.randrange(1, room - 1)) * fleet.cycle_periods
         end = (place + 1) * room * fleet.cycle_periods
-        up = min(down + chance.randrange(*DOWN), end)
-        stays = 1 if ENDS in fleet.troubles else STAYS_DOWN
+        up = min(down + chance.randrange(*PERIODS_DOWN), end)
+        stays = 1 if ENDS in fleet.troubles else STAYS_DOWN_PROBABILITY
         if place == count - 1 and chance.random() < stays:
             up = fleet.periods + 1
         found.append(Restart(chance.randrange(fleet.brokers), down, up))

@@ -48,8 +48,8 @@ take place.
 REPORT_ON_CHANGE = 3
 """Number of periods after which a broker reports although its load has not changed."""
 
-FEWEST = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
-OPTION = {"report": "--report-minutes"}
+MINIMUMS = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
+OPTION_NAMES = {"report": "--report-minutes"}
 
 
 NO_ADAPTER = "none"
@@ -99,9 +99,9 @@ class Fleet:
         if self.readings.get("window", SLIDING) != SLIDING:
             problem = "the averages of a fleet slide over the newest samples; omit this reading"
             raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
-        for name, least in FEWEST.items():
+        for name, least in MINIMUMS.items():
             if getattr(self, name) < least:
-                option = OPTION.get(name, f"--{name}")
+                option = OPTION_NAMES.get(name, f"--{name}")
                 raise BadFleet(f"{option} {getattr(self, name)}: give {least} or more")
         if self.interval % self.report:
             problem = f"it is not a multiple of --report-minutes {self.report}"

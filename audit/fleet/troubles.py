@@ -14,13 +14,13 @@ from pulsar_conformance.conformance.common.trial import Json
 CLOCK_LEAD = 2000
 """Milliseconds by which the clock of every third broker is fast."""
 
-APART = 3
+RECORD_SPACING = 3
 """Milliseconds between two records of the same event."""
 
 OVERLAP = 300
 """Milliseconds between the cycles of two leaders that overlap after an election."""
 
-BY_HAND_AFTER = 4000
+BY_HAND_DELAY = 4000
 """Milliseconds by which the records of unloads by hand are delayed, so that the unloads look like
 slow shedding.
 """
@@ -65,7 +65,7 @@ def _move_clock_ahead(_period: Period, kind: str, said: Json) -> Iterator[Record
 def _record_twice(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     yield kind, said
     if kind in ("cycle", "unloaded"):
-        yield kind, {**said, "at": said["at"] + APART}
+        yield kind, {**said, "at": said["at"] + RECORD_SPACING}
 
 
 def _damage_reports(period: Period, kind: str, said: Json) -> Iterator[Record]:
@@ -85,7 +85,7 @@ def _repeat_cycle(period: Period, kind: str, said: Json) -> Iterator[Record]:
 def _omit_cause_by_hand(_period: Period, kind: str, said: Json) -> Iterator[Record]:
     if kind == "unloaded" and said["cause"] == ADMIN:
         said = {name: value for name, value in said.items() if name != "cause"}
-        said["at"] += BY_HAND_AFTER
+        said["at"] += BY_HAND_DELAY
     yield kind, said
 
 

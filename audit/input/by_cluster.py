@@ -19,10 +19,10 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-NAMED = 100
+MAX_NAMED_CLUSTERS = 100
 """Maximum number of clusters with a time of their own; all other clusters share one time."""
 
-MOST = 5_000
+MAX_CHANGED_CLUSTERS = 5_000
 """Number of changed clusters above which all clusters share the earliest time."""
 
 DAY, CLUSTER = "day", "cluster"
@@ -140,28 +140,30 @@ class RebuildTimes:
 
 
 def limit_clusters(times: Mapping[str, datetime], others: datetime = NEVER) -> RebuildTimes:
-    """Return rebuild times for at most `NAMED` named clusters; the other clusters share their
-    earliest time.
+    """Return rebuild times for at most `MAX_NAMED_CLUSTERS` named clusters; the other clusters
+    share their earliest time.
     """
     named = sorted((time, name) for name, time in times.items() if time != others)
-    if len(named) <= NAMED:
+    if len(named) <= MAX_NAMED_CLUSTERS:
         return RebuildTimes({name: time for time, name in named}, others)
-    others = min(others, named[NAMED][0])
-    return RebuildTimes({name: time for time, name in named[:NAMED] if time < others}, others)
+    others = min(others, named[MAX_NAMED_CLUSTERS][0])
+    return RebuildTimes(
+        {name: time for time, name in named[:MAX_NAMED_CLUSTERS] if time < others}, others
+    )
 
 
 def rebuild_times_of(rows: DataFrame, time: str) -> RebuildTimes:
     """Return rebuild times: for each cluster, the earliest time in the column `time`."""
     each = rows.where("cluster is not null").groupBy(CLUSTER)
     first = each.agg(F.unix_micros(F.min(time)).alias("first")).where("first is not null")
-    earliest = first.orderBy("first").limit(MOST + 1)
+    earliest = first.orderBy("first").limit(MAX_CHANGED_CLUSTERS + 1)
     return rebuild_times_of_pairs([(row[0], row[1]) for row in collect_small(earliest)])
 
 
 def rebuild_times_of_pairs(found: Sequence[tuple[str, int | None]]) -> RebuildTimes:
     """Return rebuild times, given pairs of a cluster and a time in microseconds since 1970."""
     times = {name: time_from_micros(micros) for name, micros in found if micros is not None}
-    if len(found) > MOST:
+    if len(found) > MAX_CHANGED_CLUSTERS:
         return RebuildTimes({}, min(times.values(), default=NEVER))
     return limit_clusters(times)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pulsar_conformance.adapters.spark.configuring import collect_small
 from pulsar_conformance.audit.input.by_cluster import (
-    MOST,
+    MAX_CHANGED_CLUSTERS,
     RebuildTimes,
     rebuild_times_of_pairs,
     time_from_micros,
@@ -103,12 +103,12 @@ def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> Ta
     first = other.groupBy("cluster").agg(
         _earliest_micros(F.col("time"), "any"), _earliest_micros(relevant, "relevant")
     )
-    found = first.orderBy("any").limit(MOST + 1).collect()
+    found = first.orderBy("any").limit(MAX_CHANGED_CLUSTERS + 1).collect()
     any_, relevant_ = (
         rebuild_times_of_pairs([(row["cluster"], row[name]) for row in found])
         for name in ("any", "relevant")
     )
-    return TableDifference(any_, any_ if len(found) > MOST else relevant_)
+    return TableDifference(any_, any_ if len(found) > MAX_CHANGED_CLUSTERS else relevant_)
 
 
 def _row_texts(rows: DataFrame, ignored: Sequence[str], more: int) -> DataFrame:

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, is_here, unescape_pattern
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, can_open_path, unescape_pattern
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -148,7 +148,7 @@ def current_files(spark: Session, path: str) -> InputFiles:
     """Return the files at a path. Errors: Spark's `AnalysisException` if the path does not
     exist.
     """
-    listed = _list_local_files(path) if is_here(spark, path) else None
+    listed = _list_local_files(path) if can_open_path(spark, path) else None
     if listed is not None:
         return InputFiles({one: _kind_of(one.file) for one in listed}, here=True)
     modified = F.col("modificationTime").cast("double").alias("modified")

@@ -30,12 +30,12 @@ from pyspark.sql import functions as F
 FOREIGN = "foreign-file"
 
 
-DOCUMENT = 4 << 20
+MAX_DOCUMENT_BYTES = 4 << 20
 """Maximum size in bytes of a file that may consist of a single JSON document: one record, or a list
 of records.
 """
 
-DOCUMENTS = 2_000
+MAX_DOCUMENTS = 2_000
 """Number of files above which an audit assumes that none is a single JSON document."""
 
 
@@ -56,7 +56,11 @@ def document_lines(spark: Session, path: Paths, files: FileSelection = None) -> 
     Such a document is a list of records, or one record that spans several lines.
     """
     reader = spark.read.option("recursiveFileLookup", True)
-    small = (kind_column() == "text") & (F.col("_metadata.file_size") <= DOCUMENT) & is_among(files)
+    small = (
+        (kind_column() == "text")
+        & (F.col("_metadata.file_size") <= MAX_DOCUMENT_BYTES)
+        & is_among(files)
+    )
     whole = reader.text(path, wholetext=True).where(
         small & F.col("value").rlike(r"^\s*(\[|\{\s*\n)")
     )
@@ -121,24 +125,24 @@ def read_lines(
     else:
         readers["parquet"] = checked_parquet_lines
     paths: Paths = path
-    if files is not None and found.here and len(files) <= OPENED:
+    if files is not None and found.here and len(files) <= MAX_OPENED_FILES:
         paths, files = [escape_pattern(file) for file in files], None
     parts = [read(spark, paths, files) for one, read in readers.items() if one in kinds.values()]
     return reduce(DataFrame.unionByName, parts)
 
 
 LINES = "file string, line string, damage string"
-INSPECTED = 1 << 20
+MAX_INSPECTED_BYTES_IN_ALL = 1 << 20
 """Maximum total size in bytes of the compressed files that are decompressed just to find out if
 they are intact.
 """
 
-OPENED = 1_000
+MAX_OPENED_FILES = 1_000
 """Maximum number of files that are each opened by path. To read more of them, the whole folder is
 opened.
 """
 
-BEGINNING = 4096
+BEGINNING_BYTES = 4096
 """Number of bytes at the start of a file that show if it may be a JSON document."""
 
 MAY_BE_DOCUMENT = re.compile(rb"\s*(\[|\{\s*(\n|\Z)|\Z)")
@@ -148,9 +152,13 @@ def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     """Return the reader for plain files. If some of them may be JSON documents, the reader detects
     them.
     """
-    if found.files.get("text", 0) > DOCUMENTS:
+    if found.files.get("text", 0) > MAX_DOCUMENTS:
         return text_lines
-    small = [one for one in found.kinds if one.length <= DOCUMENT and kinds.get(one.file) == "text"]
+    small = [
+        one
+        for one in found.kinds
+        if one.length <= MAX_DOCUMENT_BYTES and kinds.get(one.file) == "text"
+    ]
     some = not found.here or any(_may_be_document(one.file) for one in small)
     return document_lines if some else text_lines
 
@@ -162,7 +170,7 @@ def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     files.
     """
     packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
-    few = found.here and sum(one.length for one in packed) <= INSPECTED
+    few = found.here and sum(one.length for one in packed) <= MAX_INSPECTED_BYTES_IN_ALL
     intact = few and all(is_intact_gzip(one.file.removeprefix(LOCAL)) for one in packed)
     return partial(text_lines, kind="gzip") if intact else gzip_lines
 
@@ -170,6 +178,6 @@ def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
 def _may_be_document(file: str) -> bool:
     try:
         with Path(file.removeprefix(LOCAL)).open("rb") as content:
-            return MAY_BE_DOCUMENT.match(content.read(BEGINNING)) is not None
+            return MAY_BE_DOCUMENT.match(content.read(BEGINNING_BYTES)) is not None
     except OSError:
         return True

@@ -33,9 +33,9 @@ AUTOMATIC = "automatic"
 SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
 """Causes that the record of a split may give: the leader, an administrator, or unknown."""
 
-USED = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
+USAGES_TYPE = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
-    f"struct<{USED}, systemResourceUsage struct<{USED}>, {RATES}, lastUpdate double, "
+    f"struct<{USAGES_TYPE}, systemResourceUsage struct<{USAGES_TYPE}>, {RATES}, lastUpdate double, "
     f"bundles array<string>, lastStats map<string, {STATS}>, bundleStats map<string, {STATS}>>"
 )
 """Spark type of a broker's load report, whether of the modular or of the simple load manager."""
@@ -77,7 +77,7 @@ LINE = (
     "wrong string>"
 )
 
-STRICTLY = {
+STRICT_JSON_OPTIONS = {
     "columnNameOfCorruptRecord": "wrong",
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",
@@ -86,12 +86,12 @@ STRICTLY = {
 TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
 """Fields that must be text. A JSON reader would accept other types and convert them to text."""
 
-TYPES_OF = {"at": ("BIGINT",)}
+FURTHER_TYPES = {"at": ("BIGINT",)}
 """Further types that fields in `TEXTS` may have, by field."""
 
-MARK = "\ufeff"
-LENGTHS = (1 << 31) - 1
-LONGEST = 1 << 24
+BYTE_ORDER_MARK = "\ufeff"
+MAX_STRING_LENGTH = (1 << 31) - 1
+MAX_SEARCHED_LENGTH = 1 << 24
 """Maximum number of characters of a line that is searched for repeated keys."""
 
 TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d)\z"
@@ -119,7 +119,7 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     """
     lines = lines.withColumn("line", _without_byte_order_mark(_without_returns(F.col("line"))))
     text = F.concat(F.lit('{"one":['), F.col("line"), F.lit('],"end":1}'))
-    parse = F.from_json(text, LINE, STRICTLY)
+    parse = F.from_json(text, LINE, STRICT_JSON_OPTIONS)
     rows = lines.withColumn("_parsed", parse)
     ended = F.col("_parsed.end").isNotNull() | F.col("_parsed.wrong").isNotNull()
     one = F.get(F.col("_parsed.one"), F.lit(0))
@@ -133,7 +133,7 @@ def parsed_records(lines: DataFrame) -> DataFrame:
     rows = rows.withColumns(
         {
             "ill_typed": F.col("_parsed.wrong").isNotNull() | _is_not_text(F.col("_value")),
-            "sound": F.col("_value").isNotNull() | (F.length("line") > LONGEST),
+            "sound": F.col("_value").isNotNull() | (F.length("line") > MAX_SEARCHED_LENGTH),
         }
     )
     said = {name: F.col(f"_one.{name}") for name in ("kind", "cluster", *FIELDS)}
@@ -148,13 +148,15 @@ def _is_not_text(value: Column) -> Column:
         found = F.schema_of_variant(F.variant_get(value, f"$.one[0].{name}", "variant"))
         return F.coalesce(~found.isin("VOID", *types), F.lit(False))
 
-    texts = (other(name, "STRING", *TYPES_OF.get(name, ())) for name in TEXTS)
+    texts = (other(name, "STRING", *FURTHER_TYPES.get(name, ())) for name in TEXTS)
     return reduce(Column.__or__, texts, other("members", "ARRAY<STRING>", "ARRAY<VOID>"))
 
 
 def _without_byte_order_mark(line: Column) -> Column:
     """Return a line without the byte order mark that some programs write at the start of a file."""
-    return F.when(line.startswith(MARK), F.substring(line, 2, LENGTHS)).otherwise(line)
+    return F.when(
+        line.startswith(BYTE_ORDER_MARK), F.substring(line, 2, MAX_STRING_LENGTH)
+    ).otherwise(line)
 
 
 def _without_returns(line: Column) -> Column:

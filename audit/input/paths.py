@@ -35,14 +35,14 @@ def unescape_pattern(path: str) -> str:
     return re.sub(r"\\(.)", r"\1", path)
 
 
-def is_here(spark: Any, path: str) -> bool:
+def can_open_path(spark: Any, path: str) -> bool:
     """True if this process can open the paths that it gives to Spark, because both run on one
     machine.
     """
     return "://" not in path and ".connect." not in type(spark).__module__
 
 
-def escape_existing(path: str) -> str:
+def escape_existing_path(path: str) -> str:
     """Escape a path if a file or folder has exactly this name; otherwise leave it, as it may be a
     pattern.
 

@@ -107,7 +107,7 @@ def is_bad_bundle(name: Column) -> Column:
     return ~F.coalesce(name.rlike(BUNDLE) & (lower_of(name) < upper_of(name)), F.lit(False))
 
 
-def lacks_any_field() -> Column:
+def lacks_required_field() -> Column:
     """True if a record's kind requires a field, or a part of it, that the record lacks."""
     report, data, blank = F.col("report"), F.col("data"), F.trim("name") == ""
     empty = [report[name].isNull() for name in (*RESOURCES, "systemResourceUsage")]
@@ -241,7 +241,7 @@ class Reason(NamedTuple):
     applies: Callable[[], Column]
 
 
-def is_never() -> Column:
+def is_never_true() -> Column:
     """Return a column that is always false, for reasons that only a comparison with other lines can
     find.
     """
@@ -289,7 +289,7 @@ REASONS: Mapping[str, Reason] = {
     "stray-time": Reason(
         f"The record's day is more than {STRAY} days from all other days of its cluster, and has "
         "less than a hundredth of the cluster's records: a clock was wrong.",
-        is_never,
+        is_never_true,
     ),
     "ill-typed-field": Reason(
         "A field has the wrong type, such as text for a number.",
@@ -306,7 +306,7 @@ REASONS: Mapping[str, Reason] = {
         has_bad_bundle,
     ),
     "missing-field": Reason(
-        "A field is missing that a record of this kind needs.", lacks_any_field
+        "A field is missing that a record of this kind needs.", lacks_required_field
     ),
     "bad-number": Reason(
         f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
@@ -326,11 +326,11 @@ REASONS: Mapping[str, Reason] = {
         f"one of {', '.join(SPLITTERS)}.",
         has_bad_cause,
     ),
-    "duplicate": Reason("The record is a word-for-word repetition of another one.", is_never),
+    "duplicate": Reason("The record is a word-for-word repetition of another one.", is_never_true),
     "conflicting": Reason(
         "Another record of the same kind, time and subject contradicts it; the one whose text "
         "sorts first is used.",
-        is_never,
+        is_never_true,
     ),
 }
 """Reasons for quarantine by name, in the order in which they are tested."""

@@ -44,10 +44,10 @@ MAX_STRAY_SHARE = 0.01
 
 def records(lines: DataFrame, shards: int = 1) -> DataFrame:
     """Return the table `records`, given the columns `file`, `line` and `damage` of all lines."""
-    return deduplicate(parse_each(lines), shards)
+    return deduplicate(parse_each_line(lines), shards)
 
 
-def parse_each(lines: DataFrame) -> DataFrame:
+def parse_each_line(lines: DataFrame) -> DataFrame:
     """Parse each line by itself; return the columns of `records`, except `used`.
 
     Cluster, day and time are null if the line does not give them credibly.
@@ -55,7 +55,7 @@ def parse_each(lines: DataFrame) -> DataFrame:
     rows = _with_readable_fields(parsed_records(lines).withColumn("reason", reason()))
     usable = F.col("reason").isNull()
     said = F.struct(*FIELDS).alias("said")
-    at = F.when(~has_no_time(F.col("reason")) | F.col("hinted"), F.col("at"))
+    at = F.when(~has_unknown_time(F.col("reason")) | F.col("hinted"), F.col("at"))
     return rows.select(
         "file",
         F.make_valid_utf8("line").alias("line"),
@@ -89,14 +89,14 @@ def _with_readable_fields(rows: DataFrame) -> DataFrame:
 
 
 def undo_deduplication(rows: DataFrame) -> DataFrame:
-    """Return the rows of `records` as `parse_each` made them, before lines were compared with each
-    other.
+    """Return the rows of `records` as `parse_each_line` made them, before lines were compared with
+    each other.
     """
     alone = F.when(F.col("said").isNull(), F.col("reason"))
     return rows.withColumn("reason", alone).drop("used")
 
 
-def has_no_time(why: Column) -> Column:
+def has_unknown_time(why: Column) -> Column:
     """True if a line is quarantined for a reason that leaves its cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))

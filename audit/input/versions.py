@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance.audit.input.files import GZIP, PARQUET
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_existing
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_existing_path
 from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.judged import nearest_profile
 from pyspark.sql import functions as F
@@ -84,5 +84,5 @@ def _lines_read_by_spark(spark: Any, path: str) -> Iterator[bytes]:
     for form in ("parquet", "text"):
         with suppress(Exception):  # The audit itself reports unreadable files.
             files = spark.read.option("recursiveFileLookup", True).format(form)
-            rows = files.load(escape_existing(path)).select(F.to_json(F.struct("*")))
+            rows = files.load(escape_existing_path(path)).select(F.to_json(F.struct("*")))
             yield from (str(row[0]).encode() for row in rows.limit(LINES).collect())

@@ -23,12 +23,12 @@ CLUSTERS = 6
 the most unloads.
 """
 
-POINTS = 300
+MAX_LINE_POINTS = 300
 """Maximum number of points of a line. If there are more cycles, each point is the maximum of
-several.
+several cycles.
 """
 
-DRAWN = 60_000
+MAX_PAGE_POINTS = 60_000
 """Maximum number of points on a page. The more lines a page has, the fewer points each has."""
 
 BROKERS = 100
@@ -36,16 +36,16 @@ BROKERS = 100
 first.
 """
 
-MARKS = 1000
+MAX_CLUSTER_MARKS = 1000
 """Maximum number of marks of a cluster. Those of cycles with faults come first."""
 
-MARKED = 2000
+MAX_PAGE_MARKS = 2000
 """Maximum number of marks on a page."""
 
 ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
-EVIDENCE, FEW = 300_000, 100
+MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
 """Maximum total length of the evidence on a page, and the number of verdicts from which on the
 evidence of each becomes shorter.
 """
@@ -56,7 +56,7 @@ BUNDLES = 50
 LISTED_BROKERS = 8
 """Maximum number of brokers that are listed for a bundle that came back."""
 
-FLEET = 1000
+MAX_FLEET_ROWS = 1000
 """Maximum number of clusters in the table of the fleet."""
 
 
@@ -81,7 +81,8 @@ def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
     `brokers` gives the number of brokers of each cluster.
     """
     lines = sum(min(BROKERS, count) for count in brokers)
-    return min(POINTS, DRAWN // max(1, lines)), min(MARKS, MARKED // max(1, len(brokers)))
+    points = min(MAX_LINE_POINTS, MAX_PAGE_POINTS // max(1, lines))
+    return points, min(MAX_CLUSTER_MARKS, MAX_PAGE_MARKS // max(1, len(brokers)))
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
@@ -100,7 +101,7 @@ def evidence_length(rows: int) -> int:
     """Return the maximum length of the evidence of a verdict on a page with this number of
     verdicts.
     """
-    return EVIDENCE // max(rows, FEW)
+    return MAX_EVIDENCE_LENGTH // max(rows, FEW_VERDICTS)
 
 
 def fleet_rows(tables: Tables) -> list[list[Any]]:
@@ -122,7 +123,7 @@ def fleet_rows(tables: Tables) -> list[list[Any]]:
     for more in (faults, went, due):
         rows = rows.join(more, "cluster", "left")
     rows = rows.na.fill(0).na.fill("")
-    ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(FLEET)
+    ordered = rows.orderBy(F.desc("faults"), F.desc("unloads"), "cluster").limit(MAX_FLEET_ROWS)
     shown = ordered.select("cluster", "brokers", "faults", "rules", "unloads", "due")
     return [list(row) for row in shown.collect()]
 

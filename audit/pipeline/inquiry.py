@@ -35,7 +35,7 @@ from pyspark.sql import functions as F
 
 Tables = Mapping[str, DataFrame]
 
-SHOWN = 20
+MAX_EVENTS = 20
 """Maximum number of events shown; earlier events are omitted."""
 
 SPLIT, UNLOADED, ASSIGNED, LED = range(4)
@@ -140,11 +140,11 @@ def _event_lines(tables: Tables, asked: Inquiry, cluster: str) -> Iterator[str]:
     rows = rows.distinct()
     if asked.at is not None:
         rows = rows.where(F.col("at") <= F.lit(asked.at))
-    latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("text")).limit(SHOWN)
+    latest = rows.orderBy(F.desc("at"), F.desc("turn"), F.desc("text")).limit(MAX_EVENTS)
     last = latest.select(_utc_text("at"), "text").collect()
-    many = rows.count() if len(last) == SHOWN else len(last)
-    if many > SHOWN:
-        yield f"  the last {SHOWN} of {counted(many, 'event')}"
+    many = rows.count() if len(last) == MAX_EVENTS else len(last)
+    if many > MAX_EVENTS:
+        yield f"  the last {MAX_EVENTS} of {counted(many, 'event')}"
     for row in reversed(last):
         yield f"  {row['time']}  {row['text']}"
     if not many:
@@ -218,7 +218,7 @@ def _owner_lines(tables: Tables, plan: AuditPlan, asked: Inquiry, cluster: str) 
     rows = extensible.findings_about_owners(silver, plan, known, asked.bundle).where(mine)
     if asked.at is not None:
         rows = rows.where(F.col("cycle") <= F.lit(asked.at))
-    last = rows.orderBy(F.desc("cycle"), F.desc("rule")).limit(SHOWN)
+    last = rows.orderBy(F.desc("cycle"), F.desc("rule")).limit(MAX_EVENTS)
     found = last.select(_utc_text("cycle"), "rule", "verdict", "evidence").collect()
     yield from ("", "its owners") if found else ()
     for row in reversed(found):

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 Json = dict[str, Any]
 Tables = Mapping[str, DataFrame]
 
-SHOWN = 5
+MAX_DESCRIBED_CHANGES = 5
 """Maximum number of leader changes that are described; all others are only counted."""
 
 RESTARTED = "starts a new term"
@@ -59,7 +59,7 @@ def describe_first(changes: DataFrame) -> DataFrame:
     """Return the first changes: `cluster`, `at` as text, and `told`, which describes the change."""
     words = F.concat(F.col("broker"), F.lit(" "), _change_text())
     at = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-    first = changes.orderBy("at", "cluster").limit(SHOWN)
+    first = changes.orderBy("at", "cluster").limit(MAX_DESCRIBED_CHANGES)
     return first.select("cluster", at.alias("at"), words.alias("told"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pulsar_conformance.audit.input.by_cluster import RebuildTimes, time_from_micros
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, can_open_path, escape_pattern
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -92,7 +92,7 @@ class Marks:
         self._spark = spark
         self._path = f"{output}/{DONE}"
         own = Path(output.removeprefix(LOCAL)) / DONE
-        self._here = own if is_here(spark, output) else None
+        self._here = own if can_open_path(spark, output) else None
         """The folder with the marks, or None if this process cannot access it."""
 
     def read(self) -> Mapping[str, Mark]:

@@ -18,7 +18,7 @@ from pulsar_conformance.audit.input.reasons import STRAY
 from pulsar_conformance.audit.input.records import (
     deduplicate,
     has_strays,
-    parse_each,
+    parse_each_line,
     quarantine_days,
     records,
     stray_days,
@@ -95,7 +95,7 @@ def _rebuild_changed_days(
         return None
     read = store.read(RECORDS)
     former, others = split_by_files(read, new.touched)
-    said = parse_each(read_lines(store.spark, path, there, files=new.files)).localCheckpoint()
+    said = parse_each_line(read_lines(store.spark, path, there, files=new.files)).localCheckpoint()
     change = rebuild_times_of(changed_records(former, said) if new.touched else said, "at")
     others = undo_deduplication(change.from_day(others))
     rows = deduplicate(others.unionByName(change.from_day(said)), store.shards)

@@ -17,7 +17,7 @@ from pulsar_conformance.audit.input import files
 from pulsar_conformance.audit.input.by_cluster import NEVER
 from pulsar_conformance.audit.input.paths import (
     AuditError,
-    escape_existing,
+    escape_existing_path,
     escape_pattern,
     storage_problem,
 )
@@ -43,7 +43,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-SHOWN = 3
+FAULTS_PER_RULE = 3
 """Number of faults that are shown with evidence for each rule."""
 
 
@@ -147,7 +147,7 @@ def build_audit_tables(
     With `only_built`, no line is printed for tables that were up to date. Errors: `AuditError`.
     """
     _silence_accumulators(spark)
-    path = escape_existing(path)
+    path = escape_existing_path(path)
     found = _find_files(spark, path)
     store = Store(spark, output.rstrip("/"), spark_tuning.is_single_partition(found.length))
     store = replace(store, shards=_shard_count(store, found.length))
@@ -328,9 +328,9 @@ def _build_report(
     found["omitted"] = omitted_unloads(made, plan)
     documents = documents_to_judge(plan)
     if documents is not None:
-        found["documents"] = summary.compared_findings(made, documents)
+        found["documents"] = summary.compare_findings(made, documents)
     if asked_plan is not None:
-        found["asked"] = {**asdict(other), **summary.compared_settings(made)}
+        found["asked"] = {**asdict(other), **summary.compare_settings(made)}
     found["wrong"] = summary.fault_count(found)
     lines = list(report_text.report_lines(found, faults, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
@@ -349,11 +349,11 @@ def _write_cases(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Write the case files; return the first faults of each rule, and the data for the page."""
     some = not made["verdicts"].where(F.col("verdict").isin(*summary.WRONG)).isEmpty()
-    faults = summary.first_faults(made["verdicts"], SHOWN) if some else []
+    faults = summary.first_faults(made["verdicts"], FAULTS_PER_RULE) if some else []
     if not how.writable:
         return faults, None
     if some or not casefiles.empty_case_folder(output):
-        casefiles.write_faults(made["verdicts"], made["findings"], output, how.cases)
+        casefiles.write_case_files(made["verdicts"], made["findings"], output, how.cases)
     return faults, making.page_content(made, plan, output)
 
 

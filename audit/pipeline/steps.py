@@ -44,7 +44,7 @@ JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 DOCUMENTED_TABLES = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
 """Tables that are also built to judge by the documents of a release."""
 
-COMPARED = tuple(name for name, table in GOLD.items() if not table.by_rule)
+COUNTERFACTUAL_TABLES = tuple(name for name, table in GOLD.items() if not table.by_rule)
 """Tables that are also built for the other settings that an audit compares."""
 
 
@@ -127,7 +127,7 @@ def build_steps(
         )
     yield from (_gold_step(plan, name, _Side()) for name in GOLD)
     if asked is not None:
-        yield from (_gold_step(asked, name, _Side(ASKED)) for name in COMPARED)
+        yield from (_gold_step(asked, name, _Side(ASKED)) for name in COUNTERFACTUAL_TABLES)
     if documented is not None:
         yield from _documented_steps(plan, documented)
 
@@ -179,7 +179,7 @@ def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
     same = {plan.readings[name] == documented.readings[name] for name in SHARED_READINGS}
     same |= {_default_of(plan, name) == _default_of(documented, name) for name in SHARED_SETTINGS}
     shared = {name for name in GOLD if all(same) and GOLD[name].as_documented is not None}
-    shared |= {SPLITS} if splits.judged_alike(plan, documented) else set()
+    shared |= {SPLITS} if splits.judge_splits_alike(plan, documented) else set()
     return _Side(DOCUMENTED, frozenset(shared))
 
 

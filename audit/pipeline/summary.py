@@ -46,7 +46,7 @@ UNLOADING = ("cluster", "cycle", "broker", "bundle")
 
 def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
     """Return the numbers of clusters, cycles, unloads and lines, and the verdicts of each rule."""
-    found = collect_together(_count_frames(tables, plan))
+    found = collect_in_one_job(_count_frames(tables, plan))
     (lines,), unloads, causes = found["lines"], found["unloads"][0], found["causes"]
     known, leading = found["known"][0], found["leaders"][0]["count"]
     return {
@@ -79,7 +79,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
     }
 
 
-def collect_together(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
+def collect_in_one_job(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
     """Return the rows of several small frames, by name, in any order. A single job computes
     them.
     """
@@ -198,7 +198,7 @@ def _has_verdict(verdict: str) -> Column:
     return F.col("verdict") == verdict
 
 
-def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
+def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     """Return how the verdicts by the documents differ from those by the release.
 
     The result has the rules whose verdict is a fault only by the documents or only by the release,
@@ -223,7 +223,7 @@ def compared_findings(tables: Tables, documents: AuditPlan) -> Json:
     unsettled = (words[1] == UNDECIDED) & (words[0] != UNDECIDED) & ~wrong[0]
     undecided = _first_of_each(both.where(unsettled).groupBy("rule"), written["evidence"])
     named = _first_of_each(differ, evidence)
-    found = collect_together({"differences": named, "undecided": undecided})
+    found = collect_in_one_job({"differences": named, "undecided": undecided})
     return {
         "profile": documents.profile,
         "differences": sorted(found["differences"], key=itemgetter("rule", "release", "documents")),
@@ -280,7 +280,7 @@ def format_utc(time: str) -> Column:
 SIDES = ("recorded", "asked")
 
 
-def compared_settings(tables: Tables) -> dict[str, Any]:
+def compare_settings(tables: Tables) -> dict[str, Any]:
     """Return the unloads under the recorded and under the other settings, and how far they agree.
 
     Both are computed from the recorded load and owners. Unloads under the other settings move

@@ -21,7 +21,7 @@ from typing import Any
 from pulsar_conformance.audit.input.by_cluster import ClusterGroup, RebuildTimes
 from pulsar_conformance.audit.input.changes import compare_tables
 from pulsar_conformance.audit.input.files import InputFile, InputFiles
-from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, escape_pattern, is_here
+from pulsar_conformance.audit.input.paths import HIDDEN, LOCAL, can_open_path, escape_pattern
 from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.marks import DONE, Mark, Marks
 from pulsar_conformance.audit.pipeline.tables import GOLD, TABLES
@@ -308,7 +308,7 @@ class Store:
 
     def sources(self) -> InputFiles | None:
         """Return the files from which `records` was built; None if the list of them is damaged."""
-        if not is_here(self.spark, self.path):
+        if not can_open_path(self.spark, self.path):
             rows = self.spark.read.text(escape_pattern(f"{self.path}/{SOURCES}")).toLocalIterator()
             return _parse_sources(row["value"] for row in rows)
         try:
@@ -320,7 +320,7 @@ class Store:
         """Store the list of files from which `records` is built."""
         lines = [json.dumps(one) for one in there.kinds]
         lines.append(there.fingerprint)
-        if not is_here(self.spark, self.path):
+        if not can_open_path(self.spark, self.path):
             rows = self.spark.createDataFrame([(line,) for line in lines], "line string")
             parts = rows.repartition(1 + len(lines) // LINES_PER_PART)
             parts.write.mode("overwrite").text(f"{self.path}/{SOURCES}")

@@ -53,8 +53,8 @@ class Decider(Protocol):
 
 
 @dataclass(frozen=True)
-class Deciding:
-    """The way in which an implementation is asked.
+class DecisionSetup:
+    """How an implementation is asked for decisions.
 
     If `remembers` is true, the strategy has its own memory: the implementation's leader is asked
     cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far. Such a
@@ -80,22 +80,22 @@ class Deciding:
     hidden: Mapping[str, Any] = field(default_factory=dict)
 
 
-def deciding_by(
+def decision_setup(
     strategy: str,
     settings: Mapping[str, Any],
     placing: str,
     profile: str,
     released: str | None,
     operations: Collection[str],
-) -> Deciding:
-    """Return the way to ask an implementation that offers these operations.
+) -> DecisionSetup:
+    """Return how to ask an implementation that offers these operations for decisions.
 
     `profile` supplies the documented defaults, `released` those of undocumented settings.
     """
     known = load().profile(released) if released else None
     asks = known is not None and known.ways.get(DESTINATION) == ASKED
     placed = {PLACEMENT_STRATEGY: strategy} if strategy in PLANNING else {}
-    return Deciding(
+    return DecisionSetup(
         strategy,
         {**settings, STRATEGY: strategy, **placed},
         load().defaults(profile),

@@ -10,7 +10,7 @@ from pulsar_conformance.specs.schemas import problem_with
 SCHEMA = "world"
 
 
-def wrong_in_world(data: Any) -> str | None:
+def world_problem(data: Any) -> str | None:
     """Return what is wrong with a described world, and where; None if it is valid."""
     try:
         wrong = problem_with(data, SCHEMA)

@@ -28,7 +28,7 @@ from pulsar_conformance.audit.simulation.deciding import (
     LEAST_USED,
     OTHERS,
     Decider,
-    Deciding,
+    DecisionSetup,
 )
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
@@ -53,7 +53,7 @@ KEYS_WITHOUT_ANSWER = ("failed", "refused", "unsupported")
 class Simulation:
     """The state of a simulated world: owners of bundles, running brokers, leader."""
 
-    def __init__(self, world: SimulatedWorld, deciding: Deciding, connection: Decider) -> None:
+    def __init__(self, world: SimulatedWorld, deciding: DecisionSetup, connection: Decider) -> None:
         self.world, self.deciding, self.connection = world, deciding, connection
         self.settings = {**deciding.hidden, **world.settings, **deciding.settings}
         self.minutes = world.minutes_of_cycle(self.settings)

@@ -18,10 +18,10 @@ from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import counted, paragraph
 
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
-ROUNDED = 0.01
+ROUNDING_TOLERANCE = 0.01
 """Maximum difference between a usage and the same usage as printed, in percentage points."""
 
-OVERLOADED = 3
+MAX_REASONS = 3
 """Maximum number of overloaded brokers for which a reason is given."""
 
 
@@ -39,15 +39,15 @@ def overload_lines(
     if not over:
         return
     derived = _last_derivation(course, variant, readings)
-    for broker, usage in list(over.items())[:OVERLOADED]:
+    for broker, usage in list(over.items())[:MAX_REASONS]:
         steps = None if derived is None else _steps_of(derived, broker)
         why = _no_derivation(variant) if derived is None else _reason(steps)
         weighted = _weighted(steps or (), usage)
         ends = f"{usage:.4g} %{', without weights,' if weighted else ','} over {threshold:g} %"
         told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
         yield from paragraph(told, 2, "")
-    if len(over) > OVERLOADED:
-        yield f"{counted(len(over) - OVERLOADED, 'more broker')} over {threshold:g} %"
+    if len(over) > MAX_REASONS:
+        yield f"{counted(len(over) - MAX_REASONS, 'more broker')} over {threshold:g} %"
 
 
 def _last_derivation(
@@ -89,7 +89,7 @@ def _weighted(steps: Iterable[Step], usage: float) -> str:
     """
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
-        if percent and abs(float(percent[1]) - usage) > ROUNDED:
+        if percent and abs(float(percent[1]) - usage) > ROUNDING_TOLERANCE:
             return f"it counts as {step.text}, and "
     return ""
 

@@ -20,7 +20,7 @@ POINTS = 400
 MAX_MARKS = 1000
 BUNDLES = 50
 NOWHERE = "no broker"
-STOPS = 8
+MAX_LISTED_BROKERS = 8
 """Maximum number of brokers that are listed for a bundle."""
 
 
@@ -104,7 +104,12 @@ def _returning_bundles(course: SimulatedCourse) -> list[list[Any]]:
     often = sorted(ways.items(), key=lambda one: (-len(one[1]), one[0]))
     returned = [(bundle, way) for bundle, way in often if _comes_back(way)]
     return [
-        [bundle, len(way) - 1, " → ".join(way[:STOPS]) + (" → …" if len(way) > STOPS else "")]
+        [
+            bundle,
+            len(way) - 1,
+            " → ".join(way[:MAX_LISTED_BROKERS])
+            + (" → …" if len(way) > MAX_LISTED_BROKERS else ""),
+        ]
         for bundle, way in returned[:BUNDLES]
     ]
 

@@ -33,7 +33,7 @@ from pulsar_conformance.conformance.cases.load_reports import BadSnapshot, saved
 from pulsar_conformance.specs.errors import why_unreadable
 from pulsar_conformance.specs.text import counted
 
-ABSENT = 3
+REPORTS_UNTIL_GONE = 3
 """Number of consecutive reports after which a missing bundle or broker is assumed to be gone. For a
 bundle, these are reports of its owner without the bundle. For a broker, these are reports of
 another broker since its own last one. A bundle that was split is gone at once.
@@ -153,7 +153,7 @@ def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list
         for broker, place in until.items():
             since = times[broker][place - 1] if place else cycle
             missed = max(until[one] - bisect_right(each, since) for one, each in times.items())
-            known = place and missed < ABSENT
+            known = place and missed < REPORTS_UNTIL_GONE
             found[broker].append(dated[broker][place - 1][1] if known else None)
     return found
 
@@ -227,11 +227,11 @@ def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
     rates are 0.
     """
     found: list[Rates] = []
-    latest, place_of_latest = NOTHING, -ABSENT
+    latest, place_of_latest = NOTHING, -REPORTS_UNTIL_GONE
     for place in range(length):
         if place in seen:
             latest, place_of_latest = seen[place], place
-        found.append(latest if place - place_of_latest < ABSENT else NOTHING)
+        found.append(latest if place - place_of_latest < REPORTS_UNTIL_GONE else NOTHING)
     return found
 
 

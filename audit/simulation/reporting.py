@@ -24,7 +24,7 @@ LEGEND = (
     "spread: percentage points between the least and the most used broker, in the first cycle and "
     "in the last."
 )
-WIDEST = 24
+MAX_NAME_WIDTH = 24
 """Maximum width of a variant's name in a table. Longer names are shortened, and given in full below
 the table.
 """
@@ -70,7 +70,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     ]
     numbers = [f"({number})" for number, _ in enumerate(names, 1)]
     for found in (plain, values, alone):
-        if max(map(len, found)) <= WIDEST and len(set(found)) == len(found):
+        if max(map(len, found)) <= MAX_NAME_WIDTH and len(set(found)) == len(found):
             return dict(zip(names, found, strict=True))
     return dict(zip(names, numbers, strict=True))
 

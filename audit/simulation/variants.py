@@ -19,7 +19,7 @@ from pulsar_conformance.audit.simulation.course import (
     decode_course,
     encode_course,
 )
-from pulsar_conformance.audit.simulation.deciding import ITSELF, Decider, deciding_by
+from pulsar_conformance.audit.simulation.deciding import ITSELF, Decider, decision_setup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
@@ -179,7 +179,7 @@ def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, 
     return with_full_names(values)
 
 
-def strategy_set(settings: Mapping[str, Any]) -> str:
+def strategy_in_settings(settings: Mapping[str, Any]) -> str:
     """Return the class name of the strategy in settings, without its package; empty if they set
     none.
     """
@@ -194,7 +194,7 @@ def split_strategy(
     Errors: `BadWorld` if the settings set another strategy than the named one.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
-    given = strategy_set(settings)
+    given = strategy_in_settings(settings)
     if named and given and named != given:
         problem = f"{STRATEGY_SETTING}={given} contradicts strategy {named}"
         raise BadWorld(f"{place}: {problem}; give one of them")
@@ -351,7 +351,7 @@ def make_simulator(
     """Return a function that simulates a world with a variant. Errors: those of
     `simulate_worlds`.
     """
-    deciding = deciding_by(
+    deciding = decision_setup(
         variant.strategy,
         {one: value for one, value in variant.settings.items() if one not in variant.lacking},
         variant.placing,

@@ -13,10 +13,10 @@ import yaml
 from pulsar_conformance.audit.simulation.cluster.shapes import (
     HOT_FROM,
     LoadShape,
-    chance_of,
     load_shape,
+    seeded_random,
 )
-from pulsar_conformance.audit.simulation.described import wrong_in_world
+from pulsar_conformance.audit.simulation.described import world_problem
 from pulsar_conformance.reference.ranges import boundaries
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
 from pulsar_conformance.specs.errors import UserError, suggest_names
@@ -215,7 +215,7 @@ def world_of(name: str, data: Any, seed: int = 0) -> SimulatedWorld:
     """Return the world that `data` describes, in the format of `worlds.yaml`. Errors:
     `BadWorld`.
     """
-    if wrong := wrong_in_world(data):
+    if wrong := world_problem(data):
         raise BadWorld(f"{name}: {wrong}")
     try:
         topics = {"first": 10, "each_cycle": 0, **data.get("topics", {})}
@@ -293,7 +293,7 @@ def _traffic_shares(count: int, skew: float | None, first: int, seed: int) -> It
     With `skew`, the shares follow a power law; otherwise they are equal.
     """
     heavy = [
-        1.0 if skew is None else (1 - chance_of(seed, "skew", first + one)) ** (-1 / skew)
+        1.0 if skew is None else (1 - seeded_random(seed, "skew", first + one)) ** (-1 / skew)
         for one in range(count)
     ]
     return (one / sum(heavy) for one in heavy)

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
-ACTED = ("cycle", "broker", "bundle")
+UNLOAD_KEY = ("cycle", "broker", "bundle")
 
 DECIDED: Mapping[str, str] = {
     "bundle": "string",
@@ -235,14 +235,14 @@ def unload_times(shed: DataFrame) -> DataFrame:
     doubtful = F.array_sort(F.collect_list(F.when(F.col("open"), F.col("at")))).alias("doubtful")
     without = F.when(F.col("basis") != RECORDED, F.col("at"))
     guessed = F.array_sort(F.collect_list(without)).alias("guessed")
-    return shed.groupBy(*ACTED).agg(times, doubtful, guessed, own)
+    return shed.groupBy(*UNLOAD_KEY).agg(times, doubtful, guessed, own)
 
 
 def with_unloads(rows: DataFrame, done: DataFrame) -> DataFrame:
     """Add the unloads to decided rows. The unload of a bundle without such a row gets a row of its
     own.
     """
-    both = rows.join(done.hint("shuffle_hash"), list(ACTED), "full_outer")
+    both = rows.join(done.hint("shuffle_hash"), list(UNLOAD_KEY), "full_outer")
     none = F.array().cast("array<timestamp>")
     return both.withColumns(
         {

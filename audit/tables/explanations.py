@@ -9,7 +9,7 @@ from pulsar_conformance.adapters.spark import average, overload, shedding, unifo
 from pulsar_conformance.audit.tables.formatting import (
     messages,
     plain,
-    plain_apart,
+    plain_distinct_from,
     sentence,
     throughput,
 )
@@ -105,7 +105,7 @@ def _excess_reason(own: Column, points: Column, written: TrafficFormat) -> Colum
     over, need, above = own["over"], own["need"], written(F.col("above"))
     needs = F.concat(
         F.lit("over by "),
-        plain_apart(points, F.lit(0.0)),
+        plain_distinct_from(points, F.lit(0.0)),
         F.lit(" points, needs "),
         written(need),
         F.lit(", running sum "),

@@ -17,7 +17,7 @@ def plain(number: Column, places: int = 2) -> Column:
     return F.coalesce(F.regexp_replace(rounded, r"\.?0+$", ""), number.cast("string"))
 
 
-def plain_apart(number: Column, bound: Column) -> Column:
+def plain_distinct_from(number: Column, bound: Column) -> Column:
     """Return a number as `plain` does, but with more places if it would look equal to a different
     bound.
     """

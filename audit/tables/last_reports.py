@@ -41,7 +41,7 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     moments = moments.select("cluster", "cycle", "moment", F.struct(age).alias("settings"))
     if plan.since is not None:
         begun = replace(plan, since=earliest_time(moments, "moment"))
-        silver = recent.without_expired(silver, moments, begun)
+        silver = recent.without_expired_reports(silver, moments, begun)
     looks = _broker_moments(silver, moments)
     report, early = F.struct("at", *MEASURED), F.expr(f"interval {cycles.SKEW:g} seconds")
     samples = silver.broker_samples.select(

@@ -36,7 +36,7 @@ def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: in
     """Return the records that can influence averages over `most` samples at these moments."""
     if plan.since is None:
         return silver
-    day, silver = _utc_day(plan.since), without_expired(silver, moments, plan)
+    day, silver = _utc_day(plan.since), without_expired_reports(silver, moments, plan)
     begun = earliest_time(moments, "since")
     samples = silver.bundle_samples.where(F.col("day") >= min(_utc_day(begun), day))
     silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
@@ -57,12 +57,12 @@ def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
     return replace(silver, bundle_samples=samples, contexts=_with_last_data(silver.contexts, first))
 
 
-def rows_by_leader(rows: DataFrame, moments: DataFrame) -> DataFrame:
+def rows_since_leader_start(rows: DataFrame, moments: DataFrame) -> DataFrame:
     """Return the rows on and after the day on which the first leader of these moments started."""
     return rows.where(F.col("day") >= _utc_day(earliest_time(moments, "since")))
 
 
-def without_expired(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
+def without_expired_reports(silver: Silver, moments: DataFrame, plan: AuditPlan) -> Silver:
     """Drop reports that can no longer count at these moments."""
     if plan.since is None:
         return silver

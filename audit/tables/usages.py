@@ -43,7 +43,7 @@ def usages(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     earlier, moments = made.get(NAME), cycles.cycle_moments(made, plan)
     if earlier is not None:
         moments = cycles.in_period_of(moments, plan)
-        earlier = recent.rows_by_leader(earlier, moments)
+        earlier = recent.rows_since_leader_start(earlier, moments)
     moments = moments.select(*MOMENT, "since", "settings").hint("shuffle_hash")
     known = made["last_reports"].join(moments, list(MOMENT))
     known = known.withColumn("percent", F.when(F.col("percent").isNotNull(), _counted_usage(plan)))

@@ -19,13 +19,13 @@ Json = dict[str, Any]
 Claims = Mapping[str, Sequence[str]]
 """The brokers that report a bundle, by the name of the bundle."""
 
-Owner = Callable[[Sequence[str]], str]
+OwnerChoice = Callable[[Sequence[str]], str]
 """A function that returns the owner of a bundle, given the brokers that report it."""
 
 TEXT_WIDTH = WIDTH - 4
 """Width of text that is printed with an indentation."""
 
-NAMED = 3
+MAX_NAMED = 3
 """Maximum number of bundles that a text names. If there are more, it says how many more."""
 
 
@@ -110,8 +110,8 @@ def chosen_unloads(saved: Mapping[str, Any], focus: Focus) -> set[tuple[str, str
 
 def _listed_bundles(pairs: set[tuple[str, str]]) -> str:
     names = [f"{bundle} of {broker}" for broker, bundle in sorted(pairs)]
-    more = [counted(len(names) - NAMED, "other bundle")] if len(names) > NAMED else []
-    return ", ".join((*names[:NAMED], *more))
+    more = [counted(len(names) - MAX_NAMED, "other bundle")] if len(names) > MAX_NAMED else []
+    return ", ".join((*names[:MAX_NAMED], *more))
 
 
 def contested_bundles(case: Mapping[str, Any]) -> Claims:
@@ -134,7 +134,7 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
     def apart(bundle: str) -> tuple[bool, bool]:
         return bundle != focus.bundle, focus.broker not in claims[bundle]
 
-    named = sorted(claims, key=apart)[:NAMED]
+    named = sorted(claims, key=apart)[:MAX_NAMED]
     names = [f"{one} ({', '.join(claims[one])})" for one in named]
     more = len(claims) - len(names)
     names += [counted(more, "other bundle")] if more else []
@@ -143,7 +143,7 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
     return f"{unknown}: {'; '.join(names)}; {decided}"
 
 
-def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]]:
+def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, OwnerChoice]]:
     """Yield functions that choose an owner among brokers that report a bundle, each with a
     title.
     """
@@ -158,15 +158,15 @@ def _possible_owners(claims: Claims, focus: Focus) -> Iterator[tuple[str, Owner]
         yield "if the first of these brokers owned it", lambda brokers: brokers[0]
 
 
-def _preferring(broker: str) -> Owner:
+def _preferring(broker: str) -> OwnerChoice:
     return lambda brokers: broker if broker in brokers else brokers[0]
 
 
-def _avoiding(broker: str) -> Owner:
+def _avoiding(broker: str) -> OwnerChoice:
     return lambda brokers: next(one for one in brokers if one != broker)
 
 
-def _with_owners(case: Mapping[str, Any], claims: Claims, owner: Owner) -> Json:
+def _with_owners(case: Mapping[str, Any], claims: Claims, owner: OwnerChoice) -> Json:
     """Return a case in which each of these bundles has the owner that the function chooses."""
     owners = {bundle: owner(brokers) for bundle, brokers in claims.items()}
 

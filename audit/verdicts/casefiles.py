@@ -17,7 +17,7 @@ NAME = "name"
 CYCLE = ["cluster", "cycle"]
 
 
-def write_faults(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
+def write_case_files(verdicts: DataFrame, findings: DataFrame, output: str, each: int) -> None:
     """Write the cases of each rule's first faults to files cases/RULE-cluster-time.json in
     `output`.
 

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 KEY = ["cluster", "cycle", "moment"]
-REMEMBERED = 30
+MAX_LISTED_USAGES = 30
 """Maximum number of earlier usages that a case lists. Usages before them are combined into one
 number.
 """
@@ -108,7 +108,7 @@ def _counting_cycles(keys: DataFrame, moments: DataFrame, made: GoldTables) -> D
         "since",
         F.row_number().over(term).alias("nth"),
         F.count("went").over(before).alias("unloads"),
-        F.least(hits, F.lit(REMEMBERED)).alias("hits"),
+        F.least(hits, F.lit(MAX_LISTED_USAGES)).alias("hits"),
     )
     mine = keys.join(ran, KEY[:2])
     other = ran.select(
@@ -198,7 +198,7 @@ def _usage_histories(table: DataFrame) -> DataFrame:
     Usages of the same day are listed. Earlier usages are combined into one number.
     """
     earlier = Window.partitionBy("cluster", "broker", "since", F.to_date("cycle")).orderBy("cycle")
-    few = earlier.rowsBetween(-REMEMBERED, -1)
+    few = earlier.rowsBetween(-MAX_LISTED_USAGES, -1)
     first = F.first("before").over(few)
     presents = F.collect_list("present").over(few)
     none = F.array().cast("array<double>")

@@ -58,7 +58,7 @@ def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFram
     return recently_split(silver, since).unionByName(later)
 
 
-def judged_alike(one: AuditPlan, other: AuditPlan) -> bool:
+def judge_splits_alike(one: AuditPlan, other: AuditPlan) -> bool:
     """True if two plans judge splits by the same rules and the same defaults."""
     same = (one.defaults.get(name) == other.defaults.get(name) for name in growth.SETTINGS)
     return _split_rules(one) & SPLIT_JUDGES.keys() == _split_rules(
@@ -106,7 +106,7 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
     if near is silver:
         return _with_samples(silver, rows, count)
     told = _with_samples(near, rows, count).localCheckpoint()
-    open_ones = told.where(F.coalesce(exceeds_no_limit()["broken"], F.lit(True)))
+    open_ones = told.where(F.coalesce(judge_limits()["broken"], F.lit(True)))
     return told if open_ones.isEmpty() else _with_samples(silver, rows, count)
 
 
@@ -194,7 +194,7 @@ def _rule_struct(rule: str, broken: Column, evidence: Column) -> Column:
     return F.struct(F.lit(rule).alias("rule"), broken.alias("broken"), evidence.alias("told"))
 
 
-def exceeds_no_limit() -> Column:
+def judge_limits() -> Column:
     """Return a violation if no report exceeded any limit, under any reading. [SPLIT-05]
 
     The records do not decide if the leader may know the bundle from before the history.
@@ -214,7 +214,7 @@ def exceeds_no_limit() -> Column:
     return _rule_struct("SPLIT-05", within, told)
 
 
-def has_no_room() -> Column:
+def judge_room() -> Column:
     """Return a violation if the namespace already had its maximum number of bundles. [SPLIT-06]"""
     there, more = F.size("names") + F.coalesce("added", F.lit(0)), F.size("into") - 1
     full = F.when(F.col("names").isNotNull(), there + more > _setting_column(growth.MAX_BUNDLES))
@@ -229,7 +229,7 @@ def has_no_room() -> Column:
     return _rule_struct("SPLIT-06", full, told)
 
 
-def is_splitting_off() -> Column:
+def judge_switch() -> Column:
     """Return a violation if automatic splits were disabled. [SPLIT-07]"""
     told = formatting.sentence(F.col("bundle"), f"was split while {growth.AUTO_SPLIT} is false")
     settled = F.when(F.col("former").isNull(), F.lit(True))
@@ -237,9 +237,9 @@ def is_splitting_off() -> Column:
 
 
 SPLIT_JUDGES: Mapping[str, Callable[[], Column]] = {
-    "SPLIT-05": exceeds_no_limit,
-    "SPLIT-06": has_no_room,
-    "SPLIT-07": is_splitting_off,
+    "SPLIT-05": judge_limits,
+    "SPLIT-06": judge_room,
+    "SPLIT-07": judge_switch,
 }
 """Functions that judge a split, by rule. Each returns a struct of the rule, `broken` (null if the
 records do not decide) and the evidence.

@@ -22,7 +22,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "moment")
-DROPPED = ("cluster", "moment", "day", "decisions")
+UNUSED_COLUMNS = ("cluster", "moment", "day", "decisions")
 """Columns of `broker_decisions` that `facts` does not use."""
 
 ALLOWED, VIOLATED = "allowed", "violated"
@@ -138,7 +138,7 @@ def _facts(
     moments: DataFrame, made: GoldTables, plan: AuditPlan, strategies: Sequence[str]
 ) -> DataFrame:
     key = F.struct(*KEY)
-    acted = made["broker_decisions"].withColumn("cycle", key).drop(*DROPPED)
+    acted = made["broker_decisions"].withColumn("cycle", key).drop(*UNUSED_COLUMNS)
     brokers = made["broker_usage"].select(
         key.alias("cycle"),
         "broker",

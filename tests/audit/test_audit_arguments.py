@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.input.paths import check_paths, escape_existing, storage_problem
+from pulsar_conformance.audit.input.paths import check_paths, escape_existing_path, storage_problem
 from pulsar_conformance.conformance.commands.main import main
 
 MISTAKES = {
@@ -59,10 +59,10 @@ def test_a_name_is_written_whole_where_spark_would_take_it_for_an_address(tmp_pa
     monkeypatch.chdir(tmp_path)
     for name in ("history", "log-10:00", "h[1]"):
         Path(name).mkdir()
-    assert escape_existing("history") == "history"
-    assert escape_existing("log-10:00") == str(tmp_path / "log-10:00")
-    assert escape_existing("h[1]") == r"h\[1\]"
-    assert escape_existing("h*") == "h*"
+    assert escape_existing_path("history") == "history"
+    assert escape_existing_path("log-10:00") == str(tmp_path / "log-10:00")
+    assert escape_existing_path("h[1]") == r"h\[1\]"
+    assert escape_existing_path("h*") == "h*"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ keeps it.
 import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.audit.simulation.deciding import Deciding
+from pulsar_conformance.audit.simulation.deciding import DecisionSetup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.rules import loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.worlds import named_world, world_of
@@ -38,7 +38,7 @@ CLAUSES = [(rule.id, clause) for rule in loop_rules().values() for clause in rul
 
 def broken(connection, world, strategy):
     """The rules that an implementation breaks in a world within 60 cycles."""
-    deciding = Deciding(strategy, {}, specs.load().defaults(PROFILE))
+    deciding = DecisionSetup(strategy, {}, specs.load().defaults(PROFILE))
     return {one.rule.id for one in loop_faults(Simulation(world, deciding, connection).run(60, ""))}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from pulsar_conformance.adapters.names import connect
-from pulsar_conformance.audit.simulation.deciding import ITSELF, deciding_by
+from pulsar_conformance.audit.simulation.deciding import ITSELF, decision_setup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import match_with_recorded
 from pulsar_conformance.audit.simulation.recorded import AT_ONCE, recorded_world
@@ -92,7 +92,7 @@ def test_each_habit_of_the_leader_is_needed(strategy, changed, first):
     length = len(world.clock)
     with connect("reference", RELEASE, {}) as connection:
         operations = connection.hello.operations
-        deciding = deciding_by(strategy, {}, ITSELF, RELEASE, RELEASE, operations)
+        deciding = decision_setup(strategy, {}, ITSELF, RELEASE, RELEASE, operations)
         if "clock" in changed:
             world = replace(world, **changed)
         else:

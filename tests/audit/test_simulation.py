@@ -12,7 +12,12 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.audit.simulation.course import BundleMove, decode_course, encode_course
-from pulsar_conformance.audit.simulation.deciding import LEAST_USED, OTHERS, Deciding, deciding_by
+from pulsar_conformance.audit.simulation.deciding import (
+    LEAST_USED,
+    OTHERS,
+    DecisionSetup,
+    decision_setup,
+)
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.measures import measures_of, shortest_period
 from pulsar_conformance.audit.simulation.rules import CHECKS, loop_faults, loop_rules
@@ -29,7 +34,7 @@ def simulate(world, strategy="ThresholdShedder", cycles=200, profile=NEWEST, **m
     """The course of a world; `connection` replaces the reference."""
     connection = more.pop("connection", None) or connect("reference", profile, {})
     settings = {**specs.load().profile(profile).hidden, **more.pop("settings", {})}
-    deciding = Deciding(strategy, settings, specs.load().defaults(profile), **more)
+    deciding = DecisionSetup(strategy, settings, specs.load().defaults(profile), **more)
     world = named_world(world) if isinstance(world, str) else world
     return Simulation(world, deciding, connection).run(cycles, "it")
 
@@ -300,7 +305,7 @@ def heaps(memory, profile):
     released = profile if profile.startswith("released") else None
     connection = connect("reference", profile, {})
     operations = connection.hello.operations
-    deciding = deciding_by("ThresholdShedder", {}, OTHERS, profile, released, operations)
+    deciding = decision_setup("ThresholdShedder", {}, OTHERS, profile, released, operations)
     return Simulation(replace(world, brokers=brokers), deciding, connection).run(40, "it")
 
 

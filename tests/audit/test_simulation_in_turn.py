@@ -6,7 +6,7 @@ import pytest
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
-from pulsar_conformance.audit.simulation.deciding import Deciding
+from pulsar_conformance.audit.simulation.deciding import DecisionSetup
 from pulsar_conformance.audit.simulation.loop import Simulation
 from pulsar_conformance.audit.simulation.search import ShedQuestions
 from pulsar_conformance.audit.simulation.worlds import named_world
@@ -23,7 +23,7 @@ class AllAtOnce(ReferenceConnection):
 
 
 def simulated(connection, world, strategy, cycles):
-    deciding = Deciding(strategy, {}, specs.load().defaults(PROFILE), remembers=True)
+    deciding = DecisionSetup(strategy, {}, specs.load().defaults(PROFILE), remembers=True)
     return Simulation(named_world(world, 1), deciding, connection).run(cycles, "it")
 
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
 from pulsar_conformance.audit.pipeline.tables import TABLES
-from pulsar_conformance.audit.verdicts.casefiles import empty_case_folder, write_faults
+from pulsar_conformance.audit.verdicts.casefiles import empty_case_folder, write_case_files
 from standins.sparks import spark
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ def write(spark, rows, folder):
         spark.session.createDataFrame(table, TABLES[name].schema)
         for name, table in (("verdicts", rows), ("findings", found))
     )
-    write_faults(verdicts, findings, str(folder), 9)
+    write_case_files(verdicts, findings, str(folder), 9)
 
 
 def test_faults_of_one_second_and_of_clusters_with_similar_names_are_apart(spark, tmp_path):

@@ -6,7 +6,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 
-from pulsar_conformance.audit.input.by_cluster import NAMED, NEVER, RebuildTimes, limit_clusters
+from pulsar_conformance.audit.input.by_cluster import (
+    MAX_NAMED_CLUSTERS,
+    NEVER,
+    RebuildTimes,
+    limit_clusters,
+)
 from pulsar_conformance.audit.input.records import shard_number
 from pulsar_conformance.audit.pipeline.tables import TABLES
 from pulsar_conformance.audit.pipeline.writing import Store
@@ -49,10 +54,10 @@ def test_of_two_changes_the_earlier_counts_for_each_cluster():
 
 
 def test_of_many_clusters_those_that_change_first_are_named():
-    times = {f"c{number}": START + number * HOUR for number in range(NAMED + 50)}
+    times = {f"c{number}": START + number * HOUR for number in range(MAX_NAMED_CLUSTERS + 50)}
     change = limit_clusters(times)
-    assert len(change.named) == NAMED
-    assert change.others == times[f"c{NAMED}"]
+    assert len(change.named) == MAX_NAMED_CLUSTERS
+    assert change.others == times[f"c{MAX_NAMED_CLUSTERS}"]
 
 
 def rows(session, clusters, times, word):

@@ -292,7 +292,7 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
 
         return and_then
 
-    for name, before in (("parse_each", True), ("records", False)):
+    for name, before in (("parse_each_line", True), ("records", False)):
         monkeypatch.setattr(reading, name, late(getattr(reading, name)))
         count = store.read("records").count()
         assert bool(made(store, history, count=1)["records"].before) == before

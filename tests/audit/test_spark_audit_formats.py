@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 assert spark
 
 RECORDS = [json.loads(text) for text in GOOD]
-DOCUMENTS = {
+MAX_DOCUMENTS = {
     "a list on one line": json.dumps(RECORDS),
     "a list of lines": "[\n" + ",\n".join(map(json.dumps, RECORDS)) + "\n]\n",
     "a pretty list": json.dumps(RECORDS, indent=2),
@@ -43,9 +43,9 @@ def session(spark):
     return spark.session
 
 
-@pytest.mark.parametrize("form", DOCUMENTS)
+@pytest.mark.parametrize("form", MAX_DOCUMENTS)
 def test_a_history_as_a_json_document_is_read_record_by_record(session, tmp_path, form):
-    (tmp_path / "history.json").write_text(DOCUMENTS[form])
+    (tmp_path / "history.json").write_text(MAX_DOCUMENTS[form])
     assert reasons(told(session, tmp_path)) == {None: len(GOOD)}
 
 
@@ -60,7 +60,7 @@ def test_what_is_no_document_is_read_line_by_line(session, tmp_path, monkeypatch
     (tmp_path / "numbers.json").write_text("[1, 2]\n")
     lost = reasons(told(session, tmp_path))
     assert lost == {"truncated-line": 1, "not-json": 1, "missing-kind": 1, "not-an-object": 3}
-    monkeypatch.setattr(lines, "DOCUMENTS", 0)
+    monkeypatch.setattr(lines, "MAX_DOCUMENTS", 0)
     assert reasons(told(session, tmp_path))["not-an-object"] == 2
 
 
@@ -127,7 +127,7 @@ def test_files_of_this_machine_are_listed_as_by_spark(session, tmp_path, monkeyp
     listed = files.current_files(session, str(tmp_path))
     assert listed.here
     assert listed.count == 4
-    monkeypatch.setattr(files, "is_here", lambda *_: False)
+    monkeypatch.setattr(files, "can_open_path", lambda *_: False)
     by_spark = files.current_files(session, str(tmp_path))
     assert not by_spark.here
     assert by_spark.kinds == listed.kinds

@@ -13,7 +13,7 @@ from pulsar_conformance.audit.input.files import current_files
 from pulsar_conformance.audit.input.gzipped import gzip_lines, is_intact_gzip
 from pulsar_conformance.audit.input.lines import read_lines
 from pulsar_conformance.audit.input.parsing import _without_byte_order_mark
-from pulsar_conformance.audit.input.paths import escape_existing
+from pulsar_conformance.audit.input.paths import escape_existing_path
 from pulsar_conformance.audit.input.reasons import REASONS
 from pulsar_conformance.audit.input.records import quarantine, records
 from pulsar_conformance.audit.pipeline.tables import SILVER
@@ -306,5 +306,5 @@ def test_names_with_what_spark_takes_for_more_are_read(session, tmp_path):
     folder.mkdir()
     (folder / "log-2026-11-20T10:00:00Z.json").write_text("\n".join(GOOD[:9]))
     (folder / "rest-{1}?.json.gz").write_bytes(gzip.compress("\n".join(GOOD[9:]).encode()))
-    rows = told(session, escape_existing(str(folder)))
+    rows = told(session, escape_existing_path(str(folder)))
     assert reasons(rows) == {None: len(GOOD)}

@@ -30,7 +30,7 @@ def begun(request, audit_session, tmp_path, monkeypatch):
     """Marks of a new audit that this process writes, or leaves to Spark, and their folder."""
     if not request.param:
         monkeypatch.setattr(marks, "_local_folder", lambda _: None)
-        monkeypatch.setattr(marks, "is_here", lambda *_: False)
+        monkeypatch.setattr(marks, "can_open_path", lambda *_: False)
     output = tmp_path / "of 100 % & more"
     made = Marks(audit_session, str(output))
     made.begin("audit")
@@ -62,7 +62,7 @@ def test_what_is_done_no_more_has_no_mark(begun):
 def test_a_mark_of_sparks_is_replaced(audit_session, tmp_path, monkeypatch):
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(marks, "_local_folder", lambda _: None)
-        elsewhere.setattr(marks, "is_here", lambda *_: False)
+        elsewhere.setattr(marks, "can_open_path", lambda *_: False)
         first = Marks(audit_session, str(tmp_path))
         first.begin("audit")
         first.put("cycles", WHOLE)

@@ -24,7 +24,7 @@ from pulsar_conformance.audit.pipeline.marks import DONE, Mark
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.reading import records_step
 from pulsar_conformance.audit.pipeline.running import _Builder, build_tables
-from pulsar_conformance.audit.pipeline.steps import COMPARED, build_steps, fingerprints
+from pulsar_conformance.audit.pipeline.steps import COUNTERFACTUAL_TABLES, build_steps, fingerprints
 from pulsar_conformance.audit.pipeline.tables import GOLD, SESSION, SILVER, TABLES
 from pulsar_conformance.audit.pipeline.writing import ASKED, Store
 from standins.sparks import CORES, audit_session, spark
@@ -262,7 +262,7 @@ def test_other_options_and_other_input_rebuild_what_depends_on_them(
         tell,
     )
     gold = list(GOLD)
-    assert made == [*gold, *(ASKED + name for name in COMPARED)]
+    assert made == [*gold, *(ASKED + name for name in COUNTERFACTUAL_TABLES)]
     made.clear()
     before = fingerprints(every_step(store, again))
     with (again / "history.jsonl").open("a") as file:

@@ -121,7 +121,7 @@ def sheds_foreign_bundle(moment: PlantedCycle) -> Pairs | None:
     return [*pairs, (broker.name, left[-1])] if left else None
 
 
-def sheds_twice(moment: PlantedCycle) -> Pairs | None:
+def sheds_a_bundle_twice(moment: PlantedCycle) -> Pairs | None:
     """Unload the last of the unloaded bundles twice."""
     pairs = moment.correct_unloads if shedding_broker(moment) else []
     return [*pairs, pairs[-1]] if pairs else None
@@ -163,7 +163,7 @@ def sheds_lighter_first(moment: PlantedCycle) -> Pairs | None:
     )
 
 
-def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
+def sheds_nothing_just_above_limit(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker whose usage is just above the limit."""
     for broker in moment.busiest()[:1]:
         if set_above_limit(moment, broker, SLIGHT_EXCESS):
@@ -171,7 +171,7 @@ def sheds_nothing_just_above(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def sheds_just_below(moment: PlantedCycle) -> Pairs | None:
+def sheds_just_below_limit(moment: PlantedCycle) -> Pairs | None:
     """Unload the heaviest bundle of a broker whose usage is just below the limit."""
     for broker in moment.busiest()[:1]:
         if set_above_limit(moment, broker, -SLIGHT_EXCESS):
@@ -208,7 +208,7 @@ def sheds_too_little(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def sheds_one_too_many(moment: PlantedCycle) -> Pairs | None:
+def sheds_one_bundle_too_many(moment: PlantedCycle) -> Pairs | None:
     """Unload one bundle too many: the others already carry slightly more traffic than required."""
     for broker, bundles in _raised_brokers(moment, 1 - SLIGHT_SHARE):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
@@ -220,7 +220,7 @@ def ignores_idle_broker(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing from a broker that is above the limit only because another broker is idle."""
     *_, idle = moment.case["brokers"]
     moment.set_usage(idle, 0, *RESOURCES)
-    return sheds_nothing_just_above(moment)
+    return sheds_nothing_just_above_limit(moment)
 
 
 def ignores_weights(moment: PlantedCycle) -> Pairs | None:
@@ -237,7 +237,7 @@ def ignores_weights(moment: PlantedCycle) -> Pairs | None:
     return None
 
 
-def sheds_the_idlest(moment: PlantedCycle) -> Pairs | None:
+def sheds_from_the_idlest(moment: PlantedCycle) -> Pairs | None:
     """Unload a bundle from the least used broker that has at least two movable bundles."""
     idlest = moment.busiest()[-1]
     return replace_unloads(moment.correct_unloads, idlest, moment.cycle.movable(idlest)[:1])
@@ -281,7 +281,7 @@ def ignores_single_resource(moment: PlantedCycle) -> Pairs | None:
     return replace_unloads(moment.correct_unloads, broker, [])
 
 
-def sheds_two(moment: PlantedCycle) -> Pairs | None:
+def sheds_two_bundles(moment: PlantedCycle) -> Pairs | None:
     """Unload the two heaviest bundles of an overloaded broker."""
     return _unload_from_overloaded(moment, slice(2))
 
@@ -342,7 +342,7 @@ def _widen_difference(moment: PlantedCycle) -> bool:
     return bool(moment.correct_unloads)
 
 
-def ignores_difference(moment: PlantedCycle) -> Pairs | None:
+def ignores_load_difference(moment: PlantedCycle) -> Pairs | None:
     """Unload nothing although the brokers' traffic differs by more than the thresholds."""
     return [] if _widen_difference(moment) else None
 

@@ -31,7 +31,7 @@ HOT_FROM = 10
 
 
 @cache
-def chance_of(seed: int, purpose: str, *numbers: int) -> float:
+def seeded_random(seed: int, purpose: str, *numbers: int) -> float:
     """Return a random number in [0, 1) that depends only on the purpose and the numbers."""
     return Random(f"{seed}/{purpose}/{numbers}").random()
 
@@ -46,7 +46,7 @@ class _Daily:
     minutes: float = 10
 
     def factor(self, bundle: int, cycle: int) -> float:
-        zone = int(chance_of(self.seed, "zone", bundle) * self.zones) / self.zones
+        zone = int(seeded_random(self.seed, "zone", bundle) * self.zones) / self.zones
         return 1 + self.swing * math.sin(2 * math.pi * (cycle * self.minutes / DAY + zone))
 
     def step(self, cycle: int) -> int:
@@ -63,7 +63,7 @@ class _Bursty:
     cycles: int = 5
 
     def factor(self, bundle: int, cycle: int) -> float:
-        chance = chance_of(self.seed, "burst", bundle, self.step(cycle))
+        chance = seeded_random(self.seed, "burst", bundle, self.step(cycle))
         return self.by if chance < self.share else 1.0
 
     def step(self, cycle: int) -> int:
@@ -80,7 +80,7 @@ class _Drifting:
     cycles: int = 100
 
     def factor(self, bundle: int, cycle: int) -> float:
-        target = self.least + (self.most - self.least) * chance_of(self.seed, "drift", bundle)
+        target = self.least + (self.most - self.least) * seeded_random(self.seed, "drift", bundle)
         return 1 + (target - 1) * min(cycle / self.cycles, 1)
 
     def step(self, cycle: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsar_conformance.audit.tables.formatting import MEASURED, plain_apart, sentence
+from pulsar_conformance.audit.tables.formatting import MEASURED, plain_distinct_from, sentence
 from pulsar_conformance.audit.verdicts.checks.registry import Readings
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -37,9 +37,9 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
     return F.concat(
         shed_text(),
         F.lit("; it is at "),
-        plain_apart(usage, limit),
+        plain_distinct_from(usage, limit),
         F.lit(f" %, {what} "),
-        plain_apart(limit, usage),
+        plain_distinct_from(limit, usage),
         F.lit(" %"),
     )
 

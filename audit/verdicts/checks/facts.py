@@ -98,7 +98,7 @@ def any_broker(holds: Column) -> Column:
     return F.max(certainly(holds)).over(window_of_cycle())
 
 
-def none_of(holds: Column) -> Column:
+def no_broker(holds: Column) -> Column:
     """True if the condition is true for no broker of the cycle."""
     return ~any_broker(holds)
 

@@ -23,7 +23,7 @@ reports are late. IDLE and FULL: brokers whose report is unknown have no usage, 
 ENORMOUS = 1e12
 """Traffic that is greater than that of any real broker."""
 
-ABOUT = ("settings", "named", "strategy")
+VARIED_COLUMNS = ("settings", "named", "strategy")
 
 
 def with_views(rows: DataFrame) -> DataFrame:
@@ -34,7 +34,7 @@ def with_views(rows: DataFrame) -> DataFrame:
     `others` are structs of the settings, names and strategy that may apply instead of the recorded
     ones.
     """
-    known, other = F.struct(*ABOUT), F.col("others")
+    known, other = F.struct(*VARIED_COLUMNS), F.col("others")
     choices = F.concat(F.array(known), other)
     rows = rows.withColumns({"_presence": _broker_views(), "_choices": choices})
     each = F.flatten(
@@ -52,7 +52,7 @@ def with_views(rows: DataFrame) -> DataFrame:
     )
     rows = rows.withColumns(
         {
-            **{name: F.col(f"_known.choice.{name}") for name in ABOUT},
+            **{name: F.col(f"_known.choice.{name}") for name in VARIED_COLUMNS},
             **_viewed_columns(F.col("_known.presence")),
             "cycle": F.struct("cycle", "view"),
         }

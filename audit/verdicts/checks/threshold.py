@@ -11,7 +11,7 @@ from pulsar_conformance.audit.verdicts.checks.facts import (
     POINTS,
     any_broker,
     exceeds_minimum_unload,
-    none_of,
+    no_broker,
     setting_in_force,
     sum_over_brokers,
     window_of_cycle,
@@ -178,7 +178,7 @@ def _check_range(excess: ExcessBounds) -> RuleColumns:
 
 def _no_broker_over() -> tuple[Column, Column]:
     over = F.col("first") & ~certainly_not(F.col("over"))
-    return none_of(over), none_of(F.col("sheds_under_85"))
+    return no_broker(over), no_broker(F.col("sheds_under_85"))
 
 
 @register_check("THRESHOLD-12")
@@ -210,14 +210,14 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     """If a broker is below the lower boundary, the broker with the highest usage unloads."""
     known, used, answered = F.col("first"), _level_column("usage"), F.col("answered") > 0
     busiest = known & (used >= F.max(F.when(known, used)).over(window_of_cycle()) - POINTS)
-    able = none_of(busiest & ~F.col("loaded"))
+    able = no_broker(busiest & ~F.col("loaded"))
     perhaps = answered | (F.col("perhaps") > 0)
-    right = any_broker(busiest & perhaps) & none_of(~certainly(busiest) & answered)
+    right = any_broker(busiest & perhaps) & no_broker(~certainly(busiest) & answered)
     told = F.concat(
         shed_text(), F.lit("; one is under "), plain(_level_column("bound")), F.lit(" %")
     )
     judged = must(able, right, told)
-    worth = none_of(busiest & ~certainly(F.col("worthwhile")))
+    worth = no_broker(busiest & ~certainly(F.col("worthwhile")))
     idle = any_broker(F.col("under"))
     return _for_threshold_shedder(judged, _relieves_idle_brokers(), *_no_broker_over(), idle, worth)
 

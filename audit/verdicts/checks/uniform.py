@@ -18,7 +18,7 @@ from pulsar_conformance.audit.verdicts.checks.evidence import shed_text
 from pulsar_conformance.audit.verdicts.checks.facts import (
     SHARE,
     any_broker,
-    none_of,
+    no_broker,
     setting_in_force,
     window_of_cycle,
 )
@@ -140,7 +140,7 @@ def nothing_goes_within_the_thresholds(readings: Readings) -> RuleColumns:
     loaded = (_end_column("least", measure) >= MIN_COMPARED for measure in MEASURES)
     told = F.concat(shed_text(), F.lit("; the difference is within the thresholds"))
     judged = may_not(certainly_not(_is_triggered(readings)), F.col("total") > 0, told)
-    return _for_uniform_shedder(judged, *loaded, none_of(F.col("sheds_under_85")))
+    return _for_uniform_shedder(judged, *loaded, no_broker(F.col("sheds_under_85")))
 
 
 @register_check("UNIFORM-04")
@@ -228,4 +228,4 @@ def no_more_bundles_than_the_limit(_readings: Readings) -> RuleColumns:
     told = F.concat(shed_text(), F.lit("; at most "), plain(most), F.lit(" may be unloaded"))
     reached = (most >= 0) & (F.col("answered") > 0)
     judged = may_not(reached, F.col("total") > most, told)
-    return _for_uniform_shedder(judged, none_of(F.col("sheds_under_85")))
+    return _for_uniform_shedder(judged, no_broker(F.col("sheds_under_85")))

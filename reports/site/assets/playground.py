@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.audit.simulation import loop, measures, reporting, rules, snapshots, worlds
 from pulsar_conformance.audit.simulation.course import SimulatedCycle
-from pulsar_conformance.audit.simulation.deciding import PLACING, deciding_by
+from pulsar_conformance.audit.simulation.deciding import PLACING, decision_setup
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.reference.answers.shedding import LATER, SHED, STRATEGIES
 from pulsar_conformance.specs import UnknownName, UserError, load, loading
@@ -109,7 +109,7 @@ class ShownSimulation:
     def __init__(self, asked: dict[str, Any]) -> None:
         chosen, self.profile = asked["loop"], load().profile(asked["profile"])
         model = Model(self.profile.id, asked.get("readings", {}))
-        deciding = deciding_by(
+        deciding = decision_setup(
             chosen["strategy"],
             dict(map(_setting, filter(None, map(str.strip, chosen["settings"].splitlines())))),
             chosen["placing"],
