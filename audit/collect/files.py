@@ -19,6 +19,10 @@ class CannotWrite(UserError):
     """An error: the history cannot be written. The message says where and why."""
 
 
+def _cannot_write(path: Path, error: OSError) -> str:
+    return f"{path}: it cannot be written: {error.strerror or error}; give another --output"
+
+
 class Recording:
     """A folder to which the records of one cluster are appended."""
 
@@ -30,7 +34,7 @@ class Recording:
             folder.mkdir(parents=True, exist_ok=True)
             self._repair()
         except OSError as error:
-            raise CannotWrite(f"{folder}: {error.strerror or error}") from None
+            raise CannotWrite(_cannot_write(folder, error)) from None
 
     def newest_records(self) -> Iterator[Entry]:
         """Yield the records in the newest file, except load reports."""
@@ -70,7 +74,7 @@ class Recording:
             finally:
                 os.close(target)
         except OSError as error:
-            raise CannotWrite(f"{path}: {error.strerror or error}") from None
+            raise CannotWrite(_cannot_write(path, error)) from None
         self.lines += len(lines)
         return len(lines)
 

@@ -56,7 +56,9 @@ def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
     ]
     records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
     if not records:
-        raise BadSource("the sources contain no load report, metric, log or history; give others")
+        raise BadSource(
+            "the sources contain no load report, metric, log or history; give such data"
+        )
     named = [one["settings"] for _, one in records if one["kind"] == "settings"]
     managers = map(manager_by_settings, [settings, *named])
     if found.smoothed and EXTENSIBLE not in managers:

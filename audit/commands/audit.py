@@ -170,7 +170,7 @@ def _why_nothing_is_audited(args: argparse.Namespace, lines: dict[str, Any]) -> 
         return (
             "no reporting broker had a shedding cycle between --from and --to; give another period"
         )
-    problem = "it has no shedding cycle of a reporting broker"
+    problem = "it has no shedding cycle in which a broker had reported"
     hint = "give load reports, leaders and cycles of one period, or load reports of several times"
     return f"--input {args.input}: {problem}; {hint}"
 

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=int,
         metavar="MINUTES",
-        help="the time between two shedding cycles, a multiple of --report-minutes (equal)",
+        help="the time between two shedding cycles, a multiple of --report-minutes (the same time)",
     )
     parser.add_argument("--output", required=True, metavar="PATH", help="the folder to create")
     parser.add_argument(
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         choices=STRATEGIES,
         metavar="STRATEGY",
-        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} ({STRATEGIES[0]})",
+        help=f"the strategy: {', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} ({STRATEGIES[0]})",
     )
     parser.add_argument(
         "--setting",

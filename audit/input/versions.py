@@ -45,16 +45,16 @@ def profile_of_history(spark: Any, path: str) -> str | None:
         texts = list(_lines_read_by_spark(spark, path))
         found = _count_versions(texts)
     if not found and any(EXTENSIBLE.search(text) for text in texts):
-        told = f"the extensible load manager is judged by {DOCUMENTED}; --judge-by names another"
-        print_note(f"{told} profile")
+        told = f"the extensible load manager is judged by {DOCUMENTED}"
+        print_note(f"{told}; to judge by another profile, add --judge-by")
         return DOCUMENTED
     if not found:
         return None
     versions = [version for version, _ in found.most_common()]
     profile = nearest_profile(versions[0])
     others = f"; some brokers run {', '.join(versions[1:])}" if versions[1:] else ""
-    told = f"Pulsar {versions[0]} is judged by {profile}{others}; --judge-by names another profile"
-    print_note(told)
+    told = f"Pulsar {versions[0]} is judged by {profile}{others}"
+    print_note(f"{told}; to judge by another profile, add --judge-by")
     return profile
 
 

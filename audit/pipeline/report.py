@@ -239,7 +239,7 @@ def _check_unused(store: Store) -> None:
     except AnalysisException:
         return
     if there:
-        problem = "it contains other files than an audit's"
+        problem = "it contains files other than an audit's"
         raise AuditError(f"--output {store.path}: {problem}; give a new folder")
 
 
@@ -334,7 +334,8 @@ def _build_report(
     found["wrong"] = summary.fault_count(found)
     lines = list(report_text.report_lines(found, faults, f"{output}/{casefiles.FOLDER}"))
     if content is not None:
-        lines.append(f"drawn in {making.write_page(content, output, lines, how.refresh)}")
+        page = making.write_page(content, output, lines, how.refresh)
+        lines.append(f"page with charts: {page}")
     return found, iter(lines)
 
 

@@ -102,4 +102,4 @@ def _reason(steps: list[Step] | None) -> str:
         found = [step.text for step in steps if step.label.strip() == label]
         if found:
             return found[-1] if label == "decision" else found[0]
-    return "what it sheds is placed on it again"
+    return "the bundles that it would unload are placed on it again"

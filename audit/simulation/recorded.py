@@ -109,7 +109,8 @@ def _by_report(history: _History) -> SimulatedWorld:
     """Return a world in which each report of a broker gives the loads of one cycle."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
-    note = f"the loads of {history.cluster} are replayed: {length} reports of a broker, one a cycle"
+    count = f"{length} reports of a broker, one per cycle"
+    note = f"the loads of {history.cluster} are replayed: {count}"
     return _replayed(history, reports, None, note)
 
 

@@ -64,7 +64,7 @@ def read_start(args: argparse.Namespace) -> Start:
     if sum(map(bool, given)) != 1:
         raise BadWorld(f"give one of {SOURCES}; the worlds are {', '.join(world_titles())}")
     if (args.conf or args.bundle_data) and not snapshot:
-        raise BadWorld("--conf and --bundle-data need --reports, --metrics or --from")
+        raise BadWorld("--conf and --bundle-data need --reports, --metrics or --from; give one")
     profile = None
     if snapshot:
         world, profile = reported_world(args)

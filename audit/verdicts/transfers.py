@@ -33,8 +33,8 @@ KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
 UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
 
-NO_LOADS = "the load data of its brokers are not recorded"
-CHANGING = "the load data changed while it may have run"
+NO_LOADS = "the brokers' load data are not recorded"
+CHANGING = "the load data changed while the cycle may have run"
 NEAR_EDGE = "the loads are at the edge of a condition"
 NO_OWNER = "no other broker is recorded as the next owner"
 TWO_CYCLES = "the unloads may be of two cycles"
@@ -203,9 +203,7 @@ def _verdict(broken: Column, open_: Column, evidence: Column) -> Column:
     fault = F.min(F.when(broken, evidence))
     lack = F.min(open_)
     verdict = F.when(fault.isNotNull(), "violated").when(lack.isNotNull(), "undecided")
-    count = F.concat(
-        F.lit("as it should be of "), F.count(F.lit(1)).cast("string"), F.lit(" unload")
-    )
+    count = F.concat(F.lit("as required; unloads: "), F.count(F.lit(1)).cast("string"))
     return F.struct(
         verdict.otherwise("allowed").alias("verdict"),
         F.coalesce(fault, lack, count).alias("evidence"),
@@ -331,7 +329,7 @@ def _top_bundles() -> Column:
     """
     top = _load_of(F.col("broker"))["top"]
     known = F.coalesce(F.size(top) > 0, F.lit(False))
-    told = formatting.sentence(F.col("bundle"), "was unloaded, and is none of the top bundles")
+    told = formatting.sentence(F.col("bundle"), "was unloaded, but is not one of the top bundles")
     missing = known & ~F.coalesce(F.array_contains(top, F.col("bundle")), F.lit(True))
     return _verdict(missing, F.when(~known, F.lit(NO_LOADS)), told)
 

@@ -29,7 +29,7 @@ NOTHING = {
         2,
         "none of its lines can be used, for the reasons in out/quarantine",
     ),
-    "no cycle": ([], 2, 2, "it has no shedding cycle of a reporting broker"),
+    "no cycle": ([], 2, 2, "it has no shedding cycle in which a broker had reported"),
     "none in that time": (["--from", "2026-11-20"], 2, 2, "between --from and --to; give another"),
 }
 

@@ -100,7 +100,7 @@ def busiest_bundles_first() -> RuleColumns:
     given = F.filter("out", lambda one: one["movable"])
     least = F.array_min(F.transform(given, lambda one: one["traffic"]))
     both = (F.size(given) > 0) & (F.col("kept") > 0)
-    told = F.concat(shed_text(), F.lit("; one that carries more stayed"))
+    told = F.concat(shed_text(), F.lit("; a movable bundle with more traffic stayed"))
     judged = forbid_always(both, certainly(least < F.col("most_kept") * (1 - SHARE)), told)
     return judged.restricted_to(F.col("first"), F.col("enabled"))
 

@@ -214,7 +214,7 @@ def an_idle_broker_makes_the_busiest_unload(_readings: Readings) -> RuleColumns:
     perhaps = answered | (F.col("perhaps") > 0)
     right = any_broker(busiest & perhaps) & no_broker(~certainly(busiest) & answered)
     told = F.concat(
-        shed_text(), F.lit("; one is under "), plain(_level_column("bound")), F.lit(" %")
+        shed_text(), F.lit("; a broker is under "), plain(_level_column("bound")), F.lit(" %")
     )
     judged = must(able, right, told)
     worth = no_broker(busiest & ~certainly(F.col("worthwhile")))

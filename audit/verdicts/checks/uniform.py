@@ -154,7 +154,7 @@ def the_two_do_not_change_places(_readings: Readings) -> RuleColumns:
     too_much = [gone[one] >= gaps[one] * (1 + SHARE) for one in MEASURES]
     fits = [F.col(f"all_{one}") <= _end_column("most", one) * (1 + SHARE) for one in MEASURES]
     known = (F.col("unweighed") == 0) & fits[0] & fits[1]
-    told = F.concat(shed_text(), F.lit("; that is more than it has over the least loaded"))
+    told = F.concat(shed_text(), F.lit("; that is more than its difference to the least loaded"))
     judged = may_not(reached, too_much[0] & too_much[1], told)
     overloaded = any_broker(_is_most_loaded() & F.col("sheds_under_85"))
     return _for_uniform_shedder(judged, *_agreement_on_ends(), known, ~overloaded)
@@ -187,7 +187,9 @@ def no_more_than_the_share_moves(_readings: Readings) -> RuleColumns:
     }
     reached = _is_most_loaded() & (gone["messages"] > 0) & (gone["bytes"] > 0)
     too_much = [gone[one] > most[one] * (1 + SHARE) for one in MEASURES]
-    told = F.concat(shed_text(), F.lit("; more than its share of the difference"))
+    told = F.concat(
+        shed_text(), F.lit("; that is more than the configured share of the difference")
+    )
     judged = may_not(reached, too_much[0] & too_much[1], told)
     overloaded = any_broker(_is_most_loaded() & F.col("sheds_under_85"))
     return _for_uniform_shedder(judged, *_agreement_on_ends(), F.col("unweighed") == 0, ~overloaded)
