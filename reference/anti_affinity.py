@@ -23,7 +23,7 @@ class Spread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """The alternative of the reading `domain-counts`: which brokers of a domain count."""
+    """The alternative of the reading `domain-counts`: the brokers whose namespaces are counted."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> Spread:
@@ -104,4 +104,7 @@ COUNTED: Mapping[str, Callable[[Spread], Collection[str]]] = {
     "all": lambda spread: spread.owned,
     "candidates": lambda spread: spread.candidates,
 }
-"""The function that returns the brokers whose namespaces count, by `domain-counts`. [ANTI-01]"""
+"""The brokers whose namespaces are counted, for each alternative of the reading `domain-counts`.
+
+[ANTI-01]
+"""

@@ -91,7 +91,7 @@ PUSHED: Mapping[str, Callable[[Rate, Rate, Rate, int], Rate]] = {
     "sliding": lambda total, oldest, new, _window: total - oldest + new,
     "fading": lambda total, _oldest, new, window: total * Fraction(window - 1, window) + new,
 }
-"""The function that returns the sum of a full window after one more sample, by `window`.
+"""The sum of a full window after one more sample, for each alternative of the reading `window`.
 
 [DATA-02]
 """
@@ -158,6 +158,6 @@ class Samples:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Number of long-term samples, and the maximum."""
+        """The number of long-term samples, and the maximum number of them."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}

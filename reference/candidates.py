@@ -70,7 +70,7 @@ class Growth:
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def assumed(self, bundle: str) -> bool:
-        """True if a bundle's rates are assumed, since the average to compare has no samples."""
+        """True if a bundle has no samples to average, so that its rates are assumed."""
         known = average_of(self.case["bundles"].get(bundle), "longTermData")
         return self.readings["split-rate-window"] == "long-term" and known is None
 
@@ -79,7 +79,7 @@ class Growth:
         return MEASURES[limit](self, bundle)
 
     def exceeded(self, bundle: str) -> list[str]:
-        """The thresholds that a bundle exceeds; one is enough to split it. [SPLIT-01 … 05]"""
+        """The thresholds that a bundle exceeds; a single one makes it split. [SPLIT-01 … 05]"""
         return [name for name, limit in self.limits.items() if self.measured(bundle, name) > limit]
 
     @cached_property
@@ -138,7 +138,7 @@ RATES: Mapping[str, Callable[[Growth, str], Rates]] = {
     "long-term": _long_term,
     "latest": _latest,
 }
-"""The function that returns a bundle's rates, by `split-rate-window`."""
+"""A bundle's rates, for each alternative of the reading `split-rate-window`."""
 
 MEASURES: Mapping[str, Measure] = {
     MAX_TOPICS: lambda growth, bundle: Fraction(growth.stats[bundle].topics),

@@ -92,7 +92,7 @@ class Settings:
         return UNLIMITED if value == self._documented.unlimited.get(name) else value
 
     def flag(self, name: str) -> bool:
-        """True if a switch is on; false if it is absent and has no default."""
+        """Return a boolean setting; false if it is absent and has no default."""
         try:
             value = self.value(name)
             return value is True or (isinstance(value, str) and value.lower() == "true")
@@ -185,7 +185,7 @@ class Context:
         `specs.UnknownName`.
         """
         chosen = tuple((name, str(value)) for name, value in (readings or {}).items())
-        return replace(_context(profile, chosen, neutral))  # The copy counts questions of its own.
+        return replace(_context(profile, chosen, neutral))  # Each copy counts its own questions.
 
     def turn(self, case: Case) -> int:
         """Return how often a case was asked before; the count selects one of several equal

@@ -54,8 +54,8 @@ class Derivation:
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
     """Merge consecutive brokers with equal steps into one block, "b3 to b10 as b2".
 
-    Steps are equal if they differ only in the names of the broker and its bundles. Of consecutive
-    cycles, each has only the steps that the cycle before does not have.
+    Steps are equal if they differ only in the names of the broker and its bundles. A cycle that
+    follows another cycle is reduced to the steps in which the two differ.
     """
     before: tuple[Step, ...] = ()
     for _, alike in groupby(blocks(steps), key=_likeness):

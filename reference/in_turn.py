@@ -62,9 +62,7 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the records to keep for AvgShedder: as many cycles as its larger number of hits, plus
-    one.
-    """
+    """Return the latest records for AvgShedder, one more than the hits that it may wait for."""
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

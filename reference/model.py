@@ -53,7 +53,7 @@ class Model:
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
     def with_ways(self, ways: Mapping[str, str]) -> Model:
-        """Return a copy of a release's model with some other ways, see `ReleasedWays`.
+        """Return a copy of a release's model with other alternatives of ways, see `ReleasedWays`.
 
         A model of documents has no ways and is returned as it is.
         """

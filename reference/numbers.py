@@ -76,9 +76,7 @@ MOST_PLACES = 15
 
 
 def places_apart(number: Fraction, bound: Fraction) -> int:
-    """Return the number of decimal places at which `plain` prints two numbers differently, at least
-    2.
-    """
+    """Return how many decimal places `plain` needs to print two numbers differently, at least 2."""
     if number == bound:
         return 2
     places = (

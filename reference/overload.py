@@ -23,7 +23,7 @@ OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
     "reaches": lambda usage, threshold: usage >= threshold,
 }
-"""The function that compares usage and threshold, by `overload-trigger`.
+"""The comparison of usage and threshold, for each alternative of the reading `overload-trigger`.
 
 [OVERLOAD-01, OVERLOAD-04]
 """
@@ -74,7 +74,10 @@ AMOUNT: Mapping[str, Callable[[Cycle, Broker], list[str]]] = {
     "one": most_expensive_bundle,
     "every": Cycle.movable,
 }
-"""The function that selects a broker's bundles, by `overload-amount`. [OVERLOAD-13]"""
+"""The choice of bundles to shed, for each alternative of the reading `overload-amount`.
+
+[OVERLOAD-13]
+"""
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:

@@ -32,7 +32,7 @@ LEFT_OUT: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "eligible": lambda usage, threshold: usage > threshold,
     "excluded": lambda usage, threshold: usage >= threshold,
 }
-"""The function that is true if a candidate is not considered, by `placement-at-threshold`.
+"""True if a candidate's usage excludes it, for each alternative of `placement-at-threshold`.
 
 [PLACE-04]
 """
@@ -62,7 +62,7 @@ SCORE: Mapping[str, Callable[[Candidate, Percent, Rate], Fraction | None]] = {
         one.rate + added, one.usage.percent, threshold
     ),
 }
-"""The function that returns a candidate's score, by `placement-score`; the lowest wins.
+"""A candidate's score, for each alternative of the reading `placement-score`; the lowest wins.
 
 [PLACE-02]
 """
@@ -95,8 +95,8 @@ class Placement:
     def best(self) -> tuple[str, ...]:
         """The candidates among which the bundle may be placed.
 
-        These have the lowest score. Candidates without a score are used only if no candidate has
-        one; if all brokers are overloaded, all are candidates. [PLACE-02, PLACE-05]
+        These have the lowest score. A candidate without a score is used only if no candidate has a
+        score. If all brokers are overloaded, all are candidates. [PLACE-02, PLACE-05]
         """
         scores = {one.name: self.score(one) for one in self.considered}
         known = [score for score in scores.values() if score is not None]
@@ -249,9 +249,7 @@ def brokers_under(brokers: Iterable[str], regexes: Sequence[str]) -> tuple[str, 
 
 
 def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -> tuple[str, ...]:
-    """Return the registered brokers that may serve a namespace's bundles, under its isolation
-    policies.
-    """
+    """Return the registered brokers that isolation policies with regexes permit for a namespace."""
     own = [one for one in policies if matches_any(one["namespaces"], namespace)]
     if not own:
         reserved = {broker for one in policies for broker in brokers_under(brokers, one["primary"])}
@@ -265,7 +263,7 @@ def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -
 def permitted_by(
     policies: Sequence[Mapping[str, Any]], namespace: str, brokers: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the brokers that named isolation policies permit for a namespace's bundles.
+    """Return the brokers that isolation policies with names of brokers permit for a namespace.
 
     [PLACE-14]
     """
@@ -296,9 +294,7 @@ class Assignment:
 
     @cached_property
     def serving(self) -> dict[str, list[str]]:
-        """The bundles on each broker: those that it reported, and those assigned to it since its
-        report.
-        """
+        """The bundles that each broker reported, and those assigned to it since its report."""
         ahead = self.case["preallocated"]
         return {
             name: [*report.get("bundles", ()), *ahead.get(name, ())]

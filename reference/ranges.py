@@ -150,12 +150,13 @@ def without_partition(topic: str) -> tuple[str, int]:
 
 
 LOCATE: Mapping[str, Locate] = {"hashed": index_by_own_hash, "spread": index_by_partition_number}
-"""The function that returns the index of a topic's range, by `partitions`."""
+"""The index of a topic's range, for each alternative of the reading `partitions`."""
 
 COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""The function that returns the name to hash and how many bundles further the topic is, by
-`partitions`.
+"""The name that is hashed for a topic, and the number of bundles from there to the topic's bundle.
+
+The keys are the alternatives of the reading `partitions`.
 """

@@ -46,16 +46,16 @@ MEASURE: Mapping[str, Callable[[Rates], Rate]] = {
     "throughput": lambda rates: rates.throughput,
     "message-rate": lambda rates: rates.messages,
 }
-"""The function that measures traffic, by `shed-measure`. [SHED-07]"""
+"""The measure of traffic, for each alternative of the reading `shed-measure`. [SHED-07]"""
 
 FRAME: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Time frame of a bundle's traffic, by `shed-window`."""
+"""The time frame of a bundle's traffic, for each alternative of the reading `shed-window`."""
 
 CARRIES: Mapping[str, Callable[[Cycle, Broker], Rates]] = {
     "reported": lambda _cycle, broker: broker.rates,
     "bundles": lambda cycle, broker: together(map(cycle.rates, broker.bundles)),
 }
-"""The function that returns a broker's rates, by `broker-rates`.
+"""A broker's rates, for each alternative of the reading `broker-rates`.
 
 [OVERLOAD-02, THRESHOLD-03, UNIFORM-01]
 """
@@ -69,7 +69,7 @@ RECENT: Mapping[str, Callable[[Minutes, Minutes], bool]] = {
     "blocked": lambda ago, grace: ago <= grace,
     "free": lambda ago, grace: ago < grace,
 }
-"""The function that is true if an unload is still recent, by `grace-edge`. [SHED-04]"""
+"""True if an unload was recent, for each alternative of the reading `grace-edge`. [SHED-04]"""
 
 
 def short_name(strategy: str) -> str:
@@ -104,8 +104,8 @@ class Cycle:
 
     @property
     def left_to_extensible(self) -> bool:
-        """True if no shedding strategy is set and the extensible load manager runs, which has its
-        own.
+        """True if no shedding strategy is set and the extensible load manager runs, which then uses
+        TransferShedder.
 
         [TRANSFER-18]
         """
@@ -137,9 +137,7 @@ class Cycle:
         return bool(self.moved_with(bundle))
 
     def moved_with(self, bundle: str) -> Sequence[str]:
-        """Return the recent unloads that keep a bundle from being unloaded; the reading `grace-of`
-        decides.
-        """
+        """Return the recent unloads that block a bundle under the reading `grace-of`."""
         return MOVED_WITH[self.readings["grace-of"]](self, bundle) if self.recent else ()
 
     def rates(self, bundle: str) -> Rates:

@@ -103,7 +103,7 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
     "equal": middle_by_size,
     "by-name": middle_by_name,
 }
-"""The function that returns the middle of a range, by `range-halves`."""
+"""The middle of a range, for each alternative of the reading `range-halves`."""
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
@@ -180,14 +180,17 @@ SELECTING_SETTING: Mapping[str, str] = {
     "default": "defaultNamespaceBundleSplitAlgorithm",
     "supported": "supportedNamespaceBundleSplitAlgorithms",
 }
-"""Setting that selects the algorithm, by `split-key`. [SPLIT-17, SPLIT-18]"""
+"""The setting that selects the algorithm, for each alternative of the reading `split-key`.
+
+[SPLIT-17, SPLIT-18]
+"""
 
 
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
     """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
 
-    Errors: `Refused` for an unknown algorithm. Also for cuts at given positions, unless an
-    administrator requests them.
+    Errors: `Refused` for an unknown algorithm, and for cuts at given positions that no
+    administrator requests.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]

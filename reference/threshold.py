@@ -28,7 +28,7 @@ LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 BELOW_AVERAGE = Fraction(5)
-"""Distance of the target below the average, in points or in percent of the average.
+"""How far below the average the target is, in points or in percent of the average.
 
 [THRESHOLD-03]
 """
@@ -40,7 +40,7 @@ OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
     "reaches": lambda usage, limit: usage >= limit,
 }
-"""The function that compares usage and limit, by `threshold-trigger`.
+"""The comparison of usage and limit, for each alternative of the reading `threshold-trigger`.
 
 [THRESHOLD-01, THRESHOLD-02]
 """
@@ -49,7 +49,7 @@ TARGET: Mapping[str, Callable[[Percent], Percent]] = {
     "points": lambda average: average - BELOW_AVERAGE,
     "percent": lambda average: average * (100 - BELOW_AVERAGE) / 100,
 }
-"""The function that returns the target usage, given the average, by `threshold-target`.
+"""The target usage, given the average, for each alternative of the reading `threshold-target`.
 
 [THRESHOLD-03]
 """
@@ -60,9 +60,9 @@ RELEASED: Mapping[str, Callable[[Percent, Percent], Fraction]] = {
     "traffic": lambda excess, _usage: excess / 100,
     "usage": lambda excess, usage: excess / usage,
 }
-"""The function that returns the share of traffic to shed, given excess and usage in percent.
+"""The share of traffic to shed, given excess and usage in percent.
 
-The keys are the alternatives of `threshold-released`. [THRESHOLD-03]
+The keys are the alternatives of the reading `threshold-released`. [THRESHOLD-03]
 """
 
 SHARE_WRITTEN: Mapping[str, Callable[[Percent, Percent], str]] = {
@@ -75,7 +75,7 @@ BOUND: Mapping[str, Callable[[Percent, Percent], Percent]] = {
     "average-minus-threshold": lambda average, threshold: average - threshold,
     "average-minus-10": lambda average, _threshold: average - LOWER_BOUNDARY_LOAD,
 }
-"""The function that returns the usage below which a broker is idle, by `lower-boundary`.
+"""The usage below which a broker is idle, for each alternative of the reading `lower-boundary`.
 
 [THRESHOLD-09]
 """
@@ -90,9 +90,9 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
     "enough": lambda levels, broker: select_movable(levels.cycle, broker, levels.need_of(broker)),
 }
-"""The function that selects bundles of the busiest broker if another is idle.
+"""The choice of bundles of the busiest broker if another broker is idle.
 
-The keys are the alternatives of `lower-boundary-amount`. [THRESHOLD-09, 13]
+The keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-09, 13]
 """
 
 FEW = 2
@@ -221,8 +221,8 @@ class Levels:
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield each broker's unloads; if no broker is above the limit, the busiest may shed for idle
-    ones.
+    """Yield each broker's unloads; if no broker is above the limit, the busiest may shed for an
+    idle broker.
     """
     levels = Levels(cycle)
     taken = {
@@ -313,7 +313,7 @@ def _may_shed(levels: Levels, broker: Broker) -> bool:
 
 
 def _why_too_little(levels: Levels, broker: Broker) -> str:
-    """Return why a broker that is loaded enough sheds nothing: the first reason that decides."""
+    """Return the first reason why a broker sheds nothing although its usage is high enough."""
     cycle = levels.cycle
     if not broker.bundles:
         return "has no bundles"

@@ -47,7 +47,7 @@ TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OV
 
 MINUTE = 60
 UNDERLOADED = Fraction(1, 2)
-"""Maximum share of the mean load below which a broker is underloaded. [TRANSFER-04]"""
+"""Largest fraction of the mean load that can count as underload. [TRANSFER-04]"""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,8 @@ class TransferPlan:
 
     @cached_property
     def moves(self) -> tuple[Transfer, ...]:
-        """The moves, by pairs of brokers: the most with the least loaded broker, and so on inward.
+        """The moves, from the most to the least loaded broker, then from the second most to the
+        second least loaded, and so on.
 
         [TRANSFER-09]
         """
@@ -225,7 +226,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
 
 
 def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
-    """Return that a broker reported its load too soon, in seconds, after its last unload."""
+    """Return text saying that too few seconds passed between a broker's last unload and its report."""
     needed = f"{plain(delay)} are needed ({DELAY})"
     if passed < 0:
         return f"{name} has not reported its load since its last unload; {needed}"

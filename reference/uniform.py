@@ -46,13 +46,13 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Comparison of message rates, by `uniform-difference`. [UNIFORM-01]"""
+"""Compares message rates, by alternative of the reading `uniform-difference`. [UNIFORM-01]"""
 
 THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Comparison of throughputs, by `uniform-multiplier`. [UNIFORM-01]"""
+"""Compares throughputs, by alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
 
 MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
     "ratio": lambda most, least: f"{plain(most / least)} times as much",
@@ -68,7 +68,8 @@ TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
-"""True if the two differences trigger shedding, by `uniform-trigger`. [UNIFORM-01, UNIFORM-02]"""
+"""True if the differences trigger shedding, by alternative of `uniform-trigger`. [UNIFORM-01, -02]
+"""
 
 WHAT_DIFFERS: Mapping[str, str] = {
     "both": "both have to be over their thresholds",
@@ -291,7 +292,8 @@ class ExtremePair:
 
     @cached_property
     def amount(self) -> tuple[str, Rate]:
-        """The measure and amount to move: messages if enough, else bytes, else none.
+        """The measure and the amount to move: messages if these reach their minimum, else bytes if
+        these do, else none.
 
         [AVERAGE-05, -06]
         """
@@ -383,7 +385,7 @@ def _average_steps(pair: ExtremePair, broker: Broker, taken: Sequence[str]) -> I
 
 
 def _difference_steps(pair: ExtremePair) -> Iterator[Step]:
-    """Yield a step for each measure tried: the amount to move, and the minimum for it."""
+    """Yield a step for each measure that was tried: the amount to move, and its minimum."""
     cycle, chosen = pair.cycle, pair.amount
     idle, busy = (cycle.rates_of(cycle.brokers[name]) for name in pair.ends)
     share = cycle.settings.number(MAX_SHARE)

@@ -53,8 +53,8 @@ def _largest(percents: Mapping[str, Percent]) -> Usage:
 
 
 def nic_speed(settings: Settings, reported: Fraction | None) -> Fraction | None:
-    """Return the speed of the network interface in Gbit/s: the override if set, else the reported
-    one.
+    """Return the speed of the network interface in Gbit/s: the setting that overrides it, else the
+    reported speed.
 
     [USAGE-05 … 07]
     """

@@ -93,8 +93,8 @@ RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
 SHOWN = 6
-"""Maximum number of values that a sum prints in full; of more values, it prints the first two and
-the last.
+"""Number of values up to which a printed sum lists all of them; a longer sum lists only the first
+two and the last.
 """
 
 

@@ -33,9 +33,9 @@ ABSENT: Mapping[str, Callable[[str | None], str | None]] = {
     "conf": lambda conf: conf,
     "default": lambda _conf: None,
 }
-"""The function that returns the class in use if no dynamic setting names one, by `absent-manager`.
+"""The load manager's class if no dynamic setting names one, given the class in broker.conf.
 
-Each function takes the class that broker.conf names.
+The keys are the alternatives of the reading `absent-manager`.
 """
 
 
@@ -71,7 +71,7 @@ def choose(context: Context, case: Case) -> Derivation:
 
 
 def _written(name: str | None, nothing: str = "names none") -> str:
-    """Quote a class name with any surrounding whitespace; return `nothing` if there is no name."""
+    """Return a class name in quotes, which show its whitespace; `nothing` if there is no name."""
     return nothing if name is None else f"'{name}'"
 
 

@@ -36,15 +36,16 @@ PREFACES: Mapping[str, Preface] = {
     "OverloadShedder": lambda _cycle: iter(()),
     "UniformLoadShedder": uniform.preface,
 }
-"""The function that yields derivation steps about all brokers together, for strategies with such
-steps.
-"""
+"""The function that yields the derivation steps about all brokers together, for each strategy."""
 
 EVERYWHERE: Mapping[str, tuple[Strategy, ...]] = {
     "overload-shedder": (),
     "all": (overload.unloads,),
 }
-"""Strategies that also unload bundles whichever strategy is set, by `overload-scope`. [SHED-08]"""
+"""Strategies that unload bundles in addition to the one that is set.
+
+The keys are the alternatives of the reading `overload-scope`. [SHED-08]
+"""
 
 
 def select(context: Context, case: Case) -> Derivation:
@@ -61,7 +62,8 @@ def cycles(context: Context, case: Case) -> Derivation:
 def decide_in_turn(
     row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
 ) -> Derivation:
-    """Return the decisions of consecutive cycles, or the first answer that is not a decision.
+    """Return the decisions of consecutive cycles, or the first answer without unloads, such as
+    `unsupported`.
 
     `decide` receives the bundles that each earlier cycle unloaded, and returns the next decision.
     """
@@ -98,19 +100,18 @@ def _select(cycle: Cycle) -> Derivation:
 
 
 LATER = {"AvgShedder": AVERAGE_LOW, TRANSFER_SHEDDER: TRANSFER_TARGET}
-"""Strategies that only some documents describe, each with a setting that only these
-documents list.
+"""Strategies that only newer documents describe, each with a setting that only those documents
+list.
 """
 
 
 def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the strategies that documents describe, given the defaults of their settings."""
+    """Return the shedding strategies described by the documents that list these defaults."""
     return (*sorted(STRATEGIES), *(name for name, one in LATER.items() if one in defaults))
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy that a case names, else the one in its settings, else in
-    `defaults`.
+    """Return the shedding strategy that a case, its settings or `defaults` name; the first counts.
 
     None if none of them names a strategy.
     """

@@ -15,7 +15,7 @@ from pulsar_conformance.reference.story.events import EVENTS
 from pulsar_conformance.reference.story.world import EventResult, Explanation, Ignored, World
 
 UNPLAYED = frozenset({"AvgShedder"})
-"""Strategies that the model answers in questions about shedding cycles, but not in stories."""
+"""Strategies whose shedding cycles the model answers, but that it cannot play in stories."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class ReleasedAssignment:
         yield Step("brokers", ", ".join(before) or "none")
         for place, left in self.filtered:
             if not before and not left:
-                continue  # Nothing is left to filter.
+                continue  # No candidate is left to filter.
             same = set(left) == set(before)
             named = ", ".join(name for name in brokers if name in left)
             names = "all of these" if same else named or "no broker"
@@ -150,7 +150,7 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _why_again(self) -> str:
-        """Return text on the overloaded candidates, because of which a broker is chosen again."""
+        """Return which candidates are overloaded, the reason to choose a second time."""
         if self.first.strategy == IN_TURN:
             return f"{self.first.best[0]}, the first in turn, is overloaded"
         whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
@@ -231,7 +231,7 @@ def group_of(groups: Mapping[str, str], namespace: str) -> str | None:
 
 
 def members(groups: Mapping[str, str], namespace: str, others: Iterable[str]) -> int:
-    """Number of the namespaces in `others` that are in the same group as `namespace`."""
+    """Return how many of the namespaces in `others` share the group of `namespace`."""
     group = group_of(groups, namespace)
     return sum(group is not None and groups.get(one, "").lower() == group for one in others)
 

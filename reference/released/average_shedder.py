@@ -42,8 +42,9 @@ class _Pair:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield each broker's unloads. The busiest broker is paired with the least busy, and so on
-    inward.
+    """Yield each broker's unloads.
+
+    The busiest broker is paired with the least busy, the second busiest with the second least busy.
     """
     scores = {name: view.known.usage(name, weighted=True)[0] * 100 for name in view.known.brokers}
     ordered = _sorted(view, scores)

@@ -39,8 +39,7 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """The field's defaults, each by the first version that has it; the earliest version added the
-    field.
+    """Each default of the field, by the version that introduced it; the first one added the field.
     """
 
 

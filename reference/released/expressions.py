@@ -137,7 +137,8 @@ class _Translation:
     def _escape(self, inside: bool = False) -> str:
         """Return the translation of the escape at the current position.
 
-        `inside` a character class, a predefined class is returned without brackets.
+        If the escape is `inside` a character class, a predefined class is returned without
+        brackets.
         """
         self.at += 1
         escaped = self.text[self.at : self.at + 1]

@@ -56,9 +56,7 @@ class SplitterTask:
 
     @cached_property
     def _cuts(self) -> Mapping[str, list[int]]:
-        """The boundaries of each namespace, as far as they follow from the bundles that brokers
-        own.
-        """
+        """The known boundaries of each namespace: those of the bundles that brokers own."""
         cuts: dict[str, set[int]] = defaultdict(lambda: {0, FULL_UPPER})
         for bundle in (one for name in self.known.brokers for one in self.known.owned(name)):
             part = HashRange.parse(bundle)
@@ -113,7 +111,7 @@ class SplitterTask:
             space = namespace_of(bundle)
             why = self._stays(bundle, stats, taken[space])
             taken[space] += not why
-            # A bundle that moved may be in two reports; one of them is enough to split it.
+            # A bundle that moved may be in two reports; either of them can cause its split.
             if not why and found.get(bundle):
                 del found[bundle]
             if not why or bundle not in found:
@@ -121,8 +119,9 @@ class SplitterTask:
         return found
 
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not split if `taken` others of its namespace are; empty if it is
-        split.
+        """Return why a bundle is not split, if `taken` bundles of its namespace are split before.
+
+        Empty if it is split.
         """
         if self.has_too_few_topics(stats):
             few = "a single topic" if stats.get("topics") else "fewer than 2 topics"

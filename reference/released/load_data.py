@@ -15,9 +15,7 @@ from pulsar_conformance.reference.released.transfer_shedder import ENOUGH
 from pulsar_conformance.reference.shedding import EXCLUDED
 
 HALF = 0.5
-"""Upper limit of the share, of the mean load or the highest traffic, below which a broker counts as
-underloaded.
-"""
+"""Upper limit of `TransferRules.share`."""
 
 ALMOST_NONE = 1.0
 """Bytes per second below which a broker was underloaded before apache/pulsar#22321."""
@@ -79,10 +77,10 @@ class TransferRules:
     transfers: bool
     debug: bool
     excluded: frozenset[str]
-    """The namespaces whose bundles stay."""
+    """The namespaces whose bundles are never unloaded."""
     by_busiest: bool
-    """True if traffic below a share of the busiest broker's counts as underload, and not only
-    traffic below 1 B/s (apache/pulsar#22321).
+    """True if a broker is underloaded below a share of the highest traffic; if false, only below
+    1 B/s (apache/pulsar#22321).
     """
     moves_idle: bool
     """True if bundles without traffic are unloaded too (until apache/pulsar#23626)."""
@@ -91,7 +89,7 @@ class TransferRules:
 
     @property
     def share(self) -> float:
-        """The share of the mean, or of the highest traffic, below which a broker is underloaded."""
+        """The fraction of the mean load or the highest traffic below which a broker is underloaded."""
         return min(HALF, max(0.0, self.target / 2))
 
 
@@ -291,10 +289,10 @@ def _policies_that_keep(state: LoadState, bundle: str) -> str:
 def _exchanged(
     state: LoadState, back: Iterator[tuple[str, float | None]], net: float
 ) -> Iterator[BundleRow]:
-    """Yield the bundles that come from the less loaded broker in exchange for one that does not
-    fit.
+    """Yield the bundles that the less loaded broker gives in exchange for a bundle that is too
+    large.
 
-    Yield none if no exchange helps. `net` is the traffic moved so far, including that bundle.
+    Yield none if no exchange helps. `net` is the traffic moved so far, with the large bundle.
     """
     whole = state.data.carried[state.busy]
     high, low = whole - net, state.data.carried[state.idle] + net

@@ -193,7 +193,7 @@ class Leader:
 
 
 def percent(usage: Json | None) -> float:
-    """Return usage as a percentage of its limit, as a 32-bit float; 0 without a limit."""
+    """Return usage in percent of its limit, rounded to a 32-bit float; 0 without a limit."""
     if usage is None:
         return 0.0
     limit = to_float32(float(usage.get("limit", 100)))

@@ -25,7 +25,7 @@ IN_TURN = "RoundRobinBrokerSelector"
 
 
 def why_strategies_conflict(settings: Settings, shedding: str) -> str | None:
-    """Return why no load manager starts with these two strategies; None if one starts.
+    """Return why no load manager starts with these placement and shedding strategies, or None.
 
     A class that is both a placement and a shedding strategy has to be set as both.
     """
@@ -46,7 +46,7 @@ class ReleasedPlacement:
     instead: str | None = None
     """The strategy to use instead of the one that is set."""
     table: int | None = None
-    """Capacity of the hash set of candidates; None if the set is built from them."""
+    """Capacity of the hash set of candidates; None if Java constructs the set from a collection."""
     turn: int = 0
     """Number of earlier calls of a strategy that chooses in turn."""
 
@@ -176,7 +176,7 @@ class ReleasedPlacement:
 
     @property
     def _leaves_out_overloaded(self) -> bool:
-        """True if the strategy avoids overloaded candidates because others are not overloaded."""
+        """True if the strategy avoids the overloaded candidates: some are not overloaded."""
         return self.strategy == LEAST_RATE and not self.overloaded.issuperset(self.candidates)
 
     def _decision(self) -> str:

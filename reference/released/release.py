@@ -56,7 +56,7 @@ class ReleasedWays:
     def with_ways(self, ways: Mapping[str, str]) -> ReleasedWays:
         """Return a copy with other alternatives of some ways."""
         own = {**self.ways, **ways}
-        copies = own["spared-namespaces"] != "none"  # To leave out spared bundles.
+        copies = own["spared-namespaces"] != "none"  # The copy omits the spared bundles.
         return replace(self, ways=own, copies_bundles=copies)
 
     @cached_property
@@ -70,8 +70,8 @@ class ReleasedWays:
         return settings_of(given, self.version, defaults, self.later)
 
     def without_heap(self, weighted: bool) -> str:
-        """Return the method of the release that leaves heap memory out of the usage; empty if none
-        does.
+        """Return the release's method that computes usage without heap memory; empty if it has
+        none.
         """
         counts = ("counted", "weighted") if weighted else ("counted",)
         if self.ways["heap-memory"] in counts:

@@ -100,10 +100,9 @@ def _offered(release: ReleasedWays) -> frozenset[str]:
 
 
 def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
-    """Return the full class name of a strategy that Pulsar's package does not contain; otherwise
-    empty.
+    """Return the full name of a strategy of Pulsar's package that does not exist; otherwise empty.
 
-    Empty also for a class of another package, and for a short name in the case, which may be a
+    Also empty for a class of another package, and for a short name in the case, which may be a
     user's strategy.
     """
     named = str(cycle.case["strategy"] or "")

@@ -114,7 +114,7 @@ def split_answer(
 def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
     """True if the broker's default algorithm is `FLOW`.
 
-    Only then does a broker pass the traffic of topics to the algorithm.
+    A broker passes the traffic of topics to the algorithm only in this case.
     """
     return settings.value(DEFAULT) == FLOW or (by != "admin" and asked == FLOW)
 
@@ -122,7 +122,7 @@ def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
 def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
-    """Return the algorithm that a release uses, and why it refuses the request, or None.
+    """Return the algorithm that a release uses, and the reason for a refusal, None if it accepts.
 
     Only an administrator's request names an algorithm; in other cases, `asked` is the broker's
     default.
@@ -165,7 +165,7 @@ def _refused(split: Split, asked: str, settings: Settings, release: ReleasedWays
 def _boundaries(
     split: Split, algorithm: str, release: ReleasedWays
 ) -> tuple[list[int], str | None]:
-    """Return an algorithm's boundaries, and why the bundle is not split, or None."""
+    """Return an algorithm's boundaries, and why the bundle is not split (None if it is split)."""
     few = len(split.hashes) < FEWEST
     by_range = [middle_by_name(split.bundle)]
     if algorithm == TOPICS and few:
@@ -187,7 +187,7 @@ def _boundaries(
 def _flow_boundaries(
     traffic: Sequence[TopicTraffic], settings: Settings
 ) -> tuple[list[int], str | None]:
-    """Return the cuts of a bundle, and why there are none, or None.
+    """Return the cuts of a bundle, and the reason for no cut (None if there are cuts).
 
     A cut is made before a topic that would make its part exceed a limit. If several topics have one
     hash, the traffic of the last one counts once for each of them.

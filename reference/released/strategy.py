@@ -169,12 +169,12 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
 
 
 def too_few(owned: Sequence[str]) -> str:
-    """Return text on the number of a broker's bundles, which is below two, so that none is shed."""
+    """Return why a broker sheds nothing: it has fewer than two bundles."""
     return "it has a single bundle" if owned else "it has no bundles"
 
 
 def _last_unload(view: ClusterView, bundle: str) -> str:
-    """Return text on how long ago a bundle was unloaded; the grace period still protects it."""
+    """Return how long ago a bundle that the grace period still protects was unloaded."""
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
     if ago is None:
         return "unloaded within the grace period"

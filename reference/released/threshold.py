@@ -38,7 +38,8 @@ HALF = 0.5
 """Share of the threshold that the busiest broker sheds for an idle one."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources in which earlier usage can be expressed; the first with a weight above 0 is used."""
+"""Resources of which the first with a weight above 0 stands for a broker's usage in earlier cycles.
+"""
 
 
 FULL = 100.0
@@ -140,7 +141,7 @@ def _looks_for_idle(known: Leader) -> bool:
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Mix the usage in once more; return the busiest broker if one is below the lower boundary."""
+    """Mix the usage in once more; return the busiest broker if any is below the lower boundary."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE), again=True)

@@ -33,7 +33,7 @@ THRESHOLD = "loadBalancerBrokerOverloadedThresholdPercentage"
 DEBUG = "loadBalancerDebugModeEnabled"
 MINUTE = 60
 ENOUGH = 0.75
-"""Fraction of its throughput below which a swap must bring the busier broker."""
+"""A swap must bring the busier broker's throughput below this fraction of its former value."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
 """Granularity with which NamespaceBundleStats.compareTo compares each rate, in its order."""

@@ -24,7 +24,7 @@ MAX_SHARE = "maxUnloadPercentage"
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
-"""Values that releases without these settings have in their source."""
+"""Constants in the source of releases that lack the settings with these names."""
 
 THRESHOLDS = {
     "msgRate": (RATE_THRESHOLD, "%"),
@@ -190,7 +190,7 @@ def _difference_steps(view: ClusterView, decision: _Decision) -> Iterator[Step]:
         difference = _difference(kind, spread)
         differs = f"{difference:.10g} {unit}"
         if kind == "msgRate":
-            less = "less" if difference < 0 else "more"  # A least of 0 counts as 1.
+            less = "less" if difference < 0 else "more"  # A lowest traffic of 0 counts as 1.
             differs = f"{abs(difference):.10g} {unit} {less}"
         pair = f"{spread.idlest or 'no broker'} {least} to {spread.busiest or 'no broker'} {most}"
         compared = f"{pair}, {differs}"

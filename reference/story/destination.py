@@ -27,8 +27,8 @@ from pulsar_conformance.reference.threshold import Levels
 from pulsar_conformance.reference.usage import Usage
 
 OTHER: Mapping[str, bool] = {"any": False, "other": True}
-"""True if a bundle must go to another broker, by `unload-destination` and by
-`split-destination`.
+"""True if a bundle must go to another broker, for each alternative of two readings:
+`unload-destination` and `split-destination`.
 """
 
 

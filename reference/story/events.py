@@ -75,7 +75,9 @@ Errors: `Ignored` if the event is impossible, `Refused` if a rule refuses it.
 """
 
 STARTS_GRACE: Mapping[str, bool] = {"shed": False, "unload": True}
-"""True if an administrator's unload starts the grace period, by `grace-starts`. [SHED-12, 14]"""
+"""True if an administrator's unload starts the grace period, for each alternative of the reading
+`grace-starts`. [SHED-12, 14]
+"""
 
 DEFAULT_BUNDLES = "defaultNumberOfNamespaceBundles"
 
@@ -91,7 +93,7 @@ def broker_up(world: World, event: Mapping[str, Any], result: EventResult) -> No
 
 
 def broker_down(world: World, event: Mapping[str, Any], result: EventResult) -> None:
-    """Crash a broker; its bundles go to others immediately. [OWN-04, OWN-05]"""
+    """Crash a broker; its bundles go to other brokers immediately. [OWN-04, OWN-05]"""
     name = _up(world, event)
     lost = world.leave(name)
     result.note(name, f"goes down; without an owner: {', '.join(lost) or 'no bundle'}")
@@ -182,9 +184,9 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
     "refused": _refuse,
     "moved": _leave,
 }
-"""The function that registers brokers which already belong to another domain, by `second-domain`.
+"""The registration of brokers that already belong to another domain.
 
-[ANTI-15, ANTI-16]
+The keys are the alternatives of the reading `second-domain`. [ANTI-15, ANTI-16]
 """
 
 

@@ -88,7 +88,7 @@ class World:
     reported_changes: int | None = None
     """Value of `changes` when every broker last sent a load report."""
     split_checked_changes: int | None = None
-    """`changes` when the leader last looked for bundles to split."""
+    """Value of `changes` when the leader last looked for bundles to split."""
 
     def __post_init__(self) -> None:
         self.changed()
