@@ -226,7 +226,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
 
 
 def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
-    """Return text saying that too few seconds passed between a broker's last unload and its report."""
+    """Return text saying that a broker reported its load too soon after its last unload."""
     needed = f"{plain(delay)} are needed ({DELAY})"
     if passed < 0:
         return f"{name} has not reported its load since its last unload; {needed}"

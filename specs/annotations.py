@@ -84,8 +84,8 @@ class Annotations:
         return Sentence(1, str(self._value_in(entry["texts"], document)), besides=left)
 
     def settings(self, of_pages: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Return every annotated setting with its defaults by document; `of_pages` are those on
-        pages.
+        """Return every annotated setting with its defaults by document; `of_pages` are the settings
+        that pages name.
         """
         return {name: self._setting(name, of_pages.get(name)) for name in self._entries}
 
@@ -120,7 +120,7 @@ class Annotations:
         return next((one for one, known in every if known.get("replaces") == name), None)
 
     def hidden(self) -> dict[str, Hidden]:
-        """Return the settings on no page that affect decisions of releases."""
+        """Return the settings that affect decisions of releases, but that no page names."""
         return {
             name: Hidden(name, entry["meaning"], entry["unit"], entry["neutral"])
             for name, entry in self._entries.items()
@@ -128,8 +128,8 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: written rules, to which sources are added, then new
-        rules.
+        """Yield the rules about defaults: those of rule files, with annotations as further sources,
+        then new rules.
 
         A profile has a rule if an annotation in one of its documents gives the default.
         """

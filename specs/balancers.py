@@ -7,7 +7,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path holds it"
-"""Condition on statements that Pulsar has no such class; a plug-in may use Pulsar's package."""
+"""Restriction of the statement that Pulsar lacks a class: a plug-in may use Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -39,7 +39,8 @@ CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-"""For each setting that names a class: the way about wrong names, and Pulsar's own classes."""
+"""For each setting that names a class: the ID of the way about wrong names, and Pulsar's classes.
+"""
 
 NO_ROLE: Mapping[str, str] = {
     "impl.ModularLoadManagerWrapper": "wraps a load manager and cannot be loaded by name",
@@ -56,9 +57,9 @@ OWN_CLASSES = {
 
 
 def similar_class(name: str, value: str) -> str:
-    """Return the name of Pulsar's class that is most similar to one that Pulsar's package lacks.
+    """Return the name of Pulsar's class that is most similar to `value`, the value of a setting.
 
-    Empty if the class exists, none is similar, or the setting names no class.
+    Empty if `value` exists, no class is similar, or the setting names no class.
     """
     known = OWN_CLASSES.get(name, {})
     exists = any(value in classes.values() for classes in OWN_CLASSES.values())
@@ -68,13 +69,13 @@ def similar_class(name: str, value: str) -> str:
     return known[near[0]] if near else ""
 
 
-def misspelt_class(name: str, value: str) -> str:
-    """Return text saying that Pulsar has no such class, with the most similar name."""
-    return no_class(value, OWN_CLASSES[name])
+def misspelt_class_text(name: str, value: str) -> str:
+    """Return text saying that Pulsar has no class `value` for a setting, with a similar name."""
+    return no_class_text(value, OWN_CLASSES[name])
 
 
-def no_class(value: str, known: Mapping[str, str]) -> str:
-    """Return text saying that Pulsar has no such class; `known` maps short names to its classes."""
+def no_class_text(value: str, known: Mapping[str, str]) -> str:
+    """Return text saying that Pulsar has no class `value`; `known` maps short names to classes."""
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

@@ -30,14 +30,17 @@ class BrokerSetting:
     deprecated: str = ""
     replaces: str = ""
     managers: Mapping[str, str] = field(default_factory=dict)
-    """The load managers that use it, by the first release in which they do; empty if all do."""
+    """Load managers that use the setting, by the first release in which they do; empty if all do.
+    """
     strategies: tuple[str, ...] = ()
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Strategies and load managers that use it, by the first release in which they do; empty if all
-    do.
+    """Strategies and load managers that use the setting, by the first release in which they do;
+    empty if all do.
     """
     sheds_by: str = ""
-    """The only shedding strategy of the modular manager that uses it, if placement uses it, too."""
+    """The only shedding strategy of the modular load manager that uses the setting, if placement
+    also uses it.
+    """
     placement: str = ""
     algorithm: str = ""
     remark: str = ""
@@ -68,17 +71,13 @@ class BrokerSetting:
 
 
 def _held(by_release: Mapping[str, T], release: str, none: T) -> T:
-    """Return the value of the last entry up to a release, else the first value; `none` without
-    entries.
-    """
+    """Return the value of the last entry up to a release, else the first value, else `none`."""
     held = [one for one in by_release if _place(one) <= _place(release)]
     return by_release[held[-1]] if held else next(iter(by_release.values()), none)
 
 
 def _place(release: str) -> int:
-    """Return the index of a release among the known ones; their number if the release is
-    unknown.
-    """
+    """Return the index of a release among the known releases; their number if it is unknown."""
     known = known_releases()
     return known.index(release) if release in known else len(known)
 
@@ -114,14 +113,14 @@ def default_in(name: str, release: str) -> Value | None:
     setting = broker_settings()[name]
     if release in known_releases():
         return setting.default(release)
-    if setting.since != known_releases()[0] or not is_added(name, release):
+    if setting.since != known_releases()[0] or not was_added_by(name, release):
         return None
     former = former_default(name, release)
     return setting.default(known_releases()[0]) if former is None else former
 
 
-def is_added(name: str, version: str) -> bool:
-    """True unless a version is older than the first versions that are known to have a setting."""
+def was_added_by(name: str, version: str) -> bool:
+    """Return false if a version is older than the first versions known to have a setting."""
     firsts: Sequence[str] = broker_data()["first"].get(name, ())
     return not firsts or not precedes(version, firsts)
 
@@ -129,7 +128,7 @@ def is_added(name: str, version: str) -> bool:
 def former_default(name: str, version: str) -> Value | None:
     """Return the default of a setting in a version before the default changed; otherwise None.
 
-    For a version without the setting, it is the value that the version's source uses in its place.
+    If the version lacks the setting, the result is the constant in the version's source.
     """
     former: Mapping[str, Value] = broker_data()["former"].get(name, {})
     return next((value for next_, value in former.items() if precedes(version, [next_])), None)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from pulsar_conformance.specs.collection import Specs
-from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.errors import unknown_name
 from pulsar_conformance.specs.lines import Place, Sheet
 from pulsar_conformance.specs.model import AREAS, JSON, Profile, Rule, Setting, Source
 
@@ -32,13 +32,13 @@ def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: s
     source.
     """
     if source.document not in specs.documents:
-        problem = unknown(source.document, "document", specs.documents)
+        problem = unknown_name(source.document, "document", specs.documents)
         raise sheet.error((*place, "document"), f"{of}: {problem}")
     document = specs.documents[source.document]
     section = document.section(source.section)
     if section is None:
         titles = (one.title for one in document.sections)
-        problem = unknown(source.section, f"section of {document.id}", titles)
+        problem = unknown_name(source.section, f"section of {document.id}", titles)
         raise sheet.error((*place, "section"), f"{of}: {problem}")
     for index, number in enumerate(source.sentences):
         if not 1 <= number <= len(section.sentences):
@@ -51,7 +51,7 @@ def _check_documents(specs: Specs, sheet: Sheet) -> None:
     with_rules = {rule.area for rule in specs.rules.values()}
     for document in specs.documents.values():
         if document.copy_of is not None and document.copy_of not in specs.documents:
-            problem = unknown(document.copy_of, "document", specs.documents)
+            problem = unknown_name(document.copy_of, "document", specs.documents)
             raise sheet.error((document.id, "copy_of"), f"{document.id}: {problem}")
         titles: set[str] = set()
         for number, section in enumerate(document.sections):
@@ -93,13 +93,13 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
 
 def _mistake_in(setting: Setting, value: JSON) -> str | None:
     if value == "" and setting.type == "number":
-        return None  # Documents print it as empty.
+        return None  # Documents print an empty default of some numbers.
     of_type = isinstance(value, TYPES[setting.type])
     # In Python, booleans are integers.
     if not of_type or isinstance(value, bool) != (setting.type == "boolean"):
         return f"{value!r} is not of type {setting.type}, as the setting requires"
     if setting.choices and value not in setting.choices:
-        return unknown(str(value), "choice", map(str, setting.choices))
+        return unknown_name(str(value), "choice", map(str, setting.choices))
     if setting.range is not None:
         least, greatest = setting.range
         if not least <= value <= greatest:
@@ -122,7 +122,7 @@ def _check_ways(specs: Specs, sheet: Sheet) -> None:
     for way in specs.ways.values():
         for number, one in enumerate(way.alternatives.values()):
             if number and not one.place:
-                problem = "every alternative but the first, the documented one, names its place"
+                problem = "it needs a place; only the first, documented alternative has none"
                 where = (way.id, "alternatives", one.value)
                 raise sheet.error(where, f"{way.id}: {problem}")
 
@@ -131,7 +131,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
     for profile in specs.profiles.values():
         _check_names(sheet, profile.id, "documents", profile.documents, specs.documents)
         if profile.based_on is not None and profile.based_on not in specs.profiles:
-            problem = unknown(profile.based_on, "profile", specs.profiles)
+            problem = unknown_name(profile.based_on, "profile", specs.profiles)
             raise sheet.error((profile.id, "based_on"), f"{profile.id}: {problem}")
         if (profile.kind == "documented") != bool(profile.documents):
             problem = "documented profiles need documents, and no other profile may have any"
@@ -149,9 +149,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Check that each value in a release's profile differs from that of the profile it is
-    based on.
-    """
+    """Check that each value in a release's profile differs from its value in the base profile."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "only a profile of a release may have ways and hidden"
@@ -160,25 +158,25 @@ def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
         settings = {**specs.annotated, **specs.settings}
         known = settings.get(name)
         if known is None:
-            mistake: str | None = unknown(name, "setting", settings)
+            mistake: str | None = unknown_name(name, "setting", settings)
         else:
             mistake = _mistake_in(known, value)
         if mistake:
             raise sheet.error((profile.id, "defaults", name), f"{profile.id}: {mistake}")
     for name in profile.settled:
         if name not in specs.readings:
-            problem = unknown(name, "reading", specs.readings)
+            problem = unknown_name(name, "reading", specs.readings)
             raise sheet.error((profile.id, "settled", name), f"{profile.id}: {problem}")
     ways = {name: way.alternatives for name, way in specs.ways.items()}
     _check_values(sheet, (profile.id, "ways"), profile.id, "way", profile.ways, ways)
     for name in profile.hidden:
         if name not in specs.hidden:
-            problem = unknown(name, "hidden setting", specs.hidden)
+            problem = unknown_name(name, "hidden setting", specs.hidden)
             raise sheet.error((profile.id, "hidden", name), f"{profile.id}: {problem}")
     below = {rule.id for rule in specs.rules_of(profile.based_on)} if profile.based_on else set()
     for name in profile.without:
         if name not in below:
-            problem = unknown(name, f"rule of {profile.based_on}", below)
+            problem = unknown_name(name, f"rule of {profile.based_on}", below)
             raise sheet.error((profile.id, "without", name), f"{profile.id}: {problem}")
 
 
@@ -201,9 +199,9 @@ def _check_values(
     """Check that every name and its value are known."""
     for name, value in given.items():
         if name not in known:
-            problem = unknown(name, kind, known)
+            problem = unknown_name(name, kind, known)
         elif value not in known[name]:
-            problem = unknown(value, f"value of {name}", known[name])
+            problem = unknown_name(value, f"value of {name}", known[name])
         else:
             continue
         raise sheet.error((*place, name), f"{of}: {problem}")
@@ -214,7 +212,7 @@ def _check_names(
 ) -> None:
     for index, name in enumerate(names):
         if name not in known:
-            problem = unknown(name, key.removesuffix("s"), known)
+            problem = unknown_name(name, key.removesuffix("s"), known)
             raise sheet.error((of, key, index), f"{of}: {problem}")
 
 
@@ -250,7 +248,7 @@ def _with_places(specs: Specs, sheets: Iterable[Sheet]) -> Iterator[tuple[Sheet,
 
 def _check_area(sheet: Sheet, index: int, rule: Rule) -> None:
     if rule.area not in AREAS:
-        problem = unknown(rule.area, "area", AREAS)
+        problem = unknown_name(rule.area, "area", AREAS)
         raise sheet.error((index, "id"), f"{rule.id}: {problem}")
     if PurePosixPath(sheet.file).stem != rule.area.lower():
         right = f"rules/{rule.area.lower()}.yaml"
@@ -266,7 +264,7 @@ def _check_names_in_rule(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> 
     for key, kind, names, known in named:
         for number, name in enumerate(names):
             if name not in known:
-                problem = f"{rule.id}: {key}: {unknown(name, kind, known)}"
+                problem = f"{rule.id}: {key}: {unknown_name(name, kind, known)}"
                 raise sheet.error((index, key, number), problem)
     if rule.id in rule.presupposes:
         raise sheet.error((index, "presupposes"), f"{rule.id}: presupposes itself; leave that out")
@@ -274,7 +272,7 @@ def _check_names_in_rule(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> 
     check_reading_values(specs, sheet, place, rule.id, rule.reading)
     for name in rule.reading:
         if specs.readings[name].kind != "rules":
-            problem = f"{name} is a value in the model and chooses no rules (kind: rules would)"
+            problem = f"{name} is of kind value and selects no rules; name a reading of kind rules"
             raise sheet.error((*place, name), f"{rule.id}: {problem}")
 
 
@@ -289,7 +287,7 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     documents = {source.document for source in rule.sources}
     originals = {one for one in documents if specs.documents[one].copy_of is None}
     if not originals:
-        problem = f"rests on {', '.join(sorted(documents))} alone, a copy; also name the original"
+        problem = f"its only source {', '.join(sorted(documents))} is a copy; add the original"
         raise sheet.error((index, "sources"), f"{rule.id}: {problem}")
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}

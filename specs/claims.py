@@ -25,7 +25,7 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
 
 
 def unclaimed(specs: Specs) -> list[Where]:
-    """Return the sentences that no rule claims, although they need one now."""
+    """Return the sentences that a rule should claim, but that no rule claims."""
     claimed = claims(specs)
     return [
         where

@@ -26,21 +26,21 @@ from pulsar_conformance.specs.model import (
 
 
 class Defaults(dict[str, JSON]):
-    """The default of each setting in a profile; it also tells how settings apply."""
+    """The default of each setting in a profile, with settings that are unused or renamed."""
 
     unused: frozenset[str] = frozenset()
     """Settings whose values have no effect: their defaults always apply."""
 
     unlimited: Mapping[str, float] = MappingProxyType({})
-    """For each limit that can be switched off, the value that does so."""
+    """For each limit that can be switched off, the value that switches it off."""
 
     renamed: Mapping[str, str] = MappingProxyType({})
-    """For each deprecated setting with a new name, the new name; its value takes precedence."""
+    """The new name of each renamed setting. If a case gives both names, the new one counts."""
 
     any_range: bool = False
     """True for a release, which accepts values outside the documented ranges."""
 
-    def also(self, more: Mapping[str, JSON]) -> Defaults:
+    def with_values(self, more: Mapping[str, JSON]) -> Defaults:
         """Return a copy with more settings, or other values."""
         found = copy(self)
         found.update(more)
@@ -55,7 +55,7 @@ class Specs:
     settings: Mapping[str, Setting]
     """Settings that pages name."""
     annotated: Mapping[str, Setting]
-    """Settings in the annotations of releases; some of them are on pages, too."""
+    """Settings that annotations of releases name; pages name some of them as well."""
     readings: Mapping[str, Reading]
     ways: Mapping[str, Way]
     hidden: Mapping[str, Hidden]
@@ -69,9 +69,7 @@ class Specs:
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return a profile's alternative of every way; the documented one unless the profile says
-        otherwise.
-        """
+        """Return a profile's alternative of every way: the documented one by default."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
@@ -84,9 +82,7 @@ class Specs:
         return self.profiles[name]
 
     def lineage(self, profile: str) -> tuple[Profile, ...]:
-        """Return the profiles on which a profile is based, the most basic one first, and the
-        profile.
-        """
+        """Return the profiles on which a profile is based, the most basic first, then itself."""
         found = self.profile(profile)
         return (*self.lineage(found.based_on), found) if found.based_on else (found,)
 
@@ -191,11 +187,10 @@ class Specs:
         return values
 
     def open_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading that implementations may follow in a profile, its default
-        first.
+        """Return the values of a reading that implementations may follow in a profile.
 
-        The other values are those that the profile's documents allow. If these do not cover the
-        subject, they are the values that any document allows.
+        The first is the profile's default. The others are allowed by the profile's documents or, if
+        these do not cover the subject, by any document.
         """
         own = self.default_readings(profile)[reading]
         allowed = self.documented_values(profile, reading)

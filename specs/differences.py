@@ -38,10 +38,10 @@ def differences_from(
 ) -> tuple[list[str], Mapping[str, str]]:
     """Return sentences on how a version differs from a known release.
 
-    The second result maps ways in which the profile of the version differs to sentences on them.
-    Only differences in `parts` count, the parts of a broker that are in force. Without `lacks`, no
-    sentence says that another strategy runs in place of a missing one. Without the modular load
-    manager, none is about a default.
+    The second result has, by way, the sentences on differences that the version's profile shares.
+    Only differences in `parts` count, the parts of a broker that are in force. If `lacks` is false,
+    no sentence says that another strategy replaces a missing one. If `parts` lacks the modular load
+    manager, no sentence is about a default.
     """
     judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
@@ -69,9 +69,7 @@ def differences_from(
 def _judged_without_shared_ways(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
-    """Return the judged version, without ways that the release shares or that concern none of the
-    parts.
-    """
+    """Return the judged version with the ways that concern the parts and that `release` lacks."""
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
         return None

@@ -79,9 +79,7 @@ def why_unreadable(error: Exception, file: str | Path) -> str:
 
 
 def why_no_folder(path: Path) -> str:
-    """Return why a path is not a folder from which files can be read: it is a file or does not
-    exist.
-    """
+    """Return why files cannot be read from a folder: its path is a file's, or does not exist."""
     hint = f"; give the folder, {path.parent}" if path.exists() else similar_file(path)
     return f"it is not a folder{hint}"
 
@@ -89,8 +87,8 @@ def why_no_folder(path: Path) -> str:
 def similar_file(file: str | Path) -> str:
     """Return a suggestion for a path that does not exist: the most similar name in the same folder.
 
-    If the folder does not exist, either, the suggestion is for the folder. Empty if nothing is
-    similar, or the path exists.
+    If that folder is missing as well, suggest a name for the folder. Empty if nothing is similar,
+    or the path exists.
     """
     path = Path(file)
     if path.exists():
@@ -146,8 +144,8 @@ HEAD = 1 << 12
 def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:
     """Return a semicolon and a hint on what a wrong file is and what to do.
 
-    If no pattern matches, the hint is `otherwise`; if that is empty, so is the result. The hint
-    `beside` is never given, since the caller accepts such files.
+    If no pattern matches, the hint is `otherwise`; if that is empty, so is the result. `beside` is
+    a hint to skip, since the caller accepts files of that kind.
     """
     hints = _hints(data[:HEAD].decode("latin-1"))
     said = next((one for one in hints if one != beside), otherwise)
@@ -160,7 +158,7 @@ def _hints(head: str) -> Iterator[str]:
             yield said
 
 
-def unknown(name: str, kind: str, known: Iterable[str]) -> str:
+def unknown_name(name: str, kind: str, known: Iterable[str]) -> str:
     """Return the message that a name is unknown, with the known names or similar ones."""
     return f"unknown {kind} '{name}'; {suggest_names(name, known)}"
 

@@ -15,10 +15,10 @@ from pulsar_conformance.specs.broker import (
     broker_settings,
     every_release,
     former_default,
-    is_added,
     is_older,
     nearest_release,
     release_line,
+    was_added_by,
 )
 from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.revisions import Revision, revised
@@ -35,10 +35,10 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 class JudgedVersion:
     """A version without a profile of its own, and how it differs from the most similar `profile`.
 
-    `defaults` and `ways` are the version's own. `lacks` has the shedding strategies that the
-    version does not have, and `unlike` those with which it decides differently. `has` are settings
-    that the nearest known release lacks. `since` is an earlier version with the same defaults, if
-    any.
+    `defaults` and `ways` are those of the version. `lacks` has the shedding strategies that the
+    version does not have; with the strategies in `unlike`, it decides like no profile. `has` are
+    settings that the nearest known release lacks. `since` is an earlier version with the same
+    defaults, if any.
     """
 
     version: str
@@ -55,7 +55,7 @@ class JudgedVersion:
     each.
     """
     asked: str = ""
-    """The version that the user named, if this is the nearest one that was judged."""
+    """The version that the user named; this version is the nearest to it that was judged."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return sentences on the differences that matter with a cluster's settings."""
@@ -94,13 +94,14 @@ class JudgedVersion:
         return "it decides otherwise" if strategy in self.unlike else ""
 
     def completed_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a cluster's settings with this version's defaults and, if need be,
-        OverloadShedder.
+        """Return a cluster's settings with this version's defaults.
+
+        OverloadShedder replaces a strategy that the version lacks.
         """
         given = {name: value for name, value in settings.items() if value is not None}
         own = {**settings, **self.defaults, **given}
         if STRATEGY in given and PLACEMENT not in given:
-            own.pop(PLACEMENT, None)  # Its default may not fit.
+            own.pop(PLACEMENT, None)  # The default may not fit the given shedding strategy.
         return {**own, **self.strategy_instead(settings)}
 
     def strategy_instead(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
@@ -112,9 +113,7 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return the former defaults of a version that a release no longer has, without lists
-    or with.
-    """
+    """Return a version's defaults that a later release changed; `lists` includes list values."""
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
         name: value
@@ -130,7 +129,7 @@ def default_clause(name: str, value: Value) -> str:
 
 
 def concerns_version(name: str, version: str) -> bool:
-    """True unless a way is about a later version, or a class or setting that the version lacks."""
+    """Return false if a way is about a later version, or names what `version` lacks."""
     way = load().ways[name]
     if numbers_of(version) < numbers_of(way.since):
         return False
@@ -147,7 +146,7 @@ def _as_text(value: Value) -> str:
 
 
 def way_clause(name: str, taken: str) -> str:
-    """Return text on what a version does, from its alternative of a way."""
+    """Return text on what a version does that takes an alternative of a way."""
     way = load().ways[name]
     return f"{way.question} {way.alternatives[taken].means}"
 
@@ -213,7 +212,7 @@ def schedules_cycles_once(version: str) -> bool:
     return bool(version) and precedes(version, ("2.10.2", "2.11.0"))
 
 
-def is_paired(version: str) -> bool:
+def requires_strategy_pair(version: str) -> bool:
     """True if a version requires both strategy settings to name AvgShedder, or neither."""
     return not precedes(version, broker_data()["paired"])
 
@@ -222,9 +221,9 @@ def is_paired(version: str) -> bool:
 def judged_version(version: str) -> JudgedVersion | None:
     """Return how a version differs from the profile nearest to it; None if no difference is known.
 
-    The base is the nearest judged version of its line: the newest that is not newer, else the
-    oldest. Without one, the base is the release of the profile. Strategies that the version lacks,
-    and revisions between it and that release, are added.
+    The result starts from the nearest judged version of the line: the newest up to `version`, else
+    the oldest. If there is none, it starts from the release of the profile. Added are strategies
+    that the version lacks, and revisions between it and that release.
     """
     wanted = numbers_of(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
@@ -255,7 +254,7 @@ def judged_version(version: str) -> JudgedVersion | None:
 def newest_of_line(version: str) -> str:
     """Return the newest examined version of a line such as 3.0: a known release, else a judged one.
 
-    Return a whole version, or a line with nothing but a milestone, as it is.
+    A complete version such as 3.0.4, and a line with only a milestone, are returned unchanged.
     """
     if re.fullmatch(r"\d+\.\d+", version) is None:
         return version
@@ -268,7 +267,7 @@ def newest_of_line(version: str) -> str:
 
 
 def _nearest_in(line: Sequence[Version], wanted: Version) -> Version:
-    """Return the newest version of a line that is not newer than another, or else the oldest."""
+    """Return the newest version of a line up to the wanted version, or else the oldest."""
     return max((one for one in line if one <= wanted), default=min(line))
 
 
@@ -279,9 +278,10 @@ def release_of_profile(profile: str) -> str:
 
 
 def assumption(version: str) -> str:
-    """Return text saying that a version is assumed to be like an earlier release; otherwise empty.
+    """Return text saying that a version is assumed to be like an earlier release, or an empty text.
 
-    No release of its line is known then, except milestones. Errors: as `nearest_release`.
+    That is assumed if no release of its line is known, except milestones. Errors: as
+    `nearest_release`.
     """
     known = nearest_release(version)
     same = release_line(known) == release_line(version)
@@ -307,13 +307,13 @@ def caveat(version: str) -> str:
 
 
 def _but(version: str) -> str:
-    return ", except where they are said to differ" if judged_version(version) else ""
+    return ", except where a difference is listed" if judged_version(version) else ""
 
 
 def _examined_like(version: str) -> str:
     """Return the examined version whose behavior is assumed for a version.
 
-    It is the newest of its line that is not newer, else the oldest.
+    It is the newest version of the line up to that version, else the oldest of the line.
     """
     wanted = numbers_of(version)
     whole = [one for one in every_release() if not _is_milestone(one)]
@@ -347,7 +347,7 @@ def has_setting(setting: BrokerSetting, version: str) -> bool:
     lacking = judged.lacks if judged else ()
     only_of_lacking = bool(setting.strategies) and set(setting.strategies) <= {*lacking}
     known = setting.name in broker_data()["first"] or setting.is_in(nearest_release(version))
-    return known and is_added(setting.name, version) and not only_of_lacking
+    return known and was_added_by(setting.name, version) and not only_of_lacking
 
 
 def knows_name(version: str, name: str) -> bool:
@@ -358,7 +358,7 @@ def knows_name(version: str, name: str) -> bool:
 def nearest_profile(version: str) -> str:
     """Return the `released-*` profile nearest to a version.
 
-    It is the profile of the judged version, else the newest profile that is not newer. Errors:
+    It is the profile of the judged version, else the newest profile up to the version. Errors:
     `UnknownName` for text that does not start with a version number.
     """
     judged = judged_version(version)
@@ -366,8 +366,8 @@ def nearest_profile(version: str) -> str:
 
 
 def _released_profile_for(version: str) -> str:
-    """Return the `released-*` profile of the newest line up to the version's, else of the oldest
-    line.
+    """Return the `released-*` profile of the newest line that is not after the version, else of the
+    oldest line.
     """
     wanted = release_line(version)
     known = {

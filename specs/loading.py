@@ -8,7 +8,7 @@ from pathlib import Path
 from pulsar_conformance.specs.annotations import Annotations
 from pulsar_conformance.specs.check_data import check_data, check_rules
 from pulsar_conformance.specs.collection import Specs
-from pulsar_conformance.specs.errors import SpecError, unknown
+from pulsar_conformance.specs.errors import SpecError, unknown_name
 from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.model import (
     AREAS,
@@ -32,7 +32,7 @@ from pulsar_conformance.specs.schemas import check_shape
 Entry = Mapping[str, JSON]
 
 
-def documents(data: Entry) -> dict[str, Document]:
+def build_documents(data: Entry) -> dict[str, Document]:
     """Return the documents, built from the data of documents.yaml."""
     return {
         name: Document(
@@ -66,9 +66,7 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents; sentences that a page repeats from its earlier version refer to
-    these.
-    """
+    """Return the documents, in which a repeated sentence refers to the page's earlier version."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -108,7 +106,7 @@ def _repeating(section: Section, before: Section | None) -> Section:
     return Section(section.title, tuple(found))
 
 
-def settings(data: Entry) -> dict[str, Setting]:
+def build_settings(data: Entry) -> dict[str, Setting]:
     """Return the settings, built from the data of settings.yaml."""
     return {
         name: Setting(
@@ -126,7 +124,7 @@ def settings(data: Entry) -> dict[str, Setting]:
     }
 
 
-def readings(data: Entry) -> dict[str, Reading]:
+def build_readings(data: Entry) -> dict[str, Reading]:
     """Return the readings, built from the data of readings.yaml."""
     return {
         name: Reading(
@@ -137,7 +135,7 @@ def readings(data: Entry) -> dict[str, Reading]:
                 Alternative(
                     value,
                     one["means"],
-                    sources(one.get("sources", ())),
+                    build_sources(one.get("sources", ())),
                     one.get("observed"),
                     one.get("open", False),
                 )
@@ -166,7 +164,7 @@ def build_ways(data: Entry) -> dict[str, Way]:
     }
 
 
-def profiles(data: Entry) -> dict[str, Profile]:
+def build_profiles(data: Entry) -> dict[str, Profile]:
     """Return the profiles, built from the data of profiles.yaml."""
     return {
         name: Profile(
@@ -201,7 +199,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
         level=entry["level"],
         statement=statement,
         provenance=entry.get("provenance", "documented"),
-        sources=sources(entry.get("sources", ())),
+        sources=build_sources(entry.get("sources", ())),
         settings=tuple(entry.get("settings", ())),
         operations=tuple(entry.get("operations", ())),
         any_operation=entry.get("any_operation", False),
@@ -223,7 +221,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
     )
 
 
-def sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
+def build_sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
     """Return the references of an entry to sentences of documents."""
     return tuple(
         Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
@@ -245,15 +243,15 @@ def load_from(directory: Path) -> Specs:
     sheets = {name: _load_sheet(directory, f"{name}.yaml", name) for name in DATA}
     rule_sheets = [_load_sheet(directory, file, "rules") for file in _rule_files(directory)]
     annotations = Annotations(sheets["annotations"], sheets["broker"].data)
-    of_pages = settings(sheets["settings"].data)
-    known = profiles(sheets["profiles"].data)
-    pages = _with_repeated(documents(sheets["documents"].data))
+    of_pages = build_settings(sheets["settings"].data)
+    known = build_profiles(sheets["profiles"].data)
+    pages = _with_repeated(build_documents(sheets["documents"].data))
     rules = _in_order(_rules(rule_sheets), annotations, known)
     specs = Specs(
         documents={**pages, **annotations.documents()},
         settings=of_pages,
         annotated=annotations.settings(of_pages),
-        readings=readings(sheets["readings"].data),
+        readings=build_readings(sheets["readings"].data),
         ways=build_ways(sheets["ways"].data),
         hidden=annotations.hidden(),
         profiles=known,
@@ -276,7 +274,7 @@ def _rule_files(directory: Path) -> list[str]:
     found = [path.name for path in (directory / "rules").glob("*.yaml")]
     for name in sorted(found):
         if name not in order:
-            problem = unknown(name.removesuffix(".yaml").upper(), "area", AREAS)
+            problem = unknown_name(name.removesuffix(".yaml").upper(), "area", AREAS)
             raise SpecError(f"rules/{name}", 1, problem)
     return [f"rules/{name}" for name in sorted(found, key=order.__getitem__)]
 
@@ -295,9 +293,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules; sentences that documents.yaml assigns to a rule are added to its
-    sources.
-    """
+    """Return the rules; each gets as sources the sentences that documents.yaml assigns to it."""
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:
@@ -310,7 +306,7 @@ def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> d
                     Source(document.id, section.title, tuple(found))
                 )
     if strange := next((one for one in claimed if one not in rules), None):
-        raise SpecError("documents.yaml", 1, unknown(strange, "rule", rules))
+        raise SpecError("documents.yaml", 1, unknown_name(strange, "rule", rules))
     return {
         name: replace(rule, sources=tuple(dict.fromkeys((*rule.sources, *claimed.get(name, ())))))
         for name, rule in rules.items()

@@ -143,7 +143,7 @@ class Alternative:
     observed: str | None = None
     """Reason to list an alternative that a release follows and no document supports."""
     open: bool = False
-    """True if the alternative allows everything that any other one allows."""
+    """True if the alternative allows everything that the other alternatives allow."""
 
     @property
     def meaning(self) -> str:
@@ -188,7 +188,7 @@ class WayAlternative:
 
 BROKER, MODULAR = "broker", "modular"
 PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
-"""Parts of a broker: what it does whichever load manager runs, the modular one, and its tasks."""
+"""Parts of a broker: tasks under every load manager, the modular load manager, and its tasks."""
 
 
 @dataclass(frozen=True)
@@ -284,8 +284,8 @@ class Rule:
     settings: tuple[str, ...]
     operations: tuple[str, ...]
     any_operation: bool
-    """True if an implementation needs to offer only one of the operations, to each of which it
-    applies.
+    """True if the rule applies to each operation by itself, so that an implementation needs to
+    offer only one of them.
     """
     any_strategy: bool
     """True if the rule applies to all shedding or placement strategies, even undocumented ones."""

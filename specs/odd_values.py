@@ -19,8 +19,7 @@ from pulsar_conformance.specs.versions import precedes
 class OddValues:
     """Values of a setting that users hardly intend, and what the values do.
 
-    They count only if one of `parts` is in force in the broker; with empty `parts`, they always
-    count.
+    They have the effect only if one of `parts` is in force in the broker, or `parts` is empty.
     """
 
     does: str
@@ -39,8 +38,8 @@ class OddValues:
         over = self.above is None or value > self.above
         return over and (self.below is None or value < self.below)
 
-    def hold(self, version: str, parts: Collection[str]) -> bool:
-        """True if these values count for a version, in a broker in which `parts` are in force."""
+    def apply_in(self, version: str, parts: Collection[str]) -> bool:
+        """True if the values have their effect in a version, in a broker with these `parts`."""
         early = bool(self.since) and precedes(version, self.since)
         late = bool(self.until) and not precedes(version, self.until)
         taken = ways_of_version(version) if self.ways else {}
@@ -57,10 +56,12 @@ def odd_values() -> Mapping[str, tuple[OddValues, ...]]:
     return {name: tuple(map(_odd_values, rows)) for name, rows in sheet.data.items()}
 
 
-def what_it_does(name: str, value: Value, version: str, parts: Collection[str]) -> Iterator[str]:
+def effects_of_value(
+    name: str, value: Value, version: str, parts: Collection[str]
+) -> Iterator[str]:
     """Yield the effects of a value that users hardly intend; nothing if the version is empty."""
     for one in odd_values().get(name, ()) if version else ():
-        if one.include(value) and one.hold(version, parts):
+        if one.include(value) and one.apply_in(version, parts):
             yield one.does
 
 

@@ -1,6 +1,6 @@
 """The form of a question, and the properties that a case must have.
 
-Also read where no validator is available, as in a browser.
+Also used where no validator is available, as in a browser.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def why_no_question(found: JSON) -> str:
 
 
 def missing_property(operation: str, case: JSON) -> str:
-    """Return the first required property that a case lacks, in the words of the validator, with its
-    place; empty if it lacks none.
+    """Return a message on a required property that a case lacks; empty if it lacks none.
+
+    The message has the place and the words of the validator.
     """
     whole = schema(f"operations/{operation}")
     lacking = _missing(whole["$defs"]["case"], case, "case", whole)

@@ -14,11 +14,11 @@ from pulsar_conformance.specs.versions import precedes
 class Revision:
     """A change of behavior by one pull request.
 
-    `first` has the first version with the change, for each release line that got it after its first
-    version. `gone` has the first version without it again, if it was reverted. `ways` gives the
-    alternatives of a way before and after the change; `before` and `after` describe what no way
-    covers. If `strategy` is not empty, the change concerns this strategy alone. If `ways` is empty,
-    no profile decides like a version on the other side of the change.
+    `first` lists the first versions with the change, one for each release line that lacked it at
+    first. If the change was reverted, `gone` lists the first versions without it. `ways` gives the
+    alternatives of ways before and after the change; `before` and `after` describe what no way
+    covers. A `strategy` means that the change concerns only this strategy. If `ways` is empty, no
+    profile can decide like a version on the other side of the change.
     """
 
     pull: int
@@ -59,9 +59,7 @@ def has_revision(version: str, pull: int) -> bool:
 
 
 def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
-    """Yield the changes that divide a version from an examined one, and whether the version has
-    each.
-    """
+    """Yield the changes that only one of two versions has, and whether `version` is that one."""
     for one in revisions():
         has = one.is_in(version)
         if has != one.is_in(examined):

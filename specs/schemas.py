@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.errors import unknown_name
 from pulsar_conformance.specs.lines import Place, Sheet
 from pulsar_conformance.specs.model import JSON
 
@@ -80,8 +80,8 @@ def _validator(name: str) -> Draft202012Validator | None:
 def _mistake(value: JSON, name: str) -> ValidationError | None:
     """Return the most specific error of a value, or None.
 
-    Of the alternatives in a schema, the one that fits best counts; of its errors, the outermost
-    one.
+    If a schema has alternatives, the error is from the alternative that fits best. If that has
+    several errors, it is the outermost.
     """
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
@@ -118,13 +118,13 @@ def _entry(sheet: Sheet, place: Place) -> str:
 
 
 def _key_and_problem(error: ValidationError, name: str) -> tuple[str | None, str]:
-    """Return the wrong key, if a key is wrong and not a value, and text on the problem."""
+    """Return the wrong key (None if a value is wrong), and text on the problem."""
     kind: Any = error.kind
     wanted = _violated(error, name)
     value: JSON = error.instance
     if kind.name == "additionalProperties":
         key = next(str(one) for one in value if one in kind.unexpected)
-        return key, unknown(key, "key", wanted.get("properties", {}))
+        return key, unknown_name(key, "key", wanted.get("properties", {}))
     if kind.name == "required":
         return None, f"{kind.property} is missing"
     if kind.name == "propertyNames":

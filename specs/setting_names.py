@@ -11,9 +11,9 @@ from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_data,
     broker_settings,
-    is_added,
     nearest_release,
     renamed,
+    was_added_by,
 )
 from pulsar_conformance.specs.judged import assumption, has_setting
 from pulsar_conformance.specs.loading import load
@@ -59,7 +59,7 @@ NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker takes it from its fi
 def why_not_dynamic(name: str, version: str) -> str:
     """Return why a version ignores a setting in the dynamic configuration.
 
-    Empty if it does not ignore it, or if this is unknown.
+    Empty if the version uses the setting, or if this is unknown.
     """
     known = load().annotated.get(name)
     if known is not None and known.dynamic is False:
@@ -73,7 +73,7 @@ def why_not_dynamic(name: str, version: str) -> str:
 def _added(setting: BrokerSetting, version: str) -> str:
     """Return text on the versions that added a setting; empty if none is known."""
     firsts = broker_data()["first"].get(setting.name)
-    if firsts and not is_added(setting.name, version):
+    if firsts and not was_added_by(setting.name, version):
         return f"; it was added in {' and '.join(firsts)}"
     known = setting.is_in(nearest_release(version))
     return "" if known else f"; it was added in {setting.since} at the latest"

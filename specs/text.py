@@ -76,7 +76,7 @@ def table(
     title: str | None = None,
     width: int = WIDTH,
 ) -> list[str]:
-    """Return the lines of a table, with a rule under its headings and without blank lines.
+    """Return the lines of a table, with a line under its headings and without blank lines.
 
     `numbers` right-aligns all columns but the first. `widest` is the width above which cells are
     wrapped.
@@ -128,7 +128,7 @@ def anchor(title: str) -> str:
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Pattern of terminals' control and direction characters, and of lone surrogates."""
+"""Pattern of control and direction characters of terminals, and of surrogates without a partner."""
 
 BREAKS = re.compile("[\t\n]")
 

@@ -1,6 +1,4 @@
-"""Parts of a case that no answer depends on, because nothing has a setting or field of this
-name.
-"""
+"""Parts of a case that no answer depends on, because the setting or field does not exist."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ Version = tuple[int, int, int]
 
 
 def precedes(version: str, firsts: Sequence[str]) -> bool:
-    """True if a version is older than the first version of its line, or of a later line, in
-    `firsts`.
+    """True if a version is from before a change; `firsts` has the first version of each line with
+    it.
     """
     wanted, known = numbers_of(version), [*map(numbers_of, firsts)]
     return wanted < max(known) and not any(one[:2] == wanted[:2] and one <= wanted for one in known)

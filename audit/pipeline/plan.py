@@ -113,7 +113,7 @@ class AuditPlan:
         found = known.defaults(self.profile)
         if documents is not None:
             found.renamed = known.defaults(documents).renamed
-        return found.also(self.lent) if self.lent else found
+        return found.with_values(self.lent) if self.lent else found
 
     @property
     def lent(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases import saved
-from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.errors import unknown_name
 from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 from pulsar_conformance.specs.text import counted
@@ -95,7 +95,7 @@ def load_deviations(file: Path) -> tuple[Deviation, ...]:
     rules = specs.load().rules
     for index, entry in enumerate(deviation_entries(file, sheet)):
         if entry["rule"] not in rules:
-            raise _error_at_rule(sheet, index, unknown(entry["rule"], "rule", rules))
+            raise _error_at_rule(sheet, index, unknown_name(entry["rule"], "rule", rules))
         _check_readings(sheet, index)
         deviation = _deviation(entry, list(_cases(sheet, index, file, entry)))
         if _is_listed(found, deviation):

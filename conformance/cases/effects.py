@@ -18,7 +18,13 @@ from pulsar_conformance.conformance.cases.setting_types import (
 )
 from pulsar_conformance.reference.splitting import BY_RATES
 from pulsar_conformance.specs import model
-from pulsar_conformance.specs.balancers import CLASSES, NO_ROLE, PACKAGE, UNLESS_ADDED, no_class
+from pulsar_conformance.specs.balancers import (
+    CLASSES,
+    NO_ROLE,
+    PACKAGE,
+    UNLESS_ADDED,
+    no_class_text,
+)
 from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_settings,
@@ -28,8 +34,8 @@ from pulsar_conformance.specs.broker import (
 )
 from pulsar_conformance.specs.judged import (
     default_in_version,
-    is_paired,
     judged_version,
+    requires_strategy_pair,
     users_in_version,
     was_added_later,
     ways_of_version,
@@ -161,7 +167,7 @@ def _why_unpaired(settings: Mapping[str, Any], version: str) -> str:
     placement = _full(settings, PLACEMENT, version)
     if placement != PACKAGE + BOTH or _replaces_placement(version):
         return ""
-    old = bool(version) and not is_paired(version)
+    old = bool(version) and not requires_strategy_pair(version)
     shedding = _full(settings, STRATEGY, version)
     if old and shedding != _full(settings, SIMPLE_PLACEMENT, version):
         return f"Pulsar {version} loads it only if {STRATEGY} and {SIMPLE_PLACEMENT} are equal"
@@ -197,7 +203,7 @@ def _problem(name: str, value: str, version: str) -> str:
     if any(own in classes for _, classes in CLASSES.values()):
         return f"{value} is no {ROLES[name]}"
     has = {_short(one): PACKAGE + one for one in known if not _lacks(version, one)}
-    return no_class(value, has)
+    return no_class_text(value, has)
 
 
 def _lacks(version: str, own: str) -> bool:
@@ -303,7 +309,7 @@ def _why_off(
     if users and manager == MODULAR and placement not in users:
         switch = BALANCING if MODULAR in users else SHEDDING
     bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
-    bound = bound and not (version and is_paired(version))
+    bound = bound and not (version and requires_strategy_pair(version))
     if runs.manager == STOPPED and runs.culprit == MANAGER:
         belongs = ""  # It is not known which load manager will run.
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):

@@ -14,11 +14,11 @@ from pulsar_conformance import specs
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference.splitting import RANGE
-from pulsar_conformance.specs.balancers import no_class
+from pulsar_conformance.specs.balancers import no_class_text
 from pulsar_conformance.specs.broker import broker_data, broker_settings, renamed
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import algorithms_in
-from pulsar_conformance.specs.odd_values import what_it_does
+from pulsar_conformance.specs.odd_values import effects_of_value
 from pulsar_conformance.specs.setting_names import spellings, why_unknown
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -215,7 +215,7 @@ def why_bad_table_view(name: str, value: str, manager: str) -> str:
     if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS.values():
         return ""
     if value.startswith("org.apache.pulsar."):
-        return f"{no_class(value, TABLE_VIEWS)}, {NO_START}"
+        return f"{no_class_text(value, TABLE_VIEWS)}, {NO_START}"
     return ""
 
 
@@ -291,7 +291,7 @@ def why_odd_value(name: str, value: Any, version: str, parts: Collection[str]) -
     outside = out_of_range(name, value)
     said = [f"Pulsar accepts it, but it should be {outside}"] if outside else []
     said += [] if is_finite(value) else [UNKNOWN_EFFECT]
-    said += what_it_does(name, value, version, parts)
+    said += effects_of_value(name, value, version, parts)
     return "; ".join(said)
 
 

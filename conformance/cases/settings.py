@@ -41,7 +41,7 @@ from pulsar_conformance.conformance.cases.setting_types import (
     type_of,
 )
 from pulsar_conformance.reference.story.timers import SHEDDING_INTERVAL
-from pulsar_conformance.specs.balancers import CLASSES, misspelt_class, similar_class
+from pulsar_conformance.specs.balancers import CLASSES, misspelt_class_text, similar_class
 from pulsar_conformance.specs.broker import (
     broker_settings,
     is_older,
@@ -234,7 +234,7 @@ class SettingsRead:
         instead = self.similar_classes() if runs.manager == STOPPED else {}
         off = without_effect({**named, **instead}, self.version, defaults=defaults)
         why = {**dict(self._without_package()), **dict(self._as_set(off))}
-        why |= {name: misspelt_class(name, str(named[name])) for name in instead}
+        why |= {name: misspelt_class_text(name, str(named[name])) for name in instead}
         why |= {runs.culprit: str(runs)} if instead else {}
         return [Unused(self.places[name], name, why[name]) for name in self.values if name in why]
 

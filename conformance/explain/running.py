@@ -58,7 +58,7 @@ def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[st
             break
         taken[name] = value
         known, more = model.defaults, {name: value}
-        own = known.also(more) if isinstance(known, specs.Defaults) else {**known, **more}
+        own = known.with_values(more) if isinstance(known, specs.Defaults) else {**known, **more}
         model = model.with_defaults(own)
     return model, taken
 

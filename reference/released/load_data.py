@@ -89,7 +89,7 @@ class TransferRules:
 
     @property
     def share(self) -> float:
-        """The fraction of the mean load or the highest traffic below which a broker is underloaded."""
+        """The fraction of the mean load, or of the highest traffic, that counts as underload."""
         return min(HALF, max(0.0, self.target / 2))
 
 

@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.conformance.engine.judge import AppliedRule
 from pulsar_conformance.conformance.engine.reduce import smallest_case
-from pulsar_conformance.specs.errors import unknown
+from pulsar_conformance.specs.errors import unknown_name
 from pulsar_conformance.specs.lines import Sheet, read_sheet
 from pulsar_conformance.specs.schemas import check_shape
 
@@ -87,7 +87,7 @@ def _defects(sheet: Sheet) -> Iterator[Defect]:
             raise sheet.error((number, "name"), f"{one.name} is used twice; choose another name")
         names.add(one.name)
         if one.rule not in known.rules:
-            raise sheet.error((number, "rule"), unknown(one.rule, "rule", known.rules))
+            raise sheet.error((number, "rule"), unknown_name(one.rule, "rule", known.rules))
         if not (MODEL / one.file).is_file():
             raise sheet.error((number, "file"), f"there is no {one.file} in the model")
         count = (MODEL / one.file).read_text("utf-8").count(one.was)

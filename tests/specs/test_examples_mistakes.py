@@ -43,7 +43,7 @@ MISTAKES = {
         "rules: [OVERLOAD-07]",
         "rules: [USAGE-01]",
         "  rules: [USAGE-01",
-        "USAGE-01 is about usage.max, which is not asked",
+        "USAGE-01 is about usage.max; no question asks that",
     ),
     "rule of another reading": Mistake(
         "readings: {overload-amount: one, shed-window: short-term}",

@@ -51,7 +51,7 @@ MISTAKES = {
         "reading: {overload-amount: margin}",
         "reading: {overload-trigger: exceeds}",
         "  reading: {overload-trigger",
-        "overload-trigger is a value in the model and chooses no rules",
+        "overload-trigger is of kind value and selects no rules",
     ),
     "unknown setting": Mistake(
         "rules/bundle.yaml",
@@ -157,7 +157,7 @@ MISTAKES = {
         "sentences: [1]}\n",
         "",
         "  sources:",
-        "ANTI-04: rests on load-balance-3.0-text alone, a copy; also name the original",
+        "ANTI-04: its only source load-balance-3.0-text is a copy; add the original",
     ),
     "observed rule without a why": Mistake(
         "rules/bundle.yaml",

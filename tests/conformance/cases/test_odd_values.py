@@ -7,7 +7,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import broker_data, broker_settings, every_release
 from pulsar_conformance.specs.judged import default_in_version, has_setting
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.odd_values import odd_values, what_it_does
+from pulsar_conformance.specs.odd_values import effects_of_value, odd_values
 
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 EXTENSIBLE = f"loadManagerClassName={PACKAGE}extensions.ExtensibleLoadManagerImpl"
@@ -178,7 +178,7 @@ def test_no_default_is_odd_whatever_is_in_force():
         for name, setting in broker_settings().items():
             if has_setting(setting, release):
                 default = default_in_version(setting, release)
-                assert [*what_it_does(name, default, release, parts)] == [], (release, name)
+                assert [*effects_of_value(name, default, release, parts)] == [], (release, name)
 
 
 def test_every_part_and_way_of_a_row_is_one_that_exists():

@@ -12,9 +12,9 @@ from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.broker import broker_data, known_releases
 from pulsar_conformance.specs.judged import (
     caveat,
-    is_paired,
     judged_version,
     nearest_profile,
+    requires_strategy_pair,
     ways_of_version,
 )
 from pulsar_conformance.specs.loading import load
@@ -160,7 +160,7 @@ def test_the_switch_of_even_spread_held_for_the_system_namespace_too(version, by
     [("3.0.7", False), ("3.2.4", False), ("3.3.2", False), ("3.0.8", True), ("4.2.4", True)],
 )
 def test_from_when_on_the_two_settings_of_avg_shedder_are_compared(version, paired):
-    assert is_paired(version) is paired
+    assert requires_strategy_pair(version) is paired
 
 
 @pytest.mark.parametrize(
