@@ -52,7 +52,7 @@ matches.
 
 
 class CannotReport(UserError):
-    """An error: no report can be created. The message is one sentence with the reason."""
+    """Raised if no report can be created. The message is one sentence with the reason."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

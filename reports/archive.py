@@ -75,9 +75,7 @@ def archive_entries() -> Iterator[tuple[str, str]]:
 
 
 def _known() -> Mapping[str, Any]:
-    """Return the names that a user of the archive can choose from, such as profiles and
-    operations.
-    """
+    """Return the names from which users of the archive choose, such as profiles and operations."""
     known = load()
     asked = (question for one in examples() for question in one.questions)
     strategies = {
@@ -106,11 +104,11 @@ def permitted_values(profile: str, reading: str) -> tuple[str, ...]:
 
 
 def holds_example(example: Example, profile: str) -> bool:
-    """True if a profile judges a rule of the example and gives one of its allowed answers.
+    """True if a profile judges a rule of the example and its model gives an allowed answer.
 
-    A release is taken to judge only rules that no document states. The profile's defaults and
-    readings apply unless the example gives others. False if the example gives a reading that the
-    profile does not permit.
+    A release's profile judges only the rules that name it. The profile's defaults and readings
+    apply unless the example gives others. False if the profile does not permit a reading of the
+    example.
     """
     known = load()
     judged = {rule.id for rule in known.rules_of(profile)}

@@ -172,8 +172,8 @@ def _causes(changes: Iterable[Json]) -> dict[Row, dict[str, None]]:
 
 
 def _described(factor: Json) -> Row:
-    """Return the question of a difference with the answers of both releases, or both values of a
-    default.
+    """Return a row on a difference: its question with both releases' answers, or a setting with
+    both defaults.
     """
     name, older, newer = factor["name"], factor["older"], factor["newer"]
     if factor["kind"] == "setting" and older is None:
@@ -191,7 +191,7 @@ def _described(factor: Json) -> Row:
 
 
 def _unexplained(change: Json) -> Row:
-    """Return the rules that one of two releases violates, for a change without a known cause."""
+    """Return a row for a change without a known cause: the rules that either release violates."""
     rules = load().rules
     names = [rules[one].title if one in rules else one for one in change["cause"].split(", ")]
     broken = ["breaks it" if one else "holds it" for one in change["breaks"].values()]

@@ -124,7 +124,7 @@ def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, st
 
 
 def _judged(rule: Rule) -> str:
-    """Return the ID of a rule with the name of its check."""
+    """Return a rule's ID with its check's name, or with the reason why it has none."""
     if rule.untestable is not None:
         return f"{rule.id} ({rule.judged_by or 'untestable'})"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"

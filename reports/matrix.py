@@ -69,7 +69,7 @@ def reasons_by_release(
 
 
 def _shared(reasons: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the reasons for which some release breaks several rules, each with these rules."""
+    """Return the reasons for which a release breaks several rules, each with the broken rules."""
     found: dict[str, list[str]] = {}
     for of_release in reasons.values():
         rules: dict[str, list[str]] = defaultdict(list)

@@ -17,7 +17,7 @@ WIDTH = 100
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the table for the runs in these folders. Return the exit status."""
+    """Print the table for the runs in the given folders. Return the exit status."""
     parser = argparse.ArgumentParser(description="Rules against implementations.")
     parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
     args = parser.parse_args(words)

@@ -41,15 +41,15 @@ GAP = 3
 """Number of spaces between two columns of the table."""
 
 LACKING = "it does not offer "
-"""Text with which the reason starts if an implementation does not offer an operation."""
+"""Start of the reason for a verdict if the implementation does not offer an operation."""
 
 ASSUMED = " is assumed"
-"""Text with which the reason ends if a rule holds only under an alternative of a reading that is
-not decided.
+"""End of the reason for a verdict if the rule applies only under an alternative of a reading, and
+the answers did not show which alternative the implementation follows.
 """
 
 OF_DOCUMENTED = "the rule is about documented strategies"
-"""Text with which the reason starts if a rule does not judge a strategy of the user's own."""
+"""Start of the reason for a verdict if the rule does not judge a user's own strategy."""
 
 GENERAL_ONLY = (
     "a strategy of your own is judged by the rules for every strategy alone: amounts, thresholds "
@@ -57,8 +57,7 @@ GENERAL_ONLY = (
 )
 
 LISTED = "listed as a known deviation, but "
-"""Text with which the reason starts if a listed deviation is stale. It is followed by the rule's
-verdict.
+"""Start of the reason for a verdict if a listed deviation is stale; the rule's verdict follows it.
 """
 
 NOT_BREAKING = f"{LISTED}not applicable"
@@ -95,8 +94,8 @@ def verdict_tables(stream: Sequence[Line]) -> list[str]:
 
 
 def result_text(stream: Sequence[Line], unchosen: Iterable[str] = (), enough: bool = True) -> str:
-    """Return a sentence on how many applicable rules each implementation violates, and what else
-    fails the run.
+    """Return a sentence on how many applicable rules each implementation violates, with any other
+    reasons why the run fails.
 
     `unchosen` are broken rules that the run was not asked to judge. If `enough` is false, the run
     had too few cases, and rules that no case reached do not fail it.
@@ -133,7 +132,7 @@ def _other_reasons(
 
 
 def _few(rules: Sequence[str]) -> str:
-    """Return the names of the first rules, and the number of the others."""
+    """Return the names of the first rules, and the number of the remaining rules."""
     more = f" and {len(rules) - NAMED} more" if len(rules) > NAMED else ""
     return f"{', '.join(rules[:NAMED])}{more}"
 

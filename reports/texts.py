@@ -20,8 +20,7 @@ class Text:
     file: Path
     sections: Mapping[str, list[str]]
     part: str = ""
-    """The release whose annotations of settings the text contains, if the file has those of several
-    releases.
+    """The release whose annotations the text contains, if the file has those of several releases.
     """
 
     def by_fingerprint(self) -> dict[str, str]:
@@ -53,12 +52,12 @@ def sentence_changes(document: Document, text: Text) -> Iterator[str]:
     """Yield a line for each sentence of a document that the text changes, lacks or adds."""
     titles = [section.title for section in document.sections]
     for title in text.sections:
-        if title not in titles:  # possible only above the first heading
+        if title not in titles:  # This can only be text above the first heading.
             yield f"{_name(title)}: {len(text.sections[title])} additional sentences"
     for section in document.sections:
         if section.title not in text.sections:
             yield f"{_name(section.title)}: this heading is missing or out of order"
-            # Without it, the rest of the text cannot be divided into sections.
+            # Without this heading, the rest of the text cannot be divided into sections.
             return
         yield from _section_differences(section, text.sections[section.title])
 

@@ -69,7 +69,7 @@ def _fields(answer: Json) -> Iterator[str]:
 
 
 def _with_equal_fields_joined(answer: Json) -> Iterator[tuple[Any, list[str]]]:
-    """Yield values with the names of their fields; equal objects, such as averages, are joined."""
+    """Yield each value with the names of its fields; fields with equal objects share a value."""
     for value, names in groupby(answer, key=answer.__getitem__):
         together = list(names)
         if isinstance(value, Mapping):
@@ -108,6 +108,6 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _changes(before: Json, value: Json) -> str:
-    """Return the fields in which an object differs from the one before it, as text."""
+    """Return the fields in which an object differs from the object before it, as text."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
     return inline(changed) if changed else "as before"

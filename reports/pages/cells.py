@@ -11,8 +11,8 @@ from pulsar_conformance.specs import load as load_specs
 Json = Mapping[str, Any]
 
 FEW = 6
-"""Maximum length of a list that is shown in full. Of a longer list, its ends and its length are
-shown.
+"""Maximum length of a list that is shown in full. A longer list is shortened to its first and last
+values and its length.
 """
 
 FIRST = 3
@@ -129,7 +129,7 @@ def _noun(name: str, value: Any) -> str:
 def format_ways(value: Json, names: Sequence[str]) -> str:
     """Return the values in and out as one text, or as a sum if they differ.
 
-    `names` are their two fields. Empty if the value has neither.
+    `names` are the fields with these values. Empty if the object has neither field.
     """
     parts = [format_field(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
@@ -150,8 +150,8 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return texts joined with commas. Of many texts, only the first ones, the last one and their
-    number are shown.
+    """Return texts joined with commas. Many texts are shortened to the first ones, the last one and
+    their number.
     """
     if len(texts) <= FEW:
         return ", ".join(texts) or "none"

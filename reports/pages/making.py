@@ -16,7 +16,7 @@ from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
 from pulsar_conformance.reports.pages.origins import origin
 from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
-from pulsar_conformance.reports.pages.stories import LED, WRITTEN, course, course_differences
+from pulsar_conformance.reports.pages.stories import LED, WRITTEN, event_differences, event_table
 from pulsar_conformance.reports.pages.tables import Table, case_tables
 from pulsar_conformance.specs import load, schema
 from pulsar_conformance.specs.text import as_sentence
@@ -26,7 +26,7 @@ TAG = re.compile(f"<(?!{LINE[1:]})")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
-"""Fields of a story's steps that are shown only for areas with rules about them, by area."""
+"""Fields of a story's steps that are shown only for areas with rules about the fields, by area."""
 
 AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
 """Field of a bundle that holds the average to use, by value of the reading `shed-window`."""
@@ -88,7 +88,7 @@ class ShownExample:
         return found
 
     def _concerned(self, operation: str, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a derivation. Of `settings.defaults`, return only those that the
+        """Return the steps of a derivation. For `settings.defaults`, return only the steps that the
         rules are about.
         """
         if operation != "settings.defaults":
@@ -139,33 +139,31 @@ class ShownExample:
         if self.operations != [STORY]:
             return format_answers(one.answers)
         [(_, case)] = self.example.questions
-        return course_differences(case, self.worked.answers[0], one.answers[0], self._about)
+        return event_differences(case, self.worked.answers[0], one.answers[0], self._about)
 
     @property
     def _about(self) -> list[str]:
-        """Fields of a story's steps that are usually hidden, but that the example's rules are
-        about.
-        """
+        """Fields of a story's steps that are shown because the example's rules are about them."""
         found = (ABOUT.get(one.partition("-")[0], ()) for one in self.example.rules)
         return [name for fields in found for name in fields]
 
     @property
-    def other_courses(self) -> list[str]:
-        """The other allowed courses of a story, as texts."""
+    def other_event_results(self) -> list[str]:
+        """Where the events of a story may have other results, as a text for each other answer."""
         [(_, case)] = self.example.questions
-        courses = [answer for [answer] in self.example.allowed or ()]
-        return [course_differences(case, courses[0], other, self._about) for other in courses[1:]]
+        answers = [answer for [answer] in self.example.allowed or ()]
+        return [event_differences(case, answers[0], other, self._about) for other in answers[1:]]
 
     @cached_property
-    def course(self) -> Table | None:
-        """A table of a story's events with their results, worked out by hand or otherwise by the
-        model.
+    def event_table(self) -> Table | None:
+        """A table of a story's events with their results: those worked out by hand, else the
+        model's.
         """
         if self.operations != [STORY]:
             return None
         [(_, case)] = self.example.questions
         [answer] = self.example.allowed[0] if self.example.allowed else self.worked.answers
-        return course(case, answer, self._about)
+        return event_table(case, answer, self._about)
 
     @cached_property
     def answer_tables(self) -> list[Table]:
@@ -177,8 +175,9 @@ class ShownExample:
 
     @property
     def assumed(self) -> str:
-        """The time frames whose averages some bundles lack although another reading uses them, as
-        text; empty if there are none.
+        """The time frames that another reading uses, but in which some bundles have no average.
+
+        A text; empty if there are none.
         """
         bundles = [
             bundle
@@ -255,9 +254,7 @@ def template_environment(package: str) -> Environment:
 
 
 def _escaped(text: str) -> str:
-    """Return a text escaped so that only a line break can end its table cell, and nothing starts a
-    tag.
-    """
+    """Return a text escaped for a table cell: nothing in it starts a tag or ends the cell."""
     return TAG.sub("&lt;", text).replace("|", "\\|").replace("\n", " ")
 
 

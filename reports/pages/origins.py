@@ -17,12 +17,12 @@ NUMBERS = "document_numbers.yaml"
 """File with the numbers that the documents state, by section."""
 
 DEFAULTS = "settings.defaults"
-"""The operation whose answers are documented defaults, and no other numbers."""
+"""The operation whose answers contain documented defaults and no other numbers."""
 
 OWN = "this example's own or defaults"
 
 MAX_COUNT = 4
-"""Highest number that needs no source. Numbers up to it are counts, such as that of the brokers."""
+"""Highest number that needs no source. Numbers up to it are counts, such as two brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 
@@ -37,9 +37,7 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
 
 
 def origin(example: Example) -> Iterator[str]:
-    """Yield sentences about the example's section, its numbers, and its rules that no document
-    states.
-    """
+    """Yield sentences on the example's section, its numbers, and rules that no document states."""
     rules = [load().rules[one] for one in example.rules]
     observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]
     document = load().documents[example.document]

@@ -14,7 +14,7 @@ from pulsar_conformance.specs import Alternative, load
 
 @dataclass(frozen=True)
 class ReadingOutcome:
-    """The model's answers if one reading has another alternative."""
+    """The model's answers under another alternative of one reading."""
 
     reading: str
     alternative: Alternative
@@ -23,7 +23,7 @@ class ReadingOutcome:
 
 @dataclass(frozen=True)
 class DerivedExample:
-    """An example with the model's derivations under the first profile that has answers to it."""
+    """An example with the model's derivations under the first profile whose model answers it."""
 
     example: Example
     profile: str

@@ -25,13 +25,13 @@ WRITTEN = ("reports", "written")
 """Fields of a step about data that brokers and the leader write."""
 
 LED = ("leader", "leaderNode")
-"""Fields of a step about who leads."""
+"""Fields of a step about the broker that is the leader."""
 
 
-def course(case: Json, answer: Json, about: Sequence[str] = ()) -> Table:
-    """Return a table of events and steps, in which equal consecutive rows are one.
+def event_table(case: Json, answer: Json, about: Sequence[str] = ()) -> Table:
+    """Return a table of events and their results, in which equal consecutive rows are merged.
 
-    Fields about written data and about who leads are shown only if they are in `about`.
+    The fields in `WRITTEN` and `LED` are shown only if they are in `about`.
     """
     found = []
     rows = _rows(case["events"], _steps(answer, about))
@@ -48,10 +48,8 @@ def _steps(answer: Json, about: Sequence[str]) -> Sequence[Json]:
     return [{name: one[name] for name in one if name not in hidden} for one in steps]
 
 
-def course_differences(case: Json, answer: Json, other: Json, about: Sequence[str] = ()) -> str:
-    """Return a text that says where another course of a story differs: minute, event, and its
-    result.
-    """
+def event_differences(case: Json, answer: Json, other: Json, about: Sequence[str] = ()) -> str:
+    """Return minute, event and result of each step in which another answer to a story differs."""
     pairs = (_rows(case["events"], _steps(one, about)) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"

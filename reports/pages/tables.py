@@ -38,12 +38,12 @@ NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
 """Pattern of a name with a number, such as that of a broker of a StatefulSet."""
 
 MAX_EQUAL_BROKERS = 2
-"""Maximum number of equal consecutive brokers that are all shown. If there are more, one of them
-stands for all.
-"""
+"""Maximum number of equal consecutive brokers that have a row each. More brokers share one row."""
 
 MAX_FIELD_COLUMNS = 8
-"""Number of different fields above which objects share a single column."""
+"""Maximum number of different fields of objects that have a column each. More fields share one
+column.
+"""
 
 
 ONE_BROKER = ("broker", "written", "now")
@@ -70,8 +70,8 @@ class Table:
 
 
 def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
-    """Yield the tables of a case or an answer: one of its plain fields, then those of its other
-    fields.
+    """Yield the tables of a case or an answer: a table of its plain fields, then a table for each
+    other field.
     """
     plain = [
         (TITLES.get(name, name), format_field(name, value))
@@ -90,7 +90,7 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield the tables of each cycle. Parts that are equal to those of the cycle before are only
+    """Yield the tables of each cycle. Tables that are equal to those of the cycle before are only
     named.
     """
     before: list[Table] = []
@@ -150,10 +150,9 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
 
 
 def _alike(case: Json) -> list[list[str]]:
-    """Return the brokers in groups, in order.
+    """Return the brokers in groups, each with consecutive brokers that share a row of the table.
 
-    A group has consecutive brokers with equal reports and equal bundles. A small group is split
-    into single brokers.
+    They have equal reports and equal bundles. A small group is split into single brokers.
     """
     bundles = case.get("bundles", {})
 

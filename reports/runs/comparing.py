@@ -10,8 +10,8 @@ from pulsar_conformance.reports.table import WORDS, word_of
 from pulsar_conformance.specs import load
 
 RANKS = {word: rank for rank, word in enumerate(WORDS) if word != "not_applicable"}
-"""Rank of each verdict, the worst first. `not_applicable` has none, since it is neither better nor
-worse.
+"""Rank of each verdict; the worst has rank 0. `not_applicable` has no rank, since it is neither
+better nor worse than others.
 """
 
 

@@ -18,12 +18,14 @@ from pulsar_conformance.specs.errors import UserError
 Report = dict[str, Any]
 Line = Mapping[str, Any]
 BROKEN = ("fail", "known_deviation", "error", "unexercised")
-"""Verdicts by which a `must` rule is broken, or not known to be kept."""
+"""Verdicts on a `must` rule that prevent a conformant report: the rule is broken or not known to be
+kept.
+"""
 VERSION = 1
 
 
 class BadReport(UserError):
-    """An error: the stream or report cannot be used. The message is one sentence."""
+    """Raised if a stream or report cannot be used. The message is one sentence."""
 
 
 @dataclass(frozen=True)

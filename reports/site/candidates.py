@@ -1,5 +1,5 @@
-"""A picture of a placement: the candidates with their usage and score. It marks those that may be
-chosen.
+"""A picture of a placement: the candidates with their usage and score, and a mark on each that may
+be chosen.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from html import escape
 WIDTH = 360
 ROW = 26
 CHARACTER = 7.0
-"""Width of a character at most, in the size of the style; digits and spaces are narrower."""
+"""Maximum width of a character in the style's font size; digits and spaces are narrower."""
 GAP = 4
 """Distance between a text and a line beside it."""
 
@@ -37,9 +37,9 @@ def vertical_line(left: float, top: float, height: float, kind: str) -> str:
 
 
 def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
-    """Return the first place, from `left` to the right, at which no vertical line crosses a text.
+    """Return the first position, from `left` to the right, where no line crosses a text.
 
-    `lines` are the positions of the lines.
+    `lines` are the horizontal positions of the vertical lines.
     """
     for line in sorted(lines):
         if left - GAP < line < left + width_of(words) + GAP:
@@ -48,7 +48,7 @@ def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
 
 
 def width_of(words: str) -> float:
-    """Return the width that a text takes at most."""
+    """Return the maximum width of a text."""
     return CHARACTER * len(words)
 
 

@@ -46,7 +46,7 @@ rules.
 PROFILES = ("documented-3.0", "documented-5.0")
 """Profiles whose exchanges the page about the protocol shows; the first one is preferred."""
 LONGEST = 50_000
-"""Maximum length of an example that is on a page. A longer one is only linked."""
+"""Maximum number of characters of an example on a page. A longer example is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """Pattern of a URL in a text, without punctuation that ends the sentence."""
 
@@ -180,9 +180,7 @@ class Site:
 
 
 def document_labels(every: Specs) -> Mapping[str, str]:
-    """Return a name for each document that no other one has: title, version, and its form if it is
-    a copy.
-    """
+    """Return a unique name for each document: title, version and, for a copy, its form."""
     found = every.documents.values()
     named = {one.id: f"{one.title} ({one.version})" for one in found}
     often = Counter(named.values())
@@ -212,17 +210,15 @@ def _by_rule() -> Mapping[str, Sequence[ShownExample]]:
 
 
 def _place_of(rule: str, shown: ShownExample) -> tuple[int, bool]:
-    """Return a sort key: the rule's place among the example's rules, and whether the example is of
-    another area.
+    """Return a sort key: the rule's place among the example's rules, and whether the example
+    belongs to another area.
     """
     area = rule.partition("-")[0].lower()
     return shown.example.rules.index(rule), not shown.example.id.startswith(area)
 
 
 def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
-    """Yield each operation with its fields, its rules, and an exchange of messages as an
-    example.
-    """
+    """Yield each operation with its fields, its rules, and an example of a question and answer."""
     for name in operations():
         profile, rules = next(_asked_by(every, name))
         case = shapes.example_case(name, profile)

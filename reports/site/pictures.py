@@ -39,7 +39,7 @@ LIMITS = ("threshold", "limit")
 
 @dataclass
 class MeasuredBroker:
-    """A broker in a derivation, with its percentages. A percentage that is not given is None."""
+    """A broker with the percentages in its derivation, each of which is None if it is missing."""
 
     name: str
     usage: float | None = None
@@ -57,8 +57,8 @@ def _pictures(shown: ShownExample) -> Iterator[str]:
     for (operation, case), derived in zip(
         shown.example.questions, shown.worked.derivations, strict=True
     ):
-        if operation == "cluster.replay" and shown.course:
-            yield _time_line([(row[0], row[1]) for row in shown.course.rows])
+        if operation == "cluster.replay" and shown.event_table:
+            yield _time_line([(row[0], row[1]) for row in shown.event_table.rows])
         elif operation == "place.anti_affinity":
             yield group_chart(case, derived.answer)
         elif operation in PLACING:
@@ -175,7 +175,7 @@ def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _parts(value: Any) -> list[tuple[int, int]]:
-    """Return the ranges of hashes that boundaries, bundle names or a single bundle name give."""
+    """Return the ranges of hashes given as boundaries, as bundle names or as one bundle name."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         return []

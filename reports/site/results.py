@@ -110,8 +110,8 @@ class Result:
 
     @property
     def saved(self) -> int:
-        """The number of saved cases of earlier runs that were asked. A case counts once for each
-        rule.
+        """The number of saved cases of earlier runs that this run asked. A case counts once for
+        each rule.
         """
         return sum(one["saved"] for one in self.verdicts.values())
 
@@ -129,8 +129,8 @@ class DeviationReplay:
     """The command that explains the case by the documents that judge it."""
     command: str
     rule: str
-    """The rule that fails when the command asks the case. It is the rule of the deviation, unless a
-    case without an answer counts against another one.
+    """The rule that fails when the command asks the case: the rule of the deviation, except for a
+    case without an answer that counts against another rule.
     """
 
 
@@ -186,7 +186,7 @@ def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case:
     """Return the rule against which a case without an answer counts.
 
     It is `rule` if that rule judges the model's answer to the case. Otherwise it is the first rule
-    that does.
+    that judges the answer.
     """
     trial, model = load_saved(CASES / case).trial, Model(profile, readings)
     answers = [model.answer(*question) for question in trial.questions]
@@ -230,7 +230,7 @@ class VersionStep:
 
 
 def version_steps(every: Sequence[Result]) -> list[VersionStep]:
-    """Return the steps between the versions of each implementation, about rules that judge both."""
+    """Return the steps between versions of each implementation, by rules that judge both."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:

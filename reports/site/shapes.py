@@ -26,8 +26,8 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that show an operation. For other operations, the shortest of the examples with
-most fields is shown.
+"""Worked examples that illustrate an operation. For other operations, of the examples with the most
+fields, the shortest is shown.
 """
 
 Schema = Mapping[str, Any]
@@ -45,9 +45,7 @@ class SchemaField:
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape, which is a type with a name: a summary in one line and, if it is an object, its
-    fields.
-    """
+    """A shape, a type with a name: a one-line summary and, if it is an object type, its fields."""
 
     name: str
     anchor: str
@@ -157,9 +155,7 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return the worked example that shows an operation: that in `SHOWN`, or the one with most
-    fields.
-    """
+    """Return the worked example of an operation: from `SHOWN`, or the one with most fields."""
     model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():

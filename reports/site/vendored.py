@@ -58,7 +58,7 @@ YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode =
 
 
 class CannotVendor(UserError):
-    """An error: a file of another project is not available. The message is one sentence with the
+    """Raised if a file of another project is not available. The message is a sentence with the
     reason.
     """
 

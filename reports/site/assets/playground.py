@@ -44,9 +44,7 @@ def _strategies(profile: str) -> list[str]:
 
 
 def answer(asked: str) -> str:
-    """Return the answer to a question with its derivation, or a text about what is wrong with the
-    question.
-    """
+    """Return the answer to a question with its derivation, or text on why the question is wrong."""
     return _result_or_problem(_answered, asked)
 
 
@@ -87,7 +85,7 @@ def _answered(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 class AnsweringModel:
-    """The model as the implementation that decides in a simulation."""
+    """The model as an implementation that makes the decisions of a simulation."""
 
     adapter = "the model"
 
