@@ -1,1 +1,1 @@
-"""Measures how much the suite detects: the model with one change is judged as an implementation."""
+"""Measures how much the suite detects: each mutant, the model with one change, is judged."""

@@ -16,14 +16,14 @@ from pulsar_conformance.conformance.common import WORKSPACE
 from pulsar_conformance.conformance.reporters import show_progress
 from pulsar_conformance.specs.errors import SpecError
 
-from mutants.children import each
+from mutants.children import run_tasks
 from mutants.defects import Defect, Exhibit, defects, shown
 from mutants.evaluations import Evaluation, worked
 from mutants.explained import all_mutants, explained, stale
 from mutants.hunting import Catch, hunt, hunt_by_draws
 from mutants.making import Mutant
 from mutants.page import is_missed, killed_share, page, summary
-from mutants.results import Fate, Kept
+from mutants.results import Fate, StoredResults
 
 TO = Path("reports/mutants")
 KEPT = WORKSPACE / "mutants.jsonl"
@@ -36,17 +36,18 @@ SEED = 0
 """Seed with which a sample is drawn."""
 
 SEEDED_SHARE = 10
-"""Number of mutants in a sample for each seeded defect that is tried."""
+"""Number of mutants in a sample for each seeded defect in it."""
 
 ENOUGH = 0.95
-"""Least share of the mutants that documents tell from the model that drawn cases have to kill."""
+"""Minimum share of mutants that drawn cases have to kill, of those that violate a document."""
 
 T = TypeVar("T")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return 0 if every mutant is caught or explained and every defect is found, 1 if not,
-    otherwise 2.
+    """Return 0 if every mutant is caught or explained and every defect is found, 1 if not.
+
+    Return 2 for invalid input.
     """
     args = _arguments(argv)
     try:
@@ -94,9 +95,7 @@ def _judged(args: argparse.Namespace) -> int:
 
 
 def sampled(those: Sequence[T], count: int) -> list[T]:
-    """Return a sample of the mutants, always the same. A smaller sample is the beginning of a
-    larger one.
-    """
+    """Return a reproducible sample of mutants. A smaller sample is the start of a larger sample."""
     return Random(SEED).sample(those, len(those))[:count]
 
 
@@ -105,13 +104,13 @@ def _chosen(name: str, only: str | None) -> bool:
 
 
 def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
-    """Yield the fate of each mutant, in order: by the worked examples, then by drawn cases.
+    """Return the fate of each mutant, in order: by the worked examples, then by drawn cases.
 
-    Drawn cases cost minutes of a mutant that lives, so that those that are explained are asked
-    only where that is wanted.
+    Drawn cases take minutes for a mutant that survives, so explained mutants get them only on
+    request.
     """
     file = args.kept.with_stem(f"{args.kept.stem}-drawn") if args.drawn else args.kept
-    kept, known = Kept(file), explained()
+    kept, known = StoredResults(file), explained()
     earlier = {} if args.anew else kept.earlier()
     if args.explained:
         earlier = {name: one for name, one in earlier.items() if one.verdict == "killed"}
@@ -145,7 +144,7 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
 def _by_examples(
     left: Sequence[Mutant], args: argparse.Namespace
 ) -> Iterable[tuple[Mutant, Catch]]:
-    """The fate of each mutant by the worked examples, unless drawn cases are asked alone."""
+    """Return the fate of each mutant by the worked examples, unless only drawn cases are asked."""
     if args.drawn:
         return [(mutant, Catch(False)) for mutant in left]
     return _hunted(left, hunt, worked(), args)
@@ -158,7 +157,7 @@ def _hunted(
     mutants: Sequence[Mutant], by: Hunt, examples: Sequence[Evaluation], args: argparse.Namespace
 ) -> Iterator[tuple[Mutant, Catch]]:
     lives = 0
-    hunts = each(mutants, partial(_hunt, by, examples), _lost, args.workers, CPU_SECONDS)
+    hunts = run_tasks(mutants, partial(_hunt, by, examples), _lost, args.workers, CPU_SECONDS)
     for number, (mutant, catch) in enumerate(hunts, start=1):
         lives += not catch.caught
         show_progress(f"{number} of {len(mutants)} mutants, {lives} live")
@@ -170,7 +169,7 @@ def _hunt(by: Hunt, examples: Sequence[Evaluation], mutant: Mutant) -> Catch:
 
 
 def _lost(_mutant: Mutant, status: int | None) -> Catch:
-    """The fate of a mutant that ended its process, which no implementation may do."""
+    """Return the fate of a mutant that ended its process: caught, since no implementation may."""
     return Catch(True, by=f"ended with status {status}")
 
 
@@ -178,7 +177,7 @@ def _seeded(
     seeded: Sequence[Defect], args: argparse.Namespace
 ) -> Iterator[tuple[Defect, Exhibit | None]]:
     found: dict[str, Exhibit | None] = {}
-    hunts = each(seeded, shown, lambda _one, _status: None, args.workers, CPU_SECONDS)
+    hunts = run_tasks(seeded, shown, lambda _one, _status: None, args.workers, CPU_SECONDS)
     for number, (defect, case) in enumerate(hunts, start=1):
         found[defect.name] = case
         show_progress(f"seeded defects: {number} of {len(seeded)}")

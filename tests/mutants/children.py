@@ -1,4 +1,4 @@
-"""Work in child processes, a new one for each task, so that nothing of a task remains."""
+"""Runs each task in a new child process, so that no task can affect a later one."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ MEMORY = 4 << 30
 """Bytes of memory that a child may use in addition to its parent's memory."""
 
 STATM = Path("/proc/self/statm")
-"""A file of Linux on the memory of the process; its first number counts the mapped pages."""
+"""Linux file about the memory of this process; its first number is the count of mapped pages."""
 
 
 class OutOfTime(BaseException):
-    """An error: a task took longer than it may. No `except Exception` in the called code
-    stops it.
-    """
+    """Raised for a task that exceeds its time. No `except Exception` in the task catches it."""
 
 
-def each(
+def run_tasks(
     tasks: Sequence[Task],
     work: Callable[[Task], Result],
     lost: Callable[[Task, int | None], Result],
     workers: int,
     seconds: int,
 ) -> Iterator[tuple[Task, Result]]:
-    """The results of all tasks as they come, `workers` at a time, each within `seconds` of CPU.
+    """Yield each task with its result as it finishes; `workers` tasks run at a time.
 
-    `lost` says what it means that a child ended without a result, from its exit status. Children
-    are forked: they know what this process knows. They are ended where the caller stops early.
+    A task may use `seconds` of CPU. For a child that ended without a result, `lost` makes the
+    result from the exit status. Children are forks, so they have the state of this process. They
+    are ended if the caller stops early.
     """
     context = multiprocessing.get_context("fork")
     waiting = list(reversed(tasks))
@@ -80,9 +79,9 @@ def _child(pipe: Pipe, work: Callable[[Task], Result], task: Task, seconds: int)
 
 
 def _mapped() -> int:
-    """Return the bytes that this process has mapped, or 0 where the system does not tell.
+    """Return the bytes that this process has mapped, or 0 if the system does not say.
 
-    A worker of pytest that has run for an hour may have mapped more than `MEMORY` itself.
+    A pytest worker that has run for an hour may have mapped more than `MEMORY` itself.
     """
     if not STATM.exists():
         return 0
@@ -93,8 +92,8 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
     raise OutOfTime
 
 
-class Limit:
-    """Raises `OutOfTime` after so many seconds of CPU; for the main thread."""
+class CpuLimit:
+    """Context manager that raises `OutOfTime` after some seconds of CPU; for the main thread."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,6 +1,4 @@
-"""Clauses of rules: the defect that breaks each, and the implementation that goes as far as it
-allows.
-"""
+"""Clauses of rules, each with a defect that breaks it and an implementation that just keeps it."""
 
 from __future__ import annotations
 
@@ -25,12 +23,12 @@ from mutants.making import MODEL
 
 FOLDER = Path(__file__).parent.parent
 GENERATED = "annotations.yaml"
-"""The file of the rules about defaults that annotations generate."""
+"""File name of the rules about defaults, which are generated from annotations."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """The model, or the model with one piece of its source replaced, which a clause allows."""
+    """An implementation that a clause allows: the model, or the model with one change."""
 
     name: str
     file: str = ""
@@ -40,7 +38,7 @@ class Allowance:
 
     @cached_property
     def model(self) -> type[Model]:
-        """The class of its model."""
+        """Return the class of the changed model."""
         if not self.file:
             return Model
         source = (MODEL / self.file).read_text("utf-8").replace(self.was, self.becomes)
@@ -50,7 +48,7 @@ class Allowance:
 
 @cache
 def allowances() -> Mapping[str, Allowance]:
-    """The implementations of `allowances.yaml`, by name. Errors: `SpecError`."""
+    """Return the implementations in `allowances.yaml`, by name. Errors: `SpecError`."""
     sheet = read_sheet(FOLDER, "mutants/allowances.yaml")
     check_shape(sheet, "clause-allowances")
     found = {entry["name"]: Allowance(**entry) for entry in sheet.data}
@@ -63,9 +61,9 @@ def allowances() -> Mapping[str, Allowance]:
 
 
 def rules_with_clauses_due() -> Iterator[specs.Rule]:
-    """Yield the testable rules of level must of every frozen set, and the unwritten ones.
+    """Yield the testable `must` rules of every frozen set, and those of unwritten profiles.
 
-    Rules that annotations generate are left out: all are alike, and judged by one predicate.
+    Rules generated from annotations are left out: they are alike and share one predicate.
     """
     known = specs.load()
     profiles = [name for name in known.profiles if requirements.frozen_requirements(name)]
@@ -77,12 +75,12 @@ def rules_with_clauses_due() -> Iterator[specs.Rule]:
 
 
 def is_held(rule: specs.Rule) -> bool:
-    """True if each clause of a rule has a defect that breaks it, and names the most it allows."""
+    """True if each clause of a rule names a defect that breaks it and the most that it allows."""
     return bool(rule.clauses) and all(one.broken_by and one.most for one in rule.clauses)
 
 
 def found_by_drawn_cases(defect: Defect, seed: int) -> bool:
-    """True if a case that is drawn for its rule shows a defect, and no presupposed rule broken."""
+    """True if a case drawn for a defect's rule breaks the rule, and no rule that it presupposes."""
     bench = bench_of(defect, profile_of(defect.rule))
     trials = draw_trials(defect.rule, bench.profile, seed, EXAMPLES)
     legal = bench.subject.evaluator.legal
@@ -92,7 +90,7 @@ def found_by_drawn_cases(defect: Defect, seed: int) -> bool:
 def outcomes_of(
     allowance: Allowance, rule: specs.Rule, seed: int
 ) -> tuple[Sequence[Outcome], bool]:
-    """Return what a rule says of an implementation, and whether it ever differs from the model."""
+    """Return a rule's outcomes for an allowance, and whether it ever differs from the model."""
     profile = profile_of(rule.id)
     bench = Bench(allowance.model, profile, rule.reading)
     right = Bench(Model, profile, rule.reading)
@@ -106,5 +104,5 @@ def outcomes_of(
 
 
 def profile_of(rule: str) -> str:
-    """Return the profile under which a rule is tried."""
+    """Return the profile under which a rule is judged in these tests."""
     return next(one for one in PROFILES if one in specs.load().rules[rule].profiles)

@@ -1,6 +1,4 @@
-"""Seeded defects: implementations with one mistake that was made before, or is likely to be
-made.
-"""
+"""Seeded defects: models with one mistake that programmers made before, or are likely to make."""
 
 from __future__ import annotations
 
@@ -26,13 +24,13 @@ from mutants.loading import another_model
 from mutants.making import MODEL
 
 SMALL = 4
-"""Maximum number of brokers, and of bundles, of a case that a person can check."""
+"""Maximum number of brokers, and of bundles, in a case that a person can check by hand."""
 
 MOST_MODELS = 64
 """Maximum number of models with a defect that are kept for further questions."""
 
 REDUCED = 3
-"""Number of cases that are reduced if no drawn case is small."""
+"""Number of failing cases that are reduced if no drawn case is small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +47,11 @@ class Defect:
     was: str
     becomes: str
     readings: Mapping[str, str]
-    """Readings without which the defect changes nothing."""
+    """Readings under which the defect changes an answer."""
 
     @property
     def source(self) -> str:
-        """The source of its module."""
+        """Return the source of the module that the defect changes."""
         return (MODEL / self.file).read_text("utf-8").replace(self.was, self.becomes)
 
 
@@ -73,7 +71,7 @@ class Exhibit:
 
 @cache
 def defects() -> tuple[Defect, ...]:
-    """The defects of `tests/mutants/defects.yaml`. Errors: `SpecError`, with file and line."""
+    """Return the defects in `defects.yaml`. Errors: `SpecError`, with file and line."""
     sheet = read_sheet(Path(__file__).parent.parent, "mutants/defects.yaml")
     check_shape(sheet, "seeded-defects")
     return tuple(_defects(sheet))
@@ -98,10 +96,10 @@ def _defects(sheet: Sheet) -> Iterator[Defect]:
 
 
 def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
-    """The case that shows a defect under its own rule, a small one if there is any.
+    """Return a case that shows a defect under its own rule, a small case if there is one.
 
-    Of the rule's own trials, the first small one that breaks it, and nothing that it builds on;
-    else the smallest of the first ones, reduced.
+    This is the rule's first small trial that breaks the rule, and no rule that it presupposes. If
+    no such trial is small, the first few are reduced, and the smallest is returned.
     """
     rule = specs.load().rules[defect.rule]
     profile = next(one for one in PROFILES if one in rule.profiles)
@@ -121,7 +119,7 @@ def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
 
 @lru_cache(MOST_MODELS)
 def bench_of(defect: Defect, profile: str) -> Bench:
-    """The model with the defect, as an implementation that is judged."""
+    """Return the model with the defect, as an implementation that can be judged."""
     modules = another_model({defect.file: defect.source})
     rule = specs.load().rules[defect.rule]
     return Bench(modules[""].Model, profile, {**defect.readings, **rule.reading})
@@ -137,7 +135,7 @@ def _trials(rule: specs.Rule, profile: str, examples: int) -> Iterator[Trial]:
 
 
 def _sized(trial: Trial) -> Exhibit:
-    """A trial with the numbers of brokers and bundles of its largest case."""
+    """Return a trial with the numbers of brokers and bundles of its largest case."""
     cases = [case for _, case in trial.questions]
     return Exhibit(trial, max(map(_brokers, cases)), max(map(_bundles, cases)))
 
@@ -148,7 +146,7 @@ def _brokers(case: Mapping[str, Any]) -> int:
 
 
 def _bundles(case: Mapping[str, Any]) -> int:
-    """Count bundles that are measured or owned; a namespace's ranges; a story's topics."""
+    """Count the bundles that are measured or owned, a namespace's ranges, or a story's topics."""
     brokers = case.get("brokers", {})
     each = brokers.values() if isinstance(brokers, dict) else ()
     owned = {bundle for one in each for bundle in one.get("bundles", ())}

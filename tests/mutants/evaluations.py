@@ -1,4 +1,4 @@
-"""The trials that every mutant is asked, with the right model's answers and executed lines."""
+"""The trials that mutants are asked, with the answers and executed functions of the right model."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PROFILES = (
     "documented-4.2",
     "documented-5.0",
 )
-"""The profiles that the model follows; a trial is asked under the first that it fits."""
+"""The profiles that the model follows; a trial is asked under the first in which it is legal."""
 
 EXAMPLES = 100
-"""Cases drawn for a rule, as in a usual run."""
+"""Number of cases drawn for a rule, as in a usual run."""
 
 SEED = 0
 
@@ -40,13 +40,13 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """One trial under one profile and one set of readings, and what the right model makes of it."""
+    """One trial under one profile and one set of readings, with the right model's answers."""
 
     origin: str
-    """The worked example from which it comes, or the rule for which it was drawn."""
+    """The worked example from which the trial comes, or the rule for which it was drawn."""
     example: fixtures.Example | None
     rules: tuple[str, ...]
-    """The rules that judge it."""
+    """The rules that judge the trial."""
     trial: Trial
     profile: str
     readings: tuple[tuple[str, str], ...]
@@ -56,14 +56,13 @@ class Evaluation:
     consulted: frozenset[str]
     """The readings that the right model looks up."""
     size: int
-    """Characters of the trial as JSON: what it takes to ask it grows with them, and it is the same
-    on every machine."""
+    """Number of characters of the trial as JSON, which estimates the time to ask it."""
 
 
 def worked() -> list[Evaluation]:
-    """The worked examples, under their readings, and with each reading that matters changed.
+    """Return the worked examples under their own readings, and with each relevant reading changed.
 
-    Those come last that say what the model alone does.
+    Examples whose answer is only the model's come last.
     """
     found: list[Evaluation] = []
     for example in sorted(fixtures.examples(), key=lambda one: one.shows_model_answer):
@@ -84,7 +83,7 @@ def worked() -> list[Evaluation]:
 
 
 def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
-    """The first profile in which a rule of the example is, and its case legal."""
+    """Return the first profile that has a rule of the example and in which its case is legal."""
     known = specs.load()
     return next(
         (
@@ -98,7 +97,9 @@ def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
 
 
 def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
-    """Readings under which a rule applies: the usual ones, all second ones, all third ones …"""
+    """Return readings under which a rule applies: the default alternatives, all second ones, and so
+    on.
+    """
     usual, known = specs.load().default_readings(profile), specs.load().readings
     others = {
         name: [usual[name], *(one for one in known[name].values if one != usual[name])]
@@ -130,11 +131,10 @@ def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
 def drawn_in_turn(
     examples: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Yield the drawn cases that may show a change there, by what the examples enter.
+    """Yield the drawn cases that may show a change in a function of a file.
 
-    These are the cases of rules with an example that enters the function, the smallest example
-    first, then those of the other rules about the same operations; all of them under the usual
-    readings first.
+    Rules with an example that enters the function come first, ordered by the size of the example,
+    then other rules about the same operations. All cases under default readings come first.
     """
     there = sorted(
         (
@@ -204,12 +204,12 @@ def _answer(model: Model, operation: str, case: Json) -> Json:
 
 @cache
 def _below(file: str) -> str:
-    """A file's name below `reference/`, or an empty text."""
+    """Return a file's path below `reference/`; empty for other files."""
     return file.removeprefix(f"{MODEL}/") if file.startswith(f"{MODEL}/") else ""
 
 
 def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, str, Any], None]:
-    """Notes the functions of the model that are entered, and the readings that are looked up."""
+    """Return a trace function that records the model's entered functions and looked-up readings."""
 
     def called(frame: FrameType, event: str, _given: Any) -> None:
         if event != "call":
@@ -226,9 +226,9 @@ def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, st
 def in_order(
     evaluations: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Return the trials that may show a change there, the smallest first.
+    """Return the trials that may show a change in a function of a file, the smallest first.
 
-    What is reckoned at the start may show anywhere, likeliest where its module is used.
+    A change outside of functions may show in any trial; trials that use its module come first.
     """
     if entered is not None:
         there = [one for one in evaluations if (file, entered) in one.entered]

@@ -1,5 +1,6 @@
-"""Mutants that no document distinguishes from the model, each with the reason; and outdated
-explanations.
+"""Mutants that no document distinguishes from the model, each with the reason.
+
+Also finds explanations that are outdated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mutants.making import Mutant, modules, mutants
 
 @dataclass(frozen=True)
 class Explained:
-    """Why a mutant may survive, and the change that was reviewed."""
+    """The reason why a mutant may survive, and the change that a person reviewed."""
 
     id: str
     line: str
@@ -57,7 +58,7 @@ def stale(
 ) -> Iterator[str]:
     """Yield a message for each explanation that no longer holds.
 
-    `every` are the mutants that there are, `caught` the ids of those that a rule catches.
+    `every` are all mutants; `caught` are the IDs of those that a rule catches.
     """
     there, dead = {one.id: one for one in every}, set(caught)
     for one in known.values():
@@ -74,5 +75,5 @@ def stale(
 
 
 def all_mutants() -> list[Mutant]:
-    """Every mutant of the model, in order."""
+    """Return every mutant of the model, in order."""
     return [one for file in modules() for one in mutants(file)]

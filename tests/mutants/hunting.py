@@ -1,4 +1,4 @@
-"""Questions to one mutant until a rule catches it."""
+"""Asks a mutant one question after another until a rule catches it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mutants.children import Limit, OutOfTime
+from mutants.children import CpuLimit, OutOfTime
 from mutants.evaluations import Evaluation, drawn_in_turn, in_order
 from mutants.judged import Bench
 from mutants.loading import another_model
 from mutants.making import Mutant, changed
 
 PATIENCE = 10.0
-"""Maximum seconds of CPU for one trial. The right model takes less than one."""
+"""Maximum seconds of CPU for one trial. The right model takes less than a second."""
 
 MOST_SECONDS = 60.0
-"""Maximum seconds of CPU for the drawn cases of a mutant, which then counts as surviving."""
+"""Maximum seconds of CPU for the drawn cases of a mutant. If they are over, it survives."""
 
 NO_START = "does not start"
 UNREACHED = "reaches no case"
-"""Reason if a rule is reached by no case. No run passes such a rule."""
+"""Reason for a rule that no case reaches any more, which a run never passes."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class Catch:
 
     caught: bool
     rule: str = ""
-    """The rule that it breaks; empty if it survives, or does not even start."""
+    """The rule that the mutant breaks; empty if it survives, or does not even start."""
     by: str = ""
-    """The worked example, or `drawn`; or why it gives no answer at all."""
+    """The ID of the worked example that caught the mutant, or `drawn`, or why it has no answer."""
     seconds: float = 0.0
     """Seconds of CPU from the mutant's start to its first wrong answer, or to the last question."""
 
 
 def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
-    """The first question that shows a mutant, the smallest that reach its change first."""
+    """Return the first question that shows a mutant; the smallest that reach it are asked first."""
     started = time.process_time()
     asked = in_order(evaluations, mutant.file, mutant.entered)
     return _caught(mutant, started, asked, evaluations)
 
 
 def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
-    """Return the first drawn case that shows a mutant; `examples` say which rules may."""
+    """Return the first drawn case that shows a mutant; `examples` tell which rules are likely."""
     started = time.process_time()
     whole: list[Evaluation] = []
 
@@ -65,7 +65,7 @@ def _caught(
 ) -> Catch:
     """Load a mutant, and return what `first_wrong` finds; its seconds count from `started`."""
     try:
-        with Limit(PATIENCE):
+        with CpuLimit(PATIENCE):
             modules = another_model({mutant.file: changed(mutant)})
     except (Exception, OutOfTime):
         return Catch(True, by=NO_START, seconds=time.process_time() - started)
@@ -78,10 +78,9 @@ def first_wrong(
     asked: Iterable[Evaluation],
     whole: Sequence[Evaluation] = (),
 ) -> tuple[str, str]:
-    """The rule that a model breaks first, and by which question; two empty texts for none.
+    """Return the first rule that a model breaks, and the question; empty texts if it breaks none.
 
-    What is drawn for a rule may break nothing because the rule is reached no more. `whole` is all
-    that is drawn for the rules.
+    A model is also wrong if none of the cases drawn for a rule, in `whole`, reaches the rule.
     """
     otherwise: dict[Evaluation, Sequence[Any]] = {}
 
@@ -92,7 +91,7 @@ def first_wrong(
     for one in asked:
         by = one.origin if one.example is not None else "drawn"
         try:
-            with Limit(PATIENCE):
+            with CpuLimit(PATIENCE):
                 try:
                     judges = bench(one.profile, one.readings)
                 except Exception:

@@ -1,11 +1,12 @@
 """Mutants of the judge: a check, or a quantity that checks use, with one change.
 
-`python -m mutants.judge` tries them: each is the suite that judges the model, the seeded defects
-and the allowances, in a process of its own. It is killed if it accuses the model or an allowance,
-reaches none of the cases drawn for a rule, or no longer finds a defect.
+`python -m mutants.judge` tries each mutant in its own process, where the changed suite judges the
+model, the seeded defects and the allowances. A mutant is killed if it accuses the model or an
+allowance, reaches none of the cases drawn for a rule, or no longer finds a defect.
 
-Most mutants change the code of functions: a process that has drawn the cases is forked, and its
-functions get that code. A mutant that changes a table or a decorator is tried in a new process.
+Most mutants change only functions. For these, a process that has drawn the cases is forked, and the
+fork's functions get the changed code. A mutant that changes a table or a decorator needs a new
+process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from random import Random
 from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING
 
-from mutants.children import each
+from mutants.children import run_tasks
 from mutants.loading import ChangedSources
 from mutants.making import MODEL, Mutant, changed, code, made
 
@@ -42,17 +43,17 @@ SUBJECTS = (
     "bundles", "load_data", "managers", "settings", "shedding", "placement", "any_answer",
 )  # fmt: skip
 NOT_CHECKS = ("draw_", "aimed", "operations", "renaming", "transformations", "__init__")
-"""How the names of modules begin that decide what is asked, and not what is allowed."""
+"""Prefixes of the names of modules that make cases, and do not judge answers."""
 
 RULE = re.compile(r'"([A-Z]+-[0-9]{2})"')
 DRAWN = re.compile("Questions|SearchStrategy|Trial|Json|sampled_from|st[.]|draws")
-"""How annotations and values show that something is drawn."""
+"""Pattern of annotations and values of statements that draw cases."""
 
 PATIENCE = 300
-"""Seconds for one mutant."""
+"""Maximum seconds of CPU for one mutant."""
 
 ENOUGH = 0.9
-"""Least share of the mutants that has to be killed."""
+"""Minimum share of the mutants that has to be killed."""
 
 SEED = 0
 TO = Path("reports/mutants")
@@ -69,14 +70,14 @@ makes this page and [judge.jsonl](judge.jsonl), one mutant a line.
 OF_SUBJECTS = tuple(f"{PACKAGE}.{subject}." for subject in SUBJECTS)
 CACHE = type(cache(lambda: None))
 Fate = dict[str, str]
-"""A mutant, its change, and what shows it; an empty text for nothing."""
+"""A mutant, its change, and the text that shows the fault; empty if it survives."""
 
 Place = tuple[str, int | None]
 """A file below `conformance/`, and the first line of a function."""
 
 
-def files() -> list[str]:
-    """The modules of checks and of their quantities, below `conformance/`."""
+def judge_modules() -> list[str]:
+    """Return the modules with checks, and with quantities for checks, below `conformance/`."""
     every = (file for subject in SUBJECTS for file in sorted((JUDGE / subject).glob("*.py")))
     return [one.relative_to(JUDGE).as_posix() for one in every if not _asks(one.name)]
 
@@ -86,7 +87,7 @@ def _asks(name: str) -> bool:
 
 
 def mutants_of(file: str) -> list[Mutant]:
-    """The mutants of a module of the judge, except those of the texts that it prints."""
+    """Return the mutants of a module of the judge, except changes to texts that it prints."""
     source = (JUDGE / file).read_text("utf-8")
     tree = ast.parse(source)
     texts = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
@@ -102,7 +103,7 @@ def mutants_of(file: str) -> list[Mutant]:
 
 
 def _makes_cases(node: ast.stmt) -> bool:
-    """True if a statement of a module defines what is drawn, and not what is allowed."""
+    """True if a statement of a module defines cases to draw, and not which answers are allowed."""
     if isinstance(node, ast.FunctionDef):
         drawn = {one.arg for one in node.args.args} & {"draw", "random"}
         return bool(drawn or DRAWN.search(ast.unparse(node.returns or ast.Constant(None))))
@@ -125,7 +126,7 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 
 
 def rules_of(file: str) -> list[str]:
-    """The rules that a module judges; of one without checks, those of its folder."""
+    """Return the rules that a module judges; for a module without checks, those of its folder."""
     from pulsar_conformance import specs
     from pulsar_conformance.conformance.catalogue import checks
 
@@ -142,17 +143,17 @@ def rules_of(file: str) -> list[str]:
 
 
 ENTERED: dict[str, frozenset[Place]] = {}
-"""The functions of the judge that each rule enters where it judges the model, once prepared."""
+"""The functions of the judge that each rule enters when it judges the model; set by `prepare`."""
 
 
 def likeliest_first(mutant: Mutant) -> list[str]:
-    """The rules of a mutant's module, those that enter its function before the others."""
+    """Return the rules of a mutant's module; rules that enter the changed function come first."""
     place = mutant.file, mutant.entered
     return sorted(rules_of(mutant.file), key=lambda one: place not in ENTERED.get(one, ()))
 
 
 def _entered_by(rule: Rule) -> frozenset[Place]:
-    """Judge the model by a rule, and return the functions of the judge that this enters."""
+    """Judge the model by a rule, and return the functions of the judge that are entered."""
     from mutants.clauses import allowances, outcomes_of
     from mutants.evaluations import SEED
 
@@ -179,8 +180,8 @@ def forget() -> None:
             one.cache_clear()
 
 
-def killed_by(rules: Sequence[str]) -> str:
-    """Return what shows that the judge in this process is wrong; an empty text for nothing."""
+def first_mistake(rules: Sequence[str]) -> str:
+    """Return the first mistake of the judge in this process; an empty text if it makes none."""
     from pulsar_conformance import specs
 
     known = specs.load().rules
@@ -188,7 +189,7 @@ def killed_by(rules: Sequence[str]) -> str:
 
 
 def _mistakes(rule: Rule) -> Iterator[str]:
-    """Yield what a rule says wrongly of the model, its defects and its allowances."""
+    """Yield each wrong verdict of a rule on the model, its defects and its allowances."""
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
     from mutants.evaluations import SEED
@@ -208,7 +209,7 @@ def _mistakes(rule: Rule) -> Iterator[str]:
 
 
 def try_here(name: str) -> None:
-    """Change this process's judge, and print what shows it."""
+    """Apply a mutant to this process's judge, and print the mistake that shows the mutant."""
     [mutant] = [one for one in mutants_of(name.partition(":")[0]) if one.id == name]
     module = f"{PACKAGE}.{mutant.file.removesuffix('.py').replace('/', '.')}"
     source = changed(mutant, JUDGE)
@@ -217,9 +218,9 @@ def try_here(name: str) -> None:
 
 
 def _fate(mutant: Mutant) -> Fate:
-    """Return a mutant of this process with what shows it."""
+    """Apply a mutant to this process, and return it with the mistake that shows it."""
     try:
-        return _with(mutant, killed_by(likeliest_first(mutant)))
+        return _with(mutant, first_mistake(likeliest_first(mutant)))
     except Exception as error:
         return _with(mutant, f"it fails: {type(error).__name__}")
 
@@ -228,8 +229,8 @@ def _with(mutant: Mutant, by: str) -> Fate:
     return {"id": mutant.id, "was": mutant.was, "becomes": mutant.becomes, "by": by}
 
 
-def tried_anew(mutant: Mutant) -> Fate:
-    """Try a mutant in a process that starts with it."""
+def try_in_new_process(mutant: Mutant) -> Fate:
+    """Try a mutant in a new process, whose modules are changed from the start."""
     words = [sys.executable, "-m", "mutants.judge", "--here", mutant.id]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     try:
@@ -242,22 +243,24 @@ def tried_anew(mutant: Mutant) -> Fate:
     return said
 
 
-def tried(mutants: Sequence[Mutant], workers: int = 1) -> Iterator[Fate]:
-    """Try mutants of one module, each in a process of its own."""
+def try_mutants(mutants: Sequence[Mutant], workers: int = 1) -> Iterator[Fate]:
+    """Try mutants of one module, each in its own process."""
     prepare(mutants[0].file)
 
     def lost(mutant: Mutant, _status: int | None) -> Fate:
         return _with(mutant, "no end")
 
-    yield from (fate for _, fate in each(mutants, _try, lost, workers, PATIENCE))
+    yield from (fate for _, fate in run_tasks(mutants, _try, lost, workers, PATIENCE))
 
 
 def _try(mutant: Mutant) -> Fate:
-    return _fate(mutant) if change_functions(mutant) else tried_anew(mutant)
+    return _fate(mutant) if change_functions(mutant) else try_in_new_process(mutant)
 
 
 def prepare(file: str) -> None:
-    """Draw the cases that show a module's mutants, note what judging enters, and build models."""
+    """Draw the cases for a module's mutants, record the functions that judging enters, and build
+    models.
+    """
     from pulsar_conformance import specs
 
     from mutants.clauses import allowances, profile_of
@@ -275,7 +278,7 @@ def prepare(file: str) -> None:
 
 
 def change_functions(mutant: Mutant) -> bool:
-    """Give functions of this process the code of a mutant; False if it changes anything else."""
+    """Give functions of this process a mutant's code; return False if it changes anything else."""
     path = JUDGE / mutant.file
     source = path.read_text("utf-8")
     texts = source, ast.unparse(ast.parse(source)), changed(mutant, JUDGE)
@@ -317,13 +320,13 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
 
 
 def _alone(body: CodeType) -> tuple[object, ...]:
-    """Return what a body does besides defining functions and classes."""
+    """Return the statements of a body other than definitions of functions and classes, as a key."""
     constants = tuple(one for one in body.co_consts if not isinstance(one, CodeType))
     return body.co_code, body.co_names, repr(constants)
 
 
 def page(results: Sequence[Fate], among: int) -> str:
-    """Return the page of the mutants that were tried, with those that live."""
+    """Return the page about the mutants that were tried, with a list of those that survive."""
     lives = [one for one in results if not one["by"]]
     of_each = Counter(one["id"].partition(":")[0] for one in results)
     living = Counter(one["id"].partition(":")[0] for one in lives)
@@ -353,7 +356,7 @@ def page(results: Sequence[Fate], among: int) -> str:
 
 
 def main() -> int:
-    """0 if at least `ENOUGH` of the mutants that are tried are killed, else 1."""
+    """Return 0 if at least the share `ENOUGH` of the tried mutants is killed, else 1."""
     parser = argparse.ArgumentParser(prog="python -m mutants.judge", description=__doc__)
     parser.add_argument("--here", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--only", metavar="PATTERN", help="mutants by name; no page is written")
@@ -364,13 +367,13 @@ def main() -> int:
     if args.here:
         try_here(args.here)
         return 0
-    every = [one for file in files() for one in mutants_of(file)]
+    every = [one for file in judge_modules() for one in mutants_of(file)]
     chosen = [one for one in every if args.only is None or fnmatchcase(one.id, args.only)]
     if args.sample:
         chosen = Random(SEED).sample(chosen, min(args.sample, len(chosen)))
     results: list[Fate] = []
     for _, those in groupby(sorted(chosen, key=lambda one: one.file), lambda one: one.file):
-        for one in tried(list(those), args.workers):
+        for one in try_mutants(list(those), args.workers):
             results.append(one)
             state = one["by"] or "lives"
             print(f"{len(results)} of {len(chosen)}: {one['id']}: {state}", flush=True)

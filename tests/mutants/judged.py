@@ -1,4 +1,4 @@
-"""A changed model as the implementation that is judged, and the rules that it breaks."""
+"""Judges a changed model as an implementation, and names the rules that it breaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "mutant"
 
 
 class MutantConnection(ReferenceConnection):
-    """Asks a changed model in the same way as the right one."""
+    """Connection to a changed model, which asks it in the same way as the right model."""
 
     def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
         super().__init__(NAME, profile, readings)
@@ -28,7 +28,7 @@ class MutantConnection(ReferenceConnection):
 
 
 class Altered(Implementation):
-    """A changed model as an implementation: it declares every reading that it follows."""
+    """A changed model as an implementation that declares every reading that it follows."""
 
     def __init__(self, connection: Connection, profile: str) -> None:
         self._own = connection
@@ -56,21 +56,24 @@ class Bench:
         ]
 
     def at_once(self, trial: Trial) -> list[Json]:
-        """The model's answers, neither copied nor checked."""
+        """Return the model's answers without copying or checking them."""
         try:
             return [self._model.answer(*question) for question in trial.questions]
         except Exception as error:
             return [{"failed": str(error)}]
 
     def answers(self, trial: Trial) -> list[Json] | None:
-        """Its answer, or None where that is outside the schema."""
+        """Return the model's answers, or None if the schema does not allow one of them."""
         try:
             return self.subject.implementation.answers([trial])[0]
         except AdapterError:
             return None
 
     def broken(self, rule: str, trial: Trial, answers: Sequence[Json]) -> str | None:
-        """The rule that answers break, where they break this one: it, or one that it builds on."""
+        """Return the rule that is to blame if answers break `rule`; None if they keep it.
+
+        It is `rule`, or a rule that `rule` presupposes.
+        """
         outcome = self.subject.evaluator.judge(rule, trial, answers)
         if not outcome.violated:
             return None
@@ -96,10 +99,10 @@ class Bench:
         answers: Sequence[Json],
         right: Sequence[Json],
     ) -> str | None:
-        """The rule that a worked example's answers break, or else the first that it names.
+        """Return the rule that a worked example's answers break; None if they are allowed.
 
-        An example may leave the answer to rules. Those are not reached where what has an answer
-        is declined, and no run passes a rule that is never reached.
+        If answers are not allowed but break no rule, this is the example's first rule. Answers are
+        not allowed if they decline a question that has an answer: rules would never be reached.
         """
         for rule in example.rules:
             if any(one.id == rule for one in self._rules):

@@ -1,6 +1,4 @@
-"""A changed copy of the model beside the right one: its modules are loaded again, some of them
-changed.
-"""
+"""Loads a changed copy of the model in addition to the right model."""
 
 from __future__ import annotations
 
@@ -22,17 +20,18 @@ PACKAGE = reference.__name__
 
 
 def another_model(sources: Mapping[str, str]) -> dict[str, ModuleType]:
-    """The modules of a model of its own, by the name below `reference`, and `""` for the package.
+    """Return the modules of a changed copy of the model, by their name below `reference`.
 
-    `sources` are those that differ, by their file below `reference/`. What the suite has imported
-    stays as it is: it judges by the right model. Errors: whatever a changed module raises.
+    The package itself has the name `""`. `sources` has the changed sources by their file below
+    `reference/`. The modules that the suite has imported stay unchanged, since it judges by the
+    right model. Errors: any that a changed module raises.
     """
     finder = ChangedSources({_module_of(file): (file, text) for file, text in sources.items()})
     with _apart():
         sys.meta_path.insert(0, finder)
         try:
             importlib.import_module(PACKAGE)
-            loaded = sys.modules  # Modules loaded later would be those of the right model.
+            loaded = sys.modules  # Later imports would load modules of the right model.
             loaded[f"{PACKAGE}.answers"].load_later_answers()
             loaded[f"{PACKAGE}.answers.shedding"].transfer()
             found = {name: module for name, module in sys.modules.items() if _ours(name)}
@@ -43,7 +42,7 @@ def another_model(sources: Mapping[str, str]) -> dict[str, ModuleType]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Without the modules of the model, which are there again at the end, and no others."""
+    """Remove the model's modules from `sys.modules`; at the end, restore exactly these modules."""
     known = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
     parent = sys.modules[PACKAGE.rpartition(".")[0]]
     try:
@@ -64,7 +63,7 @@ def _module_of(file: str) -> str:
 
 
 class ChangedSources(MetaPathFinder):
-    """Finds the changed modules of a folder before the right ones are found."""
+    """Import hook that finds the changed modules of a folder before the right ones are found."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]], folder: Path = MODEL) -> None:
         self._sources = sources
@@ -73,7 +72,7 @@ class ChangedSources(MetaPathFinder):
     def find_spec(
         self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module with the changed source, if it is one of those."""
+        """Return the module with its changed source; None if the module is not changed."""
         if name not in self._sources:
             return None
         file, text = self._sources[name]
@@ -86,5 +85,5 @@ class _Source(Loader):
         self._code = code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the changed source."""
+        """Run the changed source."""
         exec(self._code, module.__dict__)

@@ -1,4 +1,4 @@
-"""The mutants of a module: each changes one thing that decides an answer."""
+"""The mutants of a module, each of which changes one expression that affects answers."""
 
 from __future__ import annotations
 
@@ -26,62 +26,65 @@ TELLING = frozenset({
     "_mean_of", "_last_of", "_FULL", "_candidate_text", "_score_text",
     "__all__", "CACHED_NUMBERS", "EXACT_PLACES", "KEPT_CONTEXTS", "_hashed", "HASH_RULE",
 })  # fmt: skip
-"""Names of functions, tables and variables, in whichever module, that only make such texts, and of
-the size of caches."""
+"""Names, in any module, of functions, tables and variables that only make explanations or size
+caches.
+"""
 
 TELLING_IN = frozenset({
     "numbers.py:throughput", "numbers.py:messages", "ranges.py:COUNTED",
     "threshold.py:smoothed_text",
 })  # fmt: skip
-"""Names that mean something else in other modules."""
+"""Names that only make explanations in the named module, but affect answers in other modules."""
 
 BESIDE = frozenset({
     "model.py:Model.with_defaults", "model.py:Model.with_changes", "context.py:Readings.with_value",
     "ranges.py:HashRange.__contains__", "answers/shedding.py:strategy_in",
     "channel.py:with_numbered_changes", "model.py:Model.at_addresses",
 })  # fmt: skip
-"""Functions that only the suite asks: no answer is made with them."""
+"""Functions that only the suite calls, and that no answer depends on."""
 
 SAID = frozenset({"Step", "tell", "Ignored", "Refused", "Unreadable", "ValueError"})
-"""Calls whose texts people read, and no rule compares."""
+"""Functions and classes that are called with texts for people, which no rule compares."""
 
 GUARDS = frozenset({"strict", "maxsize", "above"})
 """Keyword arguments that change no answer."""
 
 PLACES = ("f'{place}", "f'{where}")
-"""How a text begins that says where in a load report something is wrong."""
+"""Beginnings of texts that say where in a load report a value is wrong."""
 
 ILLEGAL = "MissingSetting"
-"""The error of a case that is not legal: no question comes to where nothing else is raised."""
+"""The error of illegal cases. A branch that only raises it is not mutated, since no question
+reaches it.
+"""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """The model with one change. `id` stays the same as long as what it changes does."""
+    """The model with one change. Its `id` stays the same as long as the changed function does."""
 
     file: str
     """Path below `reference/`, such as `story/world.py`."""
     function: str
-    """The function or table in which the change lies."""
+    """The function or table that contains the change."""
     operator: str
     ordinal: int
-    """Among the changes of one operator in one function, from 1."""
+    """Number of the change among those by the same operator in the function, from 1."""
     line: str
     """The line of the source without surrounding blanks."""
     was: str
     becomes: str
     entered: int | None = field(compare=False)
-    """The first line of the innermost function, or none for what is reckoned once, at the start."""
+    """First line of the innermost function with the change; None for code that runs at import."""
 
     @property
     def id(self) -> str:
-        """File, function, operator and ordinal."""
+        """File, function, operator and ordinal, separated by colons."""
         return f"{self.file}:{self.function}:{self.operator}:{self.ordinal}"
 
 
 @dataclass(frozen=True)
 class Made:
-    """A mutant, and what makes it of a tree."""
+    """A mutant, and the transformation that changes a syntax tree into it."""
 
     mutant: Mutant
     node: ast.AST
@@ -89,20 +92,20 @@ class Made:
 
 
 def modules() -> list[str]:
-    """The modules of the model that decide as documents say, in order; not as a release does."""
+    """Return the modules of the model of documents, in order; not those of the releases' model."""
     files = sorted(file.relative_to(MODEL).as_posix() for file in MODEL.rglob("*.py"))
     documented = (file for file in files if not file.startswith("released/"))
     return [file for file in documented if file not in TEXTS and not file.endswith("__init__.py")]
 
 
 def mutants(file: str) -> list[Mutant]:
-    """Every mutant of a module of the model. Errors: `OSError`."""
+    """Return every mutant of a module of the model. Errors: `OSError`."""
     source = (MODEL / file).read_text("utf-8")
     return [one.mutant for one in made(file, source, ast.parse(source))]
 
 
 def changed(mutant: Mutant, folder: Path = MODEL) -> str:
-    """The source of the mutant's module. Errors: `LookupError` where the folder has no such one."""
+    """Return the changed source of a mutant's module. Errors: `LookupError` if it is unknown."""
     source = (folder / mutant.file).read_text("utf-8")
     tree = ast.parse(source)
     for one in made(mutant.file, source, tree):
@@ -122,12 +125,12 @@ class _Replacement(ast.NodeTransformer):
         self._node, self._instead = node, instead
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """The node, or what stands in its place."""
+        """Return the node, or its replacement."""
         return self._instead if node is self._node else self.generic_visit(node)
 
 
 def made(file: str, source: str, tree: ast.Module) -> Iterator[Made]:
-    """Every change of a module, from its first line to its last."""
+    """Yield every change of a module, from its first line to its last."""
     lines = source.splitlines()
     counts: Counter[tuple[str, str]] = Counter()
     for node, function, entered in _decisive(tree, file, "", None):
@@ -146,20 +149,20 @@ def made(file: str, source: str, tree: ast.Module) -> Iterator[Made]:
 
 
 def _short(node: ast.AST) -> str:
-    """The text of a node; of a branch or a loop its condition."""
+    """Return the source of a node; for a branch or a loop, that of its condition."""
     if isinstance(node, ast.If | ast.While):
         return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
     return ast.unparse(node).strip()
 
 
 Found = tuple[ast.AST, str, int | None]
-"""A node, the function in which it lies, and the first line of what is entered to get there."""
+"""A node, the function that contains it, and that function's first line (None at module level)."""
 
 
 def _decisive(node: ast.AST, file: str, function: str, entered: int | None) -> Iterator[Found]:
-    """A node and those below it that decide an answer: no texts, annotations or guards.
+    """Yield a node and the nodes below it that affect an answer: no texts, annotations or guards.
 
-    What has a blank in it is a text: no field, setting, class or value of the protocol has one.
+    A string with a blank is a text: no field, setting, class or value of the protocol has a blank.
     """
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         function = f"{function}.{node.name}".lstrip(".")
@@ -188,7 +191,7 @@ def _decisive(node: ast.AST, file: str, function: str, entered: int | None) -> I
 
 
 def _only_tells(node: ast.AST, file: str, name: str) -> bool:
-    """True if a node is a text for people, a guard, or no part of an answer for another reason."""
+    """True if a node affects no answer, such as a text for people or a guard."""
     own = name.rpartition(".")[2]
     if isinstance(node, ast.FunctionDef):
         returned = ast.unparse(node.returns) if node.returns is not None else ""

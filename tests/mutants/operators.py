@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Change = tuple[str, ast.AST]
-"""The name of an operator, and the node that takes the place of the one it was given."""
+"""The name of a mutation operator, and the node that replaces the original node."""
 
 COMPARED: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -21,8 +21,8 @@ COMPARED: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
 }
-"""Comparisons that replace a comparison: with the other treatment of equal values, and the
-opposite.
+"""Comparisons that replace a comparison: one that treats equal values differently, and the opposite
+one.
 """
 
 RECKONED: Mapping[type[ast.operator], type[ast.operator]] = {
@@ -44,12 +44,12 @@ ORDERED: Mapping[str, str] = {
     "all": "any",
     "bisect_right": "bisect_left",
 }
-"""Functions by which something is ordered or picked, and what is taken for each by mistake."""
+"""Functions that order or select values, each with a function that replaces it by mistake."""
 
 UNITS: Mapping[int, int] = {1000: 1024, 1024: 1000}
 
 MARK = "~"
-"""Appended to a text that was changed. No protocol, setting or class contains it."""
+"""Appended to a changed string. No name of the protocol, a setting or a class contains it."""
 
 
 def changes(node: ast.AST) -> Iterator[Change]:
@@ -94,7 +94,7 @@ def _unary(node: ast.UnaryOp) -> Iterator[Change]:
 
 
 def _logic(node: ast.BoolOp) -> Iterator[Change]:
-    """The other connection, and each condition forgotten."""
+    """Yield the expression with `and` and `or` swapped, and without each of its conditions."""
     other: ast.boolop = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     yield "logic", ast.BoolOp(other, node.values)
     for place in range(len(node.values)):
@@ -103,7 +103,7 @@ def _logic(node: ast.BoolOp) -> Iterator[Change]:
 
 
 def _branch(node: ast.If | ast.IfExp | ast.While) -> Iterator[Change]:
-    """The other branch, unless a change of the condition itself comes to the same."""
+    """Yield the negated condition, unless a change of the condition has the same effect."""
     if isinstance(node.test, ast.Compare | ast.UnaryOp):
         return
     changed = copy.deepcopy(node)
@@ -141,7 +141,7 @@ def _collection(node: ast.Tuple | ast.List | ast.Set) -> Iterator[Change]:
 
 
 def _table(node: ast.Dict) -> Iterator[Change]:
-    """Without one entry, unless another name for its key comes to the same."""
+    """Yield the table without each entry, unless a change of its key has the same effect."""
     for place, key in enumerate(node.keys):
         if isinstance(key, ast.Constant):
             continue
@@ -163,4 +163,4 @@ CHANGES: Sequence[tuple[type | tuple[type, ...], Callable[..., Iterator[Change]]
     ((ast.Tuple, ast.List, ast.Set), _collection),
     (ast.Dict, _table),
 )
-"""Which nodes can be changed, and how."""
+"""The function that yields the changes of each type of node."""

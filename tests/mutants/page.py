@@ -1,4 +1,4 @@
-"""The page about how much the suite detects, as Markdown."""
+"""Makes the page about how much the suite detects, as Markdown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def page(
     of: tuple[int, int],
     drawn: bool = False,
 ) -> str:
-    """Return the whole page; `of` has the number of all mutants and of all seeded defects."""
+    """Return the whole page; `of` has the numbers of all mutants and of all seeded defects."""
     every, defects = of
     fates = sorted(fates, key=lambda one: one.id)
     tried = [] if len(fates) == every else [_sample(len(fates), every, "mutants")]
@@ -80,12 +80,12 @@ def _sample(count: int, every: int, what: str) -> str:
 
 
 def is_missed(fate: Fate) -> bool:
-    """True if a mutant survives that documents tell from the model."""
+    """True if a mutant survives although it violates a document."""
     return fate.verdict == "survived" and fate.by not in _of_the_model()
 
 
 def killed_share(fates: Iterable[Fate]) -> float:
-    """Return the share of killed mutants among those that documents tell from the model."""
+    """Return the share of killed mutants among those that violate a document."""
     killed, missed = 0, 0
     for one in fates:
         killed += one.verdict == "killed"
@@ -94,7 +94,7 @@ def killed_share(fates: Iterable[Fate]) -> float:
 
 
 def summary(fates: Sequence[Fate]) -> dict[str, str]:
-    """Yield the number of mutants of each kind, and the median time to the first wrong answer."""
+    """Return the number of mutants of each kind, and the median time to the first wrong answer."""
     verdicts = Counter(one.verdict for one in fates)
     times = [one.seconds for one in fates if one.verdict == "killed"]
     missed = sum(map(is_missed, fates))
@@ -130,7 +130,7 @@ def _way(fate: Fate) -> str:
 
 @cache
 def _of_the_model() -> frozenset[str]:
-    """The worked examples that no implementation is held to."""
+    """Return the worked examples whose answer is only the model's, so that others are allowed."""
     return frozenset(one.id for one in fixtures.examples() if one.shows_model_answer)
 
 
@@ -144,7 +144,7 @@ def _by_module(fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _by_rule(fates: Sequence[Fate]) -> Iterator[str]:
-    """Yield the number of mutants of each kind that each rule was the first to catch."""
+    """Yield a table of rules: how many mutants of each kind the rule was the first to catch."""
     kinds = sorted({one.operator for one in fates})
     counts: dict[str, Counter[str]] = {}
     for one in fates:

@@ -1,6 +1,6 @@
-"""Samples of other languages with one fault each, or with a liberty that documents leave.
+"""Samples in other languages, each with one planted fault or with a variation that is permitted.
 
-`python -m mutants.planted` judges them all, and writes what finds each to a page.
+`python -m mutants.planted` judges them all, and writes a page with the rules that each breaks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLES = Path(__file__).parents[2] / "adapters" / "samples"
 FOLDER = Path(__file__).parent
 PAGE = Path("reports/mutants/planted.md")
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""The profiles by which each sample is judged, of those of a default run."""
+"""The profiles by which each sample is judged; a default run judges by more."""
 
 PROGRAMS = {"javascript": "node", "go": "go"}
 
@@ -70,13 +70,13 @@ class Planted:
     file: str = "main.mjs"
     kind: str = ""
     areas: tuple[str, ...] = ()
-    """The areas of the rules about the fault; none if the change is permitted."""
+    """The areas of the rules about the fault; empty if the change is permitted."""
     also: Sequence[Mapping[str, str]] = ()
     """Other replacements in the same file."""
 
     @property
     def edits(self) -> list[tuple[str, str]]:
-        """The texts of the file that are replaced, with their replacements."""
+        """Return the texts of the file that are replaced, with their replacements."""
         return [(self.was, self.becomes), *((one["was"], one["becomes"]) for one in self.also)]
 
     def counts(self) -> list[int]:
@@ -122,7 +122,7 @@ def broken_rules(adapter: str, root: Path) -> list[str]:
 
 @contextmanager
 def remembered_judgments() -> Iterator[None]:
-    """Judge equal answers to one trial once: the samples differ in few of them."""
+    """Judge equal answers to a trial only once, since the samples differ in few answers."""
     known: dict[tuple[str, int, frozenset[tuple[str, str]]], tuple[Trial, object, Outcome]] = {}
     judge = RuleEvaluator.judge
 
@@ -146,7 +146,7 @@ def remembered_judgments() -> Iterator[None]:
 
 
 def page(found: Mapping[str, Sequence[str]]) -> str:
-    """Return the page, from the rules that each entry breaks."""
+    """Return the page; `found` has the rules that each entry breaks."""
     lines = ["| fault | kind | sample | found first by |", "| --- | --- | --- | --- |"]
     for one in planted("planted.yaml"):
         first, *_ = found[one.name] or ["nothing"]
@@ -166,7 +166,7 @@ def page(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def main() -> int:
-    """Judge all entries, and write the page; 1 if a fault is missed or a liberty accused."""
+    """Judge all entries, and write the page; return 1 if a fault is missed or a variation fails."""
     found = {}
     with TemporaryDirectory() as folder, remembered_judgments():
         for one in (*planted("planted.yaml"), *planted("permitted.yaml")):

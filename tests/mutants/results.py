@@ -1,4 +1,4 @@
-"""The results of mutants, stored as they come, so that a stopped run can continue."""
+"""Stores the results of mutants as they come, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ DECISIVE = (
     "conformance",
     "tests/mutants",
 )
-"""Folders that determine what becomes of a mutant."""
+"""Folders whose files determine the results of mutants."""
 
 BESIDES = frozenset({"page.py", "results.py", "explained.py", "defects.py", "__main__.py"})
-"""Modules in these folders that do not."""
+"""Modules in these folders that do not affect results."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """A mutant and what became of it, in the plain values of a line of JSON."""
+    """A mutant and its result, as plain values for a line of JSON."""
 
     id: str
     was: str
@@ -43,7 +43,7 @@ class Fate:
 
     @classmethod
     def of(cls, mutant: Mutant, catch: Catch, known: Mapping[str, Explained]) -> Fate:
-        """The result of a hunt for a mutant."""
+        """Return the result of a hunt for a mutant."""
         lives = "explained" if mutant.id in known else "survived"
         verdict = "killed" if catch.caught else lives
         seconds = round(catch.seconds, 3)
@@ -60,20 +60,18 @@ class Fate:
         return self.id.split(":")[-2]
 
     def explained_by(self, known: Mapping[str, Explained]) -> Fate:
-        """The same, by the explanations that there are now."""
+        """Return the result with its verdict updated to the current explanations."""
         if self.verdict == "killed":
             return self
         return replace(self, verdict="explained" if self.id in known else "survived")
 
     def line(self) -> str:
-        """As a line of JSON."""
+        """Return the result as a line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 def digest() -> str:
-    """Return a hash of everything that determines the results; a change of it makes earlier results
-    void.
-    """
+    """Return a hash of all files that determine results; a new hash makes earlier results void."""
     found = hashlib.sha256()
     for folder in DECISIVE:
         for file in sorted((HOUSE / folder).rglob("*")):
@@ -84,8 +82,8 @@ def digest() -> str:
     return found.hexdigest()
 
 
-class Kept:
-    """A file of results. Its first line says for which sources they hold."""
+class StoredResults:
+    """A file of results. Its first line has the hash of the sources for which they hold."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -103,19 +101,19 @@ class Kept:
         return {one.id: one for one in found}
 
     def begin(self, known: Iterable[Fate]) -> None:
-        """Starts the file anew, with what is known already. Errors: `OSError`."""
+        """Start the file anew with the results that are already known. Errors: `OSError`."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps({"sources": self._digest}), *(one.line() for one in known)]
         self._file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
     def add(self, fate: Fate) -> None:
-        """Adds one. Errors: `OSError`."""
+        """Add a result. Errors: `OSError`."""
         with self._file.open("a", encoding="utf-8") as file:
             file.write(f"{fate.line()}\n")
 
 
 def read_table(file: Path) -> Iterator[Fate]:
-    """The fates of a published table. Errors: `OSError`, `ValueError`."""
+    """Yield the results in a published table. Errors: `OSError`, `ValueError`."""
     for line in file.read_text("utf-8").splitlines():
         data: dict[str, Any] = json.loads(line)
         yield Fate(**data)

@@ -13,7 +13,7 @@ from mutants.test_shown_cases import silent
 EXAMPLES = 16
 
 SAMPLED = 200
-"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
+"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
 
 
 def tried():

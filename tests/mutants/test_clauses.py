@@ -16,15 +16,15 @@ from mutants.clauses import (
 from mutants.defects import defects
 
 SEEDS = (1, 2, 3)
-"""Seeds other than that by which the cases of `test_seeded_defects` are drawn."""
+"""Seeds of drawn cases, other than the seed of `test_seeded_defects`."""
 
 SAMPLED = 30
-"""One clause in this many is tried with all other tests; `nox -s thorough` tries every one."""
+"""Distance between the clauses that the usual tests try; `nox -s thorough` tries all clauses."""
 
 UNHELD = Path(__file__).parent / "unheld.yaml"
 
 MOST_UNHELD = 4
-"""Lower it with each rule that leaves the list; nothing may be added to the list."""
+"""Number of rules in `unheld.yaml`. Lower it with each rule that leaves the list; add no rule."""
 
 DEFECTS = {one.name: one for one in defects()}
 CLAUSES = [
@@ -33,7 +33,7 @@ CLAUSES = [
     if not rule.judged_by
     for clause in rule.clauses
 ]
-"""The clauses that cases show; `audit/test_loop_clauses.py` has those of courses."""
+"""The clauses that single cases can show; `audit/test_loop_clauses.py` has those of simulations."""
 
 
 def sampled(pairs):

@@ -1,6 +1,6 @@
 """Faults in a program written from the documents of 5.0 alone, in another language, are found.
 
-`foreign/documented.mjs` was written, and its faults chosen, without a look at what is drawn.
+The authors of `foreign/documented.mjs` and of its faults did not know which cases the suite draws.
 """
 
 import shutil
@@ -16,27 +16,27 @@ FOLDER = Path(__file__).parent / "foreign"
 PROGRAM = "documented.mjs"
 PROFILE = "documented-5.0"
 RIGHT = ("REPORT-*", "CHANNEL-*", "ISOLATION-*")
-"""Areas by which the program without a fault is judged at each run, the cheap ones."""
+"""Areas that are cheap to judge, by which the usual tests judge the program without a fault."""
 
 SAMPLED = (
     "the-longest-interval-is-half-as-long-again",
     "an-owned-bundle-is-assigned-anew",
     "a-reserved-broker-takes-nobody-else",
 )
-"""Faults that are sought at each run."""
+"""Faults that the usual tests look for."""
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 
 @cache
 def faults():
-    """Each fault: its area, its name, and the text that is replaced by another one."""
+    """Yield each fault: its area, its name, the text that it replaces, and the replacement."""
     areas = yaml.safe_load((FOLDER / "faults.yaml").read_text("utf-8"))
     return [(area, name, *texts) for area, some in areas.items() for name, texts in some.items()]
 
 
 def broken(folder, source, rules):
-    """The rules that a program breaks."""
+    """Return the rules that a program breaks."""
     (folder / PROGRAM).write_text(source, "utf-8")
     adapter = f"exec:node {folder / PROGRAM}"
     run = Run(Plan.make([adapter], [PROFILE], rules=rules, root=folder), adapter, PROFILE)

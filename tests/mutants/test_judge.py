@@ -6,11 +6,13 @@ from mutants import judge
 
 
 def test_checks_and_their_quantities_are_changed_and_draws_are_not():
-    changed = {f"{file}:{one.function}" for file in judge.files() for one in judge.mutants_of(file)}
+    changed = {
+        f"{file}:{one.function}" for file in judge.judge_modules() for one in judge.mutants_of(file)
+    }
     assert "shedding/overload.py:sheds_no_more_than_it_takes" in changed
     assert "shedding/quantities.py:overload_need" in changed
     assert not {one for one in changed if "draw" in one}
-    assert len({one.partition(":")[0] for one in changed}) == len(judge.files())
+    assert len({one.partition(":")[0] for one in changed}) == len(judge.judge_modules())
 
 
 @pytest.mark.thorough
@@ -26,6 +28,6 @@ def test_checks_and_their_quantities_are_changed_and_draws_are_not():
 )
 def test_a_wrong_judge_is_shown_by_what_it_says_of_the_model_and_of_defects(name, by):
     [mutant] = [one for one in judge.mutants_of(name.partition(":")[0]) if one.id == name]
-    assert judge.tried_anew(mutant)["by"] == by
-    [fate] = judge.tried([mutant])
+    assert judge.try_in_new_process(mutant)["by"] == by
+    [fate] = judge.try_mutants([mutant])
     assert fate["by"] == by

@@ -1,6 +1,6 @@
-"""Ten one-line mistakes in a sample: each is found, under the ID of the rule that it breaks.
+"""Ten one-line mistakes in a sample, each of which fails the rule that it breaks.
 
-What follows from a mistake is laid at its door: no rule of another area fails.
+Consequences of a mistake are attributed to that rule, so that no rule of another area fails.
 """
 
 import shutil
@@ -29,7 +29,7 @@ class Mistake(NamedTuple):
     rule: str
     readings: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    """Rules of another area that it breaks, too."""
+    """Rules of other areas that the mistake breaks as well."""
 
 
 MISTAKES = {
@@ -85,7 +85,7 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Draws once for all: what is drawn depends on no answer."""
+    """Draw the cases of a rule only once for all tests, since they depend on no answer."""
     known = {}
 
     def once(rule, plan, implementation, _earlier):
@@ -98,7 +98,7 @@ def drawn():
 
 
 def plant(mistake, folder):
-    """A copy of the sample with the mistake."""
+    """Write a copy of the sample with the mistake."""
     text = SAMPLE.read_text("utf-8")
     assert text.count(mistake.line) == 1, f"the sample has no single {mistake.line}"
     file = folder / SAMPLE.name
@@ -118,11 +118,11 @@ def verdicts_of(adapter, readings, folder):
 
 
 SAMPLED = ("no_margin",)
-"""Mistakes that are planted with all other tests; `nox -s thorough` plants every one."""
+"""Mistakes that the usual tests plant; `nox -s thorough` plants all mistakes."""
 
 
 def planted():
-    """Yield the name of each mistake, marked if it takes part in the thorough tests alone."""
+    """Yield the name of each mistake, marked if only the thorough tests plant it."""
     for name in MISTAKES:
         yield pytest.param(name, marks=() if name in SAMPLED else pytest.mark.thorough)
 

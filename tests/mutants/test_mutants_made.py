@@ -1,6 +1,4 @@
-"""The model with one change: which change it is, what catches it, and which changes cannot be
-caught.
-"""
+"""Mutants of the model: how they are made and caught, and which changes are not made."""
 
 import ast
 import mmap
@@ -10,7 +8,7 @@ from pulsar_conformance.reference import Model, overload
 from pulsar_conformance.specs.errors import SpecError
 
 from mutants import children, evaluations, hunting
-from mutants.children import each
+from mutants.children import run_tasks
 from mutants.evaluations import worked
 from mutants.explained import all_mutants, explained, explained_in, stale
 from mutants.hunting import Catch, first_wrong, hunt
@@ -123,7 +121,7 @@ CAUGHT = {
 @pytest.mark.parametrize("name", CAUGHT)
 def test_a_mutant_is_caught_by_the_rule_that_it_breaks(name, examples):
     [mutant] = [one for one in mutants(name.partition(":")[0]) if one.id == name]
-    [(_, catch)] = each([mutant], lambda one: hunt(one, examples), lost, 1, 60)
+    [(_, catch)] = run_tasks([mutant], lambda one: hunt(one, examples), lost, 1, 60)
     assert catch.caught
     assert catch.rule in CAUGHT[name]
 
@@ -140,12 +138,12 @@ def test_a_mutant_without_end_is_caught(examples, monkeypatch):
     [mutant] = [
         one for one in mutants("overload.py") if one.id.endswith("share_to_shed:arithmetic:1")
     ]
-    [(_, catch)] = each([mutant], lambda one: hunt(one, examples), lost, 1, 60)
+    [(_, catch)] = run_tasks([mutant], lambda one: hunt(one, examples), lost, 1, 60)
     assert catch.by == "no end"
 
 
 def only(file, was, becomes):
-    """The model with one piece of its source changed."""
+    """Return the model with one piece of its source replaced."""
     source = (MODEL / file).read_text("utf-8")
     assert source.count(was) == 1
     return another_model({file: source.replace(was, becomes)})[""].Model
@@ -167,7 +165,9 @@ def test_a_rule_that_no_case_reaches_any_more_is_reported():
 def test_what_a_child_does_to_its_process_is_reported_and_ends_there():
     import os
 
-    found = dict(each([0, 7], lambda status: os._exit(status), lambda _, status: status, 2, 60))
+    found = dict(
+        run_tasks([0, 7], lambda status: os._exit(status), lambda _, status: status, 2, 60)
+    )
     assert found == {0: 0, 7: 7}
 
 
@@ -178,13 +178,13 @@ def taken(size):
 def test_a_child_has_its_memory_beside_that_of_its_parent(monkeypatch):
     monkeypatch.setattr(children, "MEMORY", 64 << 20)
     with mmap.mmap(-1, 1 << 30):
-        found = dict(each([1 << 20], taken, lost, 1, 60))
+        found = dict(run_tasks([1 << 20], taken, lost, 1, 60))
     assert found == {1 << 20: 1 << 20}
 
 
 def test_a_child_that_takes_more_memory_than_it_may_is_reported(monkeypatch):
     monkeypatch.setattr(children, "MEMORY", 64 << 20)
-    [(_, catch)] = each([1 << 30], taken, lost, 1, 60)
+    [(_, catch)] = run_tasks([1 << 30], taken, lost, 1, 60)
     assert catch == Catch(False, by="ended with 1")
 
 

@@ -1,4 +1,4 @@
-"""Faults planted in samples are found, and what is permitted is not accused."""
+"""Faults planted in samples are found, and permitted variations pass."""
 
 import shutil
 

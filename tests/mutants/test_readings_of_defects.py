@@ -1,4 +1,4 @@
-"""A defect is not taken for a reading that it does not follow."""
+"""A run does not mistake a defect for an alternative of a reading."""
 
 import pytest
 from pulsar_conformance import specs
@@ -22,7 +22,7 @@ FOLLOWS = {
     "a second domain is allowed": {"second-domain"},
     "partitions never share": {"partitions"},
 }
-"""Defects that are another alternative, by the readings."""
+"""Defects that follow another alternative of a reading, with the readings."""
 
 ALIKE = {
     "usage without its limit": {"lower-boundary"},
@@ -32,7 +32,9 @@ ALIKE = {
     "placed by the short term": {"placement-score"},
     "where most of the group are": {"domain-counts"},
 }
-"""Defects that answer as another alternative would, even where no alternatives differ."""
+"""Defects that answer like another alternative of a reading, also in cases that do not depend on
+it.
+"""
 
 
 class Silent(Implementation):
@@ -40,7 +42,7 @@ class Silent(Implementation):
 
     @property
     def declared(self):
-        """Nothing, whatever the model says of itself."""
+        """Return no readings, whatever the model declares."""
         return {}
 
     def __init__(self, model):

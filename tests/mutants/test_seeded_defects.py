@@ -12,12 +12,12 @@ LARGE = frozenset(
         "twice the default number of bundles",
     }
 )
-"""Defects that no small case can show: a namespace has to be nearly full of bundles, or has to have
-more topics than bundles or than could share one by chance.
+"""Defects that no small case can show: the namespace needs nearly its maximum number of bundles,
+more topics than bundles, or too many topics to share a bundle by chance.
 """
 
 SAMPLED = 8
-"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
+"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
 
 
 def tried():

@@ -1,6 +1,6 @@
-"""Each case that a seeded defect leaves fails again by the command that is printed with it.
+"""Each saved case of a seeded defect fails again when the printed command replays it.
 
-The changed model declares no reading, so that a case must not depend on one that is undecided.
+The changed model declares no reading, so a case must not depend on a reading that is undecided.
 """
 
 import shlex
@@ -22,7 +22,7 @@ EXAMPLES = 40
 
 
 def silent(defect, profile):
-    """The model with a defect, which does not say what readings it follows."""
+    """Return the model with a defect, which does not declare the readings that it follows."""
     rule = specs.load().rules[defect.rule]
     usual = specs.load().default_readings(profile)
     followed = {**usual, **defect.readings, **rule.reading}
@@ -39,7 +39,7 @@ def verdicts(profile, root, **options):
 
 
 SAMPLED = 36
-"""One defect in this many is tried with all other tests; `nox -s thorough` tries every one."""
+"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
 
 
 def tried():
@@ -70,7 +70,7 @@ def test_the_printed_command_fails_again(defect, monkeypatch, tmp_path):
 
 
 def unsure(found, profile):
-    """The alternatives, by reading, that are left open where a failure rests on one undecided."""
+    """Return the open alternatives of each undecided reading on which a failure depends."""
     for text in found.failure.readings:
         name, _, rest = text.partition("=")
         if rest.endswith("(undecided)"):

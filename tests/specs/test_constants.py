@@ -1,7 +1,7 @@
 """If a number of the documents is changed by one step, up or down, a worked example fails."""
 
 import pytest
-from mutants.children import each
+from mutants.children import run_tasks
 from mutants.evaluations import PROFILES, worked
 from mutants.explained import all_mutants, explained
 from mutants.hunting import Catch, first_wrong, hunt
@@ -35,7 +35,7 @@ def examples():
 
 
 def caught(task, work):
-    [(_, catch)] = each([task], work, lambda *_: Catch(False), 1, 120)
+    [(_, catch)] = run_tasks([task], work, lambda *_: Catch(False), 1, 120)
     return catch.caught
 
 
