@@ -7,11 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
-        """Answers even if the client is killed meanwhile."""
+        """Ignore errors, since a test may kill the client while it waits for an answer."""
 
 
 class FakeCluster:
-    """Brokers whose answers are the present values of `owned`, `leader` and so on."""
+    """Brokers that answer with the current values of `owned`, `leader` and other attributes."""
 
     def __init__(self, brokers=2):
         self.groups, self.domains, self.shed = {}, {}, 0
@@ -78,7 +78,7 @@ class FakeCluster:
         return None
 
     def metrics(self):
-        """The leader's count of unloads, and those by hand among them."""
+        """Return the leader's metrics: all unloads, and those that an administrator requested."""
         total = {"brk_lb_unload_bundle_total": self.shed + self.by_hand}
         reason = {"result": "Success", "reason": "Admin"}
         breakdown = {"brk_lb_unload_broker_breakdown_total": self.by_hand}

@@ -1,4 +1,4 @@
-"""The model in this process, which breaks on some cases and counts its questions."""
+"""The model in this process, which breaks on some cases and records its messages."""
 
 from pulsar_conformance.adapters import AdapterError
 from pulsar_conformance.adapters.reference import ReferenceConnection
@@ -13,14 +13,14 @@ SAID = {
 
 
 class Breaking(ReferenceConnection):
-    """Breaks in one way on each message that has a bad case in it."""
+    """Connection that breaks in one way on each message that contains a bad case."""
 
     how = ""
     asked: list
 
     @staticmethod
     def bad(operation, case):
-        """True if it breaks on a case."""
+        """True if the connection breaks on a case."""
         return False
 
     def exchange(self, operation, batch):
@@ -38,7 +38,7 @@ class Breaking(ReferenceConnection):
 
 
 def breaking(how, bad):
-    """Connect to a model that breaks in this way on these cases, and record its messages."""
+    """Return an adapter whose model breaks in the way `how` on bad cases, and its messages."""
     asked = []
     told = {"how": how, "bad": staticmethod(bad), "asked": asked}
     kind = type("OnSome", (Breaking,), told)

@@ -1,4 +1,4 @@
-"""An implementation with one bug: `python broken.py BUG`; without one it follows the protocol."""
+"""An implementation with one bug, `python broken.py BUG`; without `BUG`, it has no bug."""
 
 import json
 import os

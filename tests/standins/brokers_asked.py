@@ -1,4 +1,4 @@
-"""Three clusters in a row, each broker asked by its admin API which port it listens at.
+"""Starts three clusters in turn, and asks the admin API of each broker for the broker's port.
 
 python brokers_asked.py VERSION JARS TEMPORARY
 """

@@ -19,7 +19,7 @@ def bundle(megabytes):
 
 
 def cycle(*megabytes, strategy=OVERLOAD, settings=None, recently=None, usage=95):
-    """b1 owns a quarter for each amount, b2 none."""
+    """Return a cycle in which b1 owns a bundle for each amount in MB/s, and b2 owns no bundle."""
     owned = QUARTERS[: len(megabytes)]
     total = sum(megabytes) * MB
     return {

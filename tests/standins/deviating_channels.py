@@ -1,4 +1,4 @@
-"""Answers of somebody who agrees with nobody on the states of bundles."""
+"""Wrong answers about the states of bundles that brokers agree on."""
 
 
 def units_of(changes):

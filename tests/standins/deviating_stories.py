@@ -1,6 +1,6 @@
-"""Steps of a story that are the model's but for one deviation.
+"""Steps of a story that differ from the model's steps in one respect.
 
-A deviation takes an event, the model's step after it and the deviating steps before.
+A deviation is a function of an event, the model's step after it, and the deviating steps before it.
 """
 
 from itertools import pairwise
@@ -18,7 +18,7 @@ def the_stranger_owns(_event, step, _before):
 
 
 def as_before(_event, step, before):
-    """Owners stay, whatever happens; nothing is unloaded or assigned anew."""
+    """Owners never change, and no bundle is unloaded or assigned again."""
     past = next((one["owners"] for one in reversed(before) if "owners" in one), {})
     if "owners" not in step:
         return step
@@ -35,7 +35,7 @@ def each_topic_for_itself(_event, step, _before):
 
 
 def to_the_last(event, step, before):
-    """Whatever is moved, goes to the broker that joined last; and is moved at each event."""
+    """At each event, all moved bundles move again, to the broker that joined last."""
     if "owners" not in step:
         return step
     names = [one["lately"] for one in before if "lately" in one]
@@ -81,7 +81,7 @@ def decided_by_nobody(_event, step, _before):
 
 
 def split_often(_event, step, before):
-    """Every step splits a bundle into very many."""
+    """Every step splits a bundle into very many parts."""
     if "owners" not in step:
         return step
     spaces = {one.split("://")[1].rpartition("/")[0] for one in step["owners"]}

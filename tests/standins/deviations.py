@@ -1,6 +1,6 @@
-"""Answers that are the model's but for one deviation, by operation, for any case.
+"""Answers that differ from the model's answer to a case in one respect, by operation.
 
-A deviation takes a case, the model's answer and the number of the question in its trial.
+A deviation is a function of a case, the model's answer, and the question's number in its trial.
 """
 
 from itertools import pairwise
@@ -94,19 +94,19 @@ def last_range(case, _told, _turn):
 
 
 def in_turns(case, _told, turn):
-    """A range for each topic in turn, whatever it is called."""
+    """Assign the ranges to the topics in turn, whatever the names of the topics are."""
     ranges = [f"{one}_{two}" for one, two in pairwise(case["boundaries"])]
     places = range(turn, turn + len(case["topics"]))
     return {"bundles": [ranges[place % len(ranges)] for place in places]}
 
 
 def without_suffix(case, told, _turn):
-    """Every topic lies where the first one does."""
+    """Locate every topic in the bundle of the first topic."""
     return {"bundles": told["bundles"][:1] * len(told["bundles"])}
 
 
 def beside(case, told, _turn):
-    """Every topic lies in the range before its own."""
+    """Locate every topic in the range before its own range."""
     ranges = [f"{one}_{two}" for one, two in pairwise(case["boundaries"])]
     return {"bundles": [ranges[ranges.index(one) - 1] for one in told["bundles"]]}
 
@@ -179,7 +179,7 @@ def nothing(_case, _told, _turn):
 
 
 def one_each(case, _told, _turn):
-    """The last bundle of each broker."""
+    """Unload the last bundle of each broker."""
     pairs = [(name, one["bundles"][-1]) for name, one in case["brokers"].items() if one["bundles"]]
     return {"unload": [{"broker": name, "bundle": one} for name, one in pairs]}
 
@@ -200,13 +200,13 @@ def first_broker(case, _told, _turn):
 
 
 def idle_broker(case, _told, _turn):
-    """All bundles of the broker that has the fewest."""
+    """Unload all bundles of the broker with the fewest bundles."""
     owned = {name: len(one.get("bundles", ())) for name, one in case["brokers"].items()}
     return unloading(case, [min(owned, key=owned.get)] if owned else [])
 
 
 def by_turns(case, told, turn):
-    """All bundles at the first of several questions, none at the others."""
+    """Unload all bundles at the first of several questions, and no bundle at later questions."""
     return unloading(case) if turn == 0 else {"unload": []}
 
 
@@ -298,17 +298,17 @@ def steps(change):
 
 
 def outside(_case, told, _turn):
-    """Ranges that the namespace does not have."""
+    """Answer with ranges that the namespace does not have."""
     return {"bundles": ["0x00000001_0x00000002"] * len(told["bundles"])}
 
 
 def breaks_down(_case, _told, _turn):
-    """No answer at all, where one is possible."""
+    """Fail although an answer is possible."""
     return {"failed": "out of order"}
 
 
 def renamed(_case, told, turn):
-    """Names that nothing has, others each time."""
+    """Replace each name by an unknown name, a different one at each question."""
 
     def other(value):
         if isinstance(value, str):
@@ -323,14 +323,14 @@ def renamed(_case, told, turn):
 
 
 def without(case, setting):
-    """A case as one sees it who overlooks a setting, or has a switch the other way."""
+    """Return a case without a setting; if it is a boolean setting, with its opposite value."""
     value = case["settings"][setting]
     rest = {name: one for name, one in case["settings"].items() if name != setting}
     return {**case, "settings": {**rest, setting: not value} if isinstance(value, bool) else rest}
 
 
 def deaf_to(case, kind):
-    """A story as one sees it who overlooks the last event of a kind."""
+    """Return a story without its last event of a kind."""
     last = max(place for place, event in enumerate(case["events"]) if kind in event)
     events = [
         {"tick": {"minutes": 0}} if place == last else event
@@ -340,7 +340,7 @@ def deaf_to(case, kind):
 
 
 def misheard(case):
-    """The case as others see it who overlook one thing."""
+    """Yield the case without one setting, or without one event, each with a name."""
     for setting in case.get("settings", ()):
         yield f"without {setting}", without(case, setting)
     for kind in sorted({kind for event in case.get("events", ()) for kind in event} - {"tick"}):
@@ -363,7 +363,7 @@ SHEDDING = (
 
 
 def in_each_cycle(deviate):
-    """The same deviation in every cycle of a row."""
+    """Return the deviation that deviates in the same way in every one of consecutive cycles."""
 
     def changed(case, answer, turn):
         cycles = zip(case["cycles"], answer["cycles"], strict=True)

@@ -1,5 +1,7 @@
-"""Questions drawn from the protocol's schemas: every operation, with settings as text, missing and
-unusual fields, empty ranges and huge rates."""
+"""Random questions for every operation, legal by the protocol's schemas.
+
+They have settings as text, missing and unusual fields, empty ranges and huge rates.
+"""
 
 from itertools import pairwise
 from random import Random
@@ -30,7 +32,7 @@ def hexadecimal(cut):
 
 
 class Questions:
-    """Draws questions; the same seed draws the same ones."""
+    """Draws questions; the same seed draws the same questions."""
 
     def __init__(self, seed):
         self.random = Random(seed)
@@ -39,11 +41,11 @@ class Questions:
         return self.random.random() < share
 
     def draw(self, operation):
-        """A case of an operation."""
+        """Return a case of an operation."""
         return getattr(self, operation.replace(".", "_"))()
 
     def number(self, most=1000.0):
-        """A number, mostly of its own, now and then 0, huge or tiny."""
+        """Return a number: usually a distinct one, sometimes 0, huge or tiny."""
         kind = self.random.random()
         if kind < 0.08:
             return 0
@@ -56,7 +58,7 @@ class Questions:
         )
 
     def setting(self, name):
-        """A value of a setting: of its type, as text, none, or unusual."""
+        """Return a value of a setting: of its type, as text, None, or unusual."""
         kind = SETTINGS[name].type
         if self.chance(0.04):
             return None
@@ -86,7 +88,7 @@ class Questions:
         return self.random.choice(("one", "two", "3"))
 
     def settings(self, most=8):
-        """Some settings, those of shedding and splitting more often."""
+        """Return some settings; settings of shedding and splitting are more likely."""
         names = [name for name in SETTINGS if name.startswith("loadBalancer")]
         names = names if self.chance(0.7) else list(SETTINGS)
         chosen = self.random.sample(sorted(names), self.random.randrange(min(most, len(names)) + 1))
@@ -96,7 +98,7 @@ class Questions:
         return found
 
     def shedding_settings(self):
-        """Settings with a threshold, which has no default in some documents."""
+        """Return settings that include the threshold, which lacks a default in some documents."""
         found = self.settings()
         if self.chance(0.8):
             for part in ("ThresholdShedderPercentage", "OverloadedThreshold", "HistoryResource"):
@@ -112,7 +114,7 @@ class Questions:
         return [hexadecimal(cut) for cut in (0, *inner, LAST)]
 
     def names(self):
-        """Bundles of one to three namespaces."""
+        """Return the names of the bundles of one to three namespaces."""
         found = []
         for space in self.random.sample(
             ("t/a", "t/b", "t/c/d", "pulsar/h:80"), self.random.randrange(1, 4)
@@ -176,7 +178,7 @@ class Questions:
         return found
 
     def world(self, at_most=6):
-        """Brokers that own bundles, and what is known of the bundles."""
+        """Return brokers that own bundles, and the data of the bundles."""
         every = self.names()
         names = [
             f"b{number}:8080"

@@ -1,4 +1,4 @@
-"""One history of a cluster in the forms that operators have of it."""
+"""One history of a cluster in each format in which operators may have it."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ BUNDLES = [f"acme/orders/0x{part:x}0000000_0x{part + 1:x}0000000" for part in ra
 FIRST = {"b1:8080": BUNDLES[:3], "b2:8080": BUNDLES[3:5], "b3:8080": BUNDLES[5:]}
 AFTER = {"b1:8080": BUNDLES[1:3], "b2:8080": [*BUNDLES[3:5], BUNDLES[0]], "b3:8080": BUNDLES[5:]}
 ROUNDS = {0: FIRST, 5: FIRST, 10: AFTER}
-"""The bundles of each broker, by minutes since the start: one is unloaded in between."""
+"""The bundles of each broker, by minutes since the start; a bundle is unloaded in between."""
 
 UNLOADED_AT = START + timedelta(minutes=6, seconds=1)
 USAGE = {"b1:8080": 80.0, "b2:8080": 30.0, "b3:8080": 20.0}
@@ -48,7 +48,7 @@ def stamp(at):
 
 
 def own_records():
-    """The history in its own format."""
+    """Return the history in the format of the suite."""
     for minutes, broker, one in REPORTS:
         at = stamp(START + timedelta(minutes=minutes))
         yield {"kind": "load_report", "cluster": CLUSTER, "at": at, "broker": broker, "report": one}
@@ -99,7 +99,7 @@ METRICS |= {f"msg_throughput_{way}": f"msgThroughput{way.title()}" for way in ("
 
 
 def series():
-    """The series of a range query: usage, bundles and the leader's count of unloads."""
+    """Return the series of a range query: usage, bundles and the leader's number of unloads."""
     found = {}
     for minutes, broker, one in REPORTS:
         at = START.timestamp() + 60 * minutes

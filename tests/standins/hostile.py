@@ -58,7 +58,7 @@ def say(line):
 
 
 def leave_behind():
-    """Starts what should not outlive it, then leaves in the middle of a message."""
+    """Start a process that should not outlive this one, then exit in the middle of a message."""
     new = {"start_new_session": True}
     if TRAIT == "a child in a session of its own":
         subprocess.Popen([sys.executable, "-c", SLEEP], **new)

@@ -1,4 +1,4 @@
-"""The traits of `hostile.py`, and the message about each."""
+"""The traits of `hostile.py`, each with the message that the suite prints about it."""
 
 TRAITS = {
     "half a pair in its name": "has half of a surrogate pair",

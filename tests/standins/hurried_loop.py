@@ -1,8 +1,8 @@
-"""The loops of `recorded_loop.py` in three minutes, without the waits for the leader's timer.
+"""Records the loops of `recorded_loop.py` in three minutes, without waiting for the leader's timer.
 
 Once the leader has all reports and the recorder has seen them, the leader's next cycle is brought
-forward, and the times of its earlier unloads are moved back by as much. The history continues as if
-that time had passed.
+forward, and the times of its earlier unloads are moved back by the same duration. The history
+continues as if that duration had passed.
 
 python hurried_loop.py VERSION JARS TEMPORARY HISTORY overload|threshold|uniform [CYCLES]
 """
@@ -17,10 +17,10 @@ from recorded_loop import Looping, main
 from script import run_script
 
 SEEN = 2.0
-"""Seconds in which the recorder looks at least twice."""
+"""Seconds in which the recorder observes the cluster at least twice."""
 
 LEFT = 1.0
-"""Seconds that are left until a cycle that was brought forward."""
+"""Seconds until a cycle that was brought forward."""
 
 
 class Hurried(Looping):
@@ -33,21 +33,21 @@ class Hurried(Looping):
         super().__init__(*words)
         self.settings["loadBalancerReportUpdateMinIntervalMillis"] = 1000
         self.skips: list[tuple[datetime, timedelta]] = []
-        """When the clock was moved, and by how much."""
+        """The times at which time was skipped, each with the skipped duration."""
 
     def in_history(self, at: datetime) -> datetime:
-        """The time in the history at a time of the clock."""
+        """Return the time in the history that corresponds to a time of the clock."""
         return at + sum((by for when, by in self.skips if when <= at), timedelta())
 
     def wait_for_cycle(self) -> None:
-        """Skip the time until the next cycle, and let it pass."""
+        """Skip the time until the next cycle, and wait until the cycle is over."""
         self.settle()
         time.sleep(SEEN)
         self.skip()
         super().wait_for_cycle()
 
     def skip(self) -> None:
-        """Bring the leader's next cycle forward, and its unloads earlier by as much."""
+        """Bring the leader's next cycle forward, and move its past unloads back by as much."""
         left = self.look_at_timer() - LEFT
         tasks = self.pending_cycles()
         if left <= 0 or not tasks:

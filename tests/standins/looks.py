@@ -1,4 +1,4 @@
-"""A recorder of a cluster that observes when a test asks for it, and what it wrote."""
+"""A recorder of a cluster that observes only when a test asks for it, and the lines it wrote."""
 
 import json
 
@@ -9,7 +9,7 @@ from pulsar_conformance.audit.collect.recording import Recorder
 
 
 class Recorded:
-    """A recorder that observes when it is told to."""
+    """A recorder that observes the cluster once at each call of `look`."""
 
     def __init__(self, cluster, folder, seconds=5.0):
         self.folder, self.told = folder, []
@@ -34,7 +34,7 @@ class Recorded:
 
 
 def happened(lines):
-    """The content of lines without cluster and time, load reports left out."""
+    """Return the content of lines other than load reports, without the cluster and the time."""
     return [
         {key: value for key, value in line.items() if key not in ("cluster", "at")}
         for line in lines

@@ -1,10 +1,10 @@
-"""Implementations whose single answers are correct, but whose behavior over cycles is not."""
+"""Implementations whose single answers are correct, but whose behavior over cycles is wrong."""
 
 from pulsar_conformance.adapters.reference import ReferenceConnection
 
 
 class Circling(ReferenceConnection):
-    """Moves one bundle on to the next broker in every cycle."""
+    """Moves one bundle to the next broker in every cycle."""
 
     def exchange(self, operation, batch):
         case = batch[0]
@@ -20,7 +20,7 @@ class Circling(ReferenceConnection):
 
 
 class Forgetting(ReferenceConnection):
-    """Forgets what was unloaded once it has been asked ten times."""
+    """Forgets the recent unloads after ten questions."""
 
     asked = 0
 
@@ -32,7 +32,7 @@ class Forgetting(ReferenceConnection):
 
 
 class Losing(ReferenceConnection):
-    """Finds no broker for what it sheds."""
+    """Finds no broker for the bundles that it sheds."""
 
     def exchange(self, operation, batch):
         if operation == "place.select":
@@ -54,7 +54,7 @@ class Confused(ReferenceConnection):
 
 
 class Busiest(ReferenceConnection):
-    """Places on the broker with most traffic, other than the former owner."""
+    """Places a bundle on the broker with the most traffic, other than the former owner."""
 
     def exchange(self, operation, batch):
         if operation != "place.select":

@@ -1,7 +1,6 @@
-"""The model's simulation with one part replaced. Each replacement breaks one rule that only time
-shows.
+"""The model of stories with one part replaced, so that it breaks one rule about time.
 
-Pytest's `monkeypatch` makes the replacement.
+Each function makes one replacement with Pytest's `monkeypatch`.
 """
 
 from fractions import Fraction
@@ -20,7 +19,7 @@ World = world.World
 
 
 def event(patch, name, function):
-    """Exchanges what an event does."""
+    """Replace the function that applies an event."""
     patch.setitem(events.EVENTS, name, function)
 
 

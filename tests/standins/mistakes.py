@@ -1,4 +1,4 @@
-"""Models with one wrong number, beside the right one, which judges them."""
+"""Models with one wrong number, loaded in addition to the right model, which judges them."""
 
 import importlib
 import sys
@@ -13,7 +13,7 @@ def _of_the_model(name):
 
 
 def another_model():
-    """The modules of the model once more: what is changed in these changes nothing else."""
+    """Return a second copy of the model's modules, which can be changed without side effects."""
     known = {name: sys.modules.pop(name) for name in list(sys.modules) if _of_the_model(name)}
     try:
         importlib.import_module(PACKAGE)
@@ -26,7 +26,7 @@ def another_model():
 
 
 def number(module, name, value):
-    """A constant that is another number."""
+    """Return a change that replaces a constant by another number."""
 
     def change(modules):
         assert getattr(modules[module], name) != value
@@ -36,7 +36,7 @@ def number(module, name, value):
 
 
 def function_off(module, name, off):
-    """A function that returns a number so far off."""
+    """Return a change that adds `off` to the result of a function."""
 
     def change(modules):
         right = getattr(modules[module], name)
@@ -46,7 +46,7 @@ def function_off(module, name, off):
 
 
 def level_off(name, off):
-    """A level of ThresholdShedder so many points off."""
+    """Return a change that adds `off` points to a level of ThresholdShedder."""
 
     def change(modules):
         levels = modules["threshold"].Levels
@@ -58,7 +58,7 @@ def level_off(name, off):
 
 
 def window_off(off):
-    """Samples in excess of a window."""
+    """Return a change that adds `off` samples to the window of averages."""
 
     def change(modules):
         answers = modules["answers.load_data"]
@@ -73,7 +73,7 @@ def window_off(off):
 
 
 def placement_threshold_off(off):
-    """A threshold of placement so many points off."""
+    """Return a change that adds `off` points to the threshold of placement."""
 
     def change(modules):
         answers = modules["answers.placement"]
@@ -89,7 +89,7 @@ def placement_threshold_off(off):
 
 
 def mistaken(change, profile, readings):
-    """The model after a change, following these readings."""
+    """Return the changed model, which follows these readings."""
     modules = another_model()
     change(modules)
     return modules[PACKAGE].Model(profile, readings)

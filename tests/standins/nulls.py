@@ -1,8 +1,8 @@
-"""Implementations that decide nothing: they answer every question by its shape alone.
+"""Implementations without decisions: their answers depend only on the form of a question.
 
-No rule may be content with all of `Nothing`, `Everything` and `RandomLegal`. `Stranger` names
-what no case knows: it is wrong in every way that the schemas allow. `Fickle` is of another mind
-each time.
+Each rule must reject at least one of `Nothing`, `Everything` and `RandomLegal`. `Stranger` answers
+with names that no case contains: it is wrong in every way that the schemas allow. `Fickle` answers
+differently each time.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ def frames(rates, **counted):
 
 
 class Null:
-    """Answers by one method an operation, named after it."""
+    """Answers each operation by the method that is named after the operation."""
 
     def __init__(self, profile=None, readings=None):
         pass
@@ -96,7 +96,7 @@ def unloading(pairs):
 
 
 class Nothing(Null):
-    """Does as little as an answer can say."""
+    """Does as little as an answer can express."""
 
     def some(self, values):
         return []
@@ -147,7 +147,7 @@ class Nothing(Null):
 
 
 class Everything(Null):
-    """Does as much as an answer can say."""
+    """Does as much as an answer can express."""
 
     def some(self, values):
         return list(values)
@@ -215,7 +215,7 @@ class Everything(Null):
 
 
 class RandomLegal(Null):
-    """Anything that names only what the case names; the same for the same case."""
+    """Answers at random with names from the case; equal cases get equal answers."""
 
     def answer(self, operation, case):
         text = json.dumps([operation, case], sort_keys=True)
@@ -294,7 +294,7 @@ class RandomLegal(Null):
 
 
 class Fickle(RandomLegal):
-    """Answers the same case in another way each time."""
+    """Answers at random with names from the case, differently each time."""
 
     asked = count()
 
@@ -304,7 +304,7 @@ class Fickle(RandomLegal):
 
 
 class Stranger(RandomLegal):
-    """Names what is not there, twice, backwards and in numbers that hardly fit."""
+    """Answers with unknown and repeated names, in reverse order, and with extreme numbers."""
 
     UPSIDE_DOWN = "0xffffffff_0x00000000"
 

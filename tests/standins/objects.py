@@ -1,4 +1,4 @@
-"""Objects for `python:objects:NAME`, each with its own trait."""
+"""Implementations for the adapter `python:objects:NAME`, each with one trait."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ ready = Ready()
 
 
 class Chatty(Good):
-    """Prints, from Python and below it, and reads what isn't its own."""
+    """Prints from Python and from the C level, and reads the suite's standard input."""
 
     def answer(self, operation, case):
         print("a word from Python")

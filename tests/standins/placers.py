@@ -1,4 +1,4 @@
-"""A placer written from the documents, in floating point, and mistakes that could be made in it."""
+"""A placement strategy written from the documents in floating point, and variants with mistakes."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ WEIGHTS = {
 
 
 class Placer:
-    """Places bundles and namespaces; each step can be replaced by a mistake."""
+    """Places bundles and namespaces; subclasses replace one step by a mistake."""
 
     resources = RESOURCES
     default = 85
@@ -168,7 +168,7 @@ class GladlyAtTheThreshold(Placer):
 
 
 class StaysWhereItWas(Placer):
-    """Decides once for each bundle and its candidates."""
+    """Repeats its first decision for the same bundle and the same candidates."""
 
     known = None
 
@@ -220,7 +220,7 @@ class AllAreCandidates(Placer):
 
 
 class OnceInAGroup(Placer):
-    """A namespace stays in the first group that it was seen in, as long as nothing else changes."""
+    """Ignores it if a namespace changes its group and nothing else changes."""
 
     before = None
 
@@ -231,7 +231,7 @@ class OnceInAGroup(Placer):
 
 
 class OnceInADomain(Placer):
-    """A broker stays in the first domain that it was seen in, as long as nothing else changes."""
+    """Ignores it if a broker changes its domain and nothing else changes."""
 
     before = None
 

@@ -1,4 +1,4 @@
-"""Balancers that were proposed in public."""
+"""Load balancers that people proposed in public discussions of Pulsar."""
 
 import re
 import zlib
@@ -10,7 +10,7 @@ OFFERS = {"protocol": 1, "version": "1", "batch": 1000, "manager": "modular"}
 
 
 class RoundRobin:
-    """Partitions of a topic go to one bundle after the other, from that of the topic's name on."""
+    """Puts a topic's partitions into consecutive bundles, starting at the bundle of its name."""
 
     def __init__(self, profile, readings):
         pass
@@ -33,7 +33,7 @@ class RoundRobin:
 
 
 class Continuous:
-    """Does what 4.2 does, and takes thresholds that are no whole numbers, too."""
+    """Decides like 4.2, but also accepts thresholds that are not whole numbers."""
 
     def __init__(self, profile, readings):
         self._model = Model("released-4.2")

@@ -10,7 +10,7 @@ def _percent(broker):
 
 
 class Rarely(Same):
-    """Sheds nothing from a full broker with five light bundles beside two at 85 and 86 %."""
+    """Sheds nothing from a full broker with five light bundles if two others are at 85 and 86 %."""
 
     strategy, usages, bundles = "OverloadShedder", (85, 86, 100), 5
     settings = MappingProxyType({})
@@ -41,13 +41,15 @@ class Rarely(Same):
 
 
 class Seldom(Rarely):
-    """The same with two bundles beside one broker at 86 %."""
+    """Sheds nothing from a full broker with two light bundles if one other is at 86 %."""
 
     usages, bundles = (86, 100), 2
 
 
 class Rarest(Rarely):
-    """The same under ThresholdShedder without a lower boundary, beside two at 40 and 50 %."""
+    """Sheds nothing from a broker at 70 % under ThresholdShedder without a lower boundary if two
+    others are at 40 and 50 %.
+    """
 
     strategy, usages = "ThresholdShedder", (40, 50, 70)
     settings = MappingProxyType({"lowerBoundarySheddingEnabled": False})

@@ -1,8 +1,8 @@
 """Clusters under constant load that shed in real time, cycle after cycle, while `collect` records.
 
-The leader sheds by its own timer, once a minute. As clients, this program looks up what was
-unloaded once the cycle is over; then the brokers carry what they own. The times of the leader's
-cycles are merged into the history.
+The leader sheds by its own timer, once a minute. After a cycle, this program looks up the unloaded
+bundles, as clients would; then the brokers carry the load of the bundles that they own. The times
+of the leader's cycles are merged into the history.
 
 `overload`: one of four brokers is always over 85 %, so that OverloadShedder sheds in every cycle.
 `threshold`: ThresholdShedder remembers earlier usage; three brokers join, and three stop.
@@ -51,13 +51,13 @@ STRATEGY = "loadBalancerLoadSheddingStrategy"
 
 @dataclass(frozen=True)
 class Loop:
-    """Megabytes per second of each broker's bundles at first, and the brokers that come and go."""
+    """The initial MB/s of each broker's bundles, and the brokers that join and stop."""
 
     megabytes: tuple[tuple[int, ...], ...]
     settings: Mapping[str, object]
     joins: Mapping[int, str] = field(default_factory=dict)
     stops: Mapping[int, str] = field(default_factory=dict)
-    """Brokers by the number of the first cycle with or without them."""
+    """Brokers that join or stop, by the number of the first cycle after that."""
 
 
 LOOPS = {
@@ -90,7 +90,7 @@ SOON = 4.0
 """Seconds before a cycle in which this program does nothing."""
 
 PATIENCE = 120.0
-"""Seconds within which the leader has all reports."""
+"""Maximum seconds until the leader has all reports."""
 
 AFTER = 1.0
 """Seconds after a cycle until clients return."""
@@ -103,7 +103,7 @@ class Looping(Troubled):
     """Seconds between two observations of the recorder."""
 
     stopped_for = 12.0
-    """Seconds after a broker has stopped until clients return: the others have reported by then."""
+    """Seconds from the stop of a broker until clients return, when the others have reported."""
 
     def __init__(self, host: ClusterHost, history: str, loop: Loop) -> None:
         super().__init__(host, history)
@@ -122,7 +122,7 @@ class Looping(Troubled):
         self.tell(up=name)
 
     def create(self) -> None:
-        """Create the namespace, with a topic in each bundle."""
+        """Create the namespace, and a topic in each of its bundles."""
         sizes = [size for row in self.loop.megabytes for size in row]
         self.ask(requests.create_tenant(SPACE.partition("/")[0]))
         self.ask(requests.create_namespace(SPACE, len(sizes)))
@@ -137,7 +137,7 @@ class Looping(Troubled):
                 return
 
     def give(self) -> None:
-        """Unload each bundle to the broker that has it at first, and look it up."""
+        """Unload each bundle to its initial broker, and look it up."""
         bundles = iter(self.megabytes)
         for number, row in enumerate(self.loop.megabytes, 1):
             broker = self.cluster.brokers[f"broker-{number}"].ports.broker
@@ -149,11 +149,11 @@ class Looping(Troubled):
         self.tell(owners=self.owners())
 
     def owners(self) -> dict:
-        """The owner of each bundle of users."""
+        """Return the owner of each bundle of users' namespaces."""
         return {one: name for one, (name, _) in self.cluster.owned([SPACE]).items()}
 
     def serve(self) -> None:
-        """Let clients look up what nobody owns, and brokers carry what they own."""
+        """Look up bundles without an owner, as clients do, and set each broker's load."""
         owners = self.owners()
         lost = [bundle for bundle in self.megabytes if bundle not in owners]
         for bundle in lost:
@@ -173,8 +173,8 @@ class Looping(Troubled):
     def settle(self) -> None:
         """Let clients and brokers work until the leader has all reports.
 
-        A bundle counts at the broker that the leader chose for it until that broker reports it,
-        even if it has another owner. No history shows that, so it must not be so at its start.
+        The leader counts a bundle at the broker that it chose until that broker reports the bundle,
+        even if another broker owns it. No history shows this, so a history must not start so.
         """
         end = time.monotonic() + PATIENCE
         self.serve()
@@ -184,7 +184,7 @@ class Looping(Troubled):
             time.sleep(0.2)
 
     def is_settled(self) -> bool:
-        """True if the leader knows what each broker carries, and has reserved nothing."""
+        """True if the leader knows each broker's load, and chosen brokers reported their bundles."""
         data = self.cluster.brokers[self.cluster.leader()].manager._load_data()
         names = {broker.ports.broker: name for name, broker in self.cluster.brokers.items()}
         known = {str(one): said for one, said in data.getBrokerData().items()}
@@ -199,12 +199,12 @@ class Looping(Troubled):
         return not reserved and carried == self.carries and averaged >= self.megabytes.keys()
 
     def pending_cycles(self) -> list:
-        """The leader's next cycle in its timer; none while one runs."""
+        """Return the leader's next cycle in its timer; empty while a cycle runs."""
         queue = list(self.cluster.brokers[self.cluster.leader()].timers._pool.getQueue().toArray())
         return [one for one in queue if _task_class(one) == "LoadSheddingTask"]
 
     def look_at_timer(self) -> float:
-        """Seconds until the leader's next cycle, 0 while one runs; a cycle that began is noted."""
+        """Record a cycle that began; return the seconds until the next, 0 while a cycle runs."""
         tasks = self.pending_cycles()
         if not tasks:
             return 0.0
@@ -237,7 +237,7 @@ class Looping(Troubled):
         return subprocess.Popen([*words, "--every", self.every])
 
     def in_history(self, at: datetime) -> datetime:
-        """The time in the history at a time of the clock."""
+        """Return the time in the history that corresponds to a time of the clock."""
         return at
 
 
@@ -286,7 +286,7 @@ def merge_cycles(story: Looping) -> None:
 
 
 def stamp(time: datetime) -> str:
-    """A time as `collect` writes it."""
+    """Format a time as `collect` writes it."""
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""A story on a cluster, with one look of the recorder after each event.
+"""Plays a story on a cluster; the recorder observes the cluster once after each event.
 
 python recorded_story.py VERSION JARS TEMPORARY HISTORY [average]
 """
@@ -81,13 +81,13 @@ EVENED_OUT = [
     up(3),
     *[MINUTE] * 13,
 ]
-"""AvgShedder evens out two brokers, 91 points apart; then a third one, 46 apart; at last 24."""
+"""AvgShedder balances two brokers, 91 points apart; then a third one, 46 apart, and at last 24."""
 
 
 def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
     """Return the lines with the times of the story: an event takes six seconds, a tick its minutes.
 
-    Before a tick's unloads comes its cycle, which ran after the brokers had reported.
+    A record of the tick's cycle, which ran after the brokers' reports, precedes its unloads.
     """
     looks = sorted({line["at"] for line in lines})
     assert len(looks) == len(events), (len(looks), len(events))
@@ -114,7 +114,7 @@ def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
 
 
 CYCLE_AFTER = 10
-"""Seconds after the reports of a tick."""
+"""Seconds from the reports of a tick to its cycle."""
 
 
 def stamp(time: datetime) -> str:

@@ -42,12 +42,12 @@ RARELY = {
         "loadBalancerSheddingConditionHitCountThreshold": 0,
     }
 }
-"""Settings of a story whose only cycle is run by hand, to have the transfer in sight."""
+"""Settings of a story whose only cycle the program itself starts, so that it sees the transfer."""
 
 ON_ITS_WAY = ("Releasing", "Assigning")
 PATIENCE = 30.0
 LONGEST = 420.0
-"""Seconds within which TransferShedder has transferred bundles."""
+"""Maximum seconds until TransferShedder has transferred bundles."""
 
 
 class Transferring(Troubled):
@@ -60,13 +60,13 @@ class Transferring(Troubled):
         self._seen = {}
 
     def up(self, name: str, *, separate: bool = False) -> None:
-        """Start a broker, in a process of its own if it is going to be killed."""
+        """Start a broker, in its own process if the story kills it later."""
         self.cluster.doomed = {name} if separate else set()
         self.cluster.start(name, CAPACITY, self.host._defaults, self.settings, {**self.settings})
         self.tell(up=name)
 
     def serve(self) -> None:
-        """Let clients and brokers work, and note what the leader reads of their loads."""
+        """Let clients and brokers work, and record the load data that the leader reads."""
         super().serve()
         leader = next((one for one in self.cluster.brokers.values() if self._leads(one)), None)
         for name, broker in self.cluster.brokers.items() if leader else ():
@@ -94,7 +94,7 @@ class Transferring(Troubled):
         return subprocess.Popen([*words, "--every", "1", "--time-limit", "1"])
 
     def give(self, number: int, name: str) -> None:
-        """Unload a bundle by hand, to a destination."""
+        """Unload a bundle to a destination, as an administrator does."""
         method, path, body = requests.unload_bundle(f"shop/ns-{number}/{WHOLE}")
         broker = self.cluster.brokers[name].ports.broker
         self.ask((method, f"{path}?destinationBroker={broker}", body))
@@ -109,17 +109,17 @@ class Transferring(Troubled):
             self.wait(1)
 
     def leader(self):
-        """The leading broker."""
+        """Return the broker that is the leader."""
         return next(one for one in self.cluster.brokers.values() if self._leads(one))
 
     def moving(self) -> dict:
-        """The bundles on their way, with the brokers that are to have them."""
+        """Return the bundles in transfer, with their destinations."""
         states = self.leader().manager._states()
         return {bundle: to for bundle, state, to, _ in states if state in ON_ITS_WAY}
 
 
 def _json(found):
-    """The value of a Java Optional as JSON; of its times, only that of the report."""
+    """Return the value of a Java Optional as JSON, without the time `updatedAt`."""
     if found.isEmpty():
         return None
     mapper = jpype.JClass("org.apache.pulsar.common.util.ObjectMapperFactory").getMapper()
@@ -139,7 +139,7 @@ def begin(story: Transferring) -> subprocess.Popen:
 
 
 def moves(story: Transferring) -> None:
-    """Transfers, and whatever people do."""
+    """Play transfers, and requests of administrators."""
     collect = begin(story)
     story.up("broker-3")
     story.wait(5)
@@ -162,7 +162,7 @@ def moves(story: Transferring) -> None:
 
 
 def crash(story: Transferring) -> None:
-    """Kill the destination of a transfer that is on its way."""
+    """Kill the destination of a transfer before the transfer ends."""
     collect = begin(story)
     story.up("broker-3", separate=True)
     story.carried = 1

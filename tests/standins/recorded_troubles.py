@@ -1,8 +1,8 @@
-"""A cluster that runs in real time while `collect` records it, with trouble at its brokers.
+"""A cluster with troubled brokers, which runs in real time while `collect` records it.
 
-One bundle is shed and one unloaded by hand, the strategy is changed, a broker is late (SIGSTOP),
-one is killed (SIGKILL), one joins, and the leader and a follower stop in order; a broker that was
-started after the change leads at the end.
+One bundle is shed, another is unloaded by an administrator, and the strategy is changed. A broker
+is late (SIGSTOP), another is killed (SIGKILL), a third joins, and the leader and a follower shut
+down. At the end, the leader is a broker that was started after the change.
 
 python recorded_troubles.py VERSION JARS TEMPORARY HISTORY
 """
@@ -40,7 +40,7 @@ PROGRAM = "import sys; from pulsar_conformance.conformance.commands.main import 
 
 
 def topic(number: int) -> str:
-    """The topic of a namespace."""
+    """Return the topic of a namespace."""
     return f"persistent://shop/ns-{number}/orders"
 
 
@@ -64,7 +64,7 @@ class Troubled:
         self.tell(up=name)
 
     def ask(self, request) -> None:
-        """Send a request to a broker that runs, whatever it answers."""
+        """Send a request to a running broker, and ignore the answer."""
         running = [one for one in self.cluster.brokers if one not in self.stopped]
         of = list(self.cluster.brokers).index(running[0])
         try:
@@ -75,7 +75,7 @@ class Troubled:
             self.tell(request=request[1], unanswered=str(error))
 
     def owners(self) -> dict:
-        """The owner of each bundle of users."""
+        """Return the owner of each bundle of users' namespaces."""
         return {
             bundle: name
             for bundle, (name, _) in self.cluster.owned(
@@ -84,7 +84,7 @@ class Troubled:
         }
 
     def serve(self) -> None:
-        """Let clients look up what nobody owns, and brokers carry what they own."""
+        """Look up bundles without an owner, as clients do, and set each broker's load."""
         owners = self.owners()
         for number in MEGABYTES:
             if f"shop/ns-{number}/{WHOLE}" not in owners:
@@ -103,7 +103,7 @@ class Troubled:
             broker.set_load(sum(one["msgThroughputIn"] for one in table.values()), table)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, in which clients and brokers work."""
+        """Let time pass while clients and brokers work."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.serve()
@@ -116,7 +116,7 @@ class Troubled:
         self.tell(signalled=name, signal=signal.Signals(number).name)
 
     def stop(self, name: str) -> None:
-        """Stop a broker in order."""
+        """Shut a broker down gracefully."""
         self.tell(stops=name)
         self.cluster.brokers.pop(name).stop()
         self.tell(stopped=name)
@@ -129,7 +129,7 @@ class Troubled:
 
 
 def play(story: Troubled) -> None:
-    """Let everything happen, in some thirteen minutes."""
+    """Play all events, which takes about thirteen minutes."""
     story.up("broker-1")
     story.ask(requests.create_tenant("shop"))
     for number in MEGABYTES:

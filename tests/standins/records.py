@@ -1,4 +1,4 @@
-"""Lines of a history, and what Spark made of them."""
+"""Lines of a history, and the rows that Spark reads from them."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ def line(kind, at="2026-11-20T10:00:00Z", **fields):
 
 
 def said(**changes):
-    """A load report with other fields."""
+    """Return a load report with some fields changed."""
     return {
         "cpu": {"usage": 50, "limit": 200},
         **RATES,
@@ -38,7 +38,7 @@ def data(**changes):
 
 
 def load(**changes):
-    """The load data of a broker of the extensible manager, with other fields."""
+    """Return the load data of a broker of the extensible manager, with some fields changed."""
     top = [{"bundleName": WHOLE, "stats": STATS}]
     told = {"weightedMaxEMA": 0.5, "msgThroughputIn": 3e6, "topBundlesLoadData": top}
     return line("load_data", broker="b1:8080", load={**told, "bundleCount": 3, **changes})
@@ -73,7 +73,7 @@ def history(folder, texts, name="history.jsonl"):
 
 
 def told(session, folder, whole=True):
-    """Every row of `records`: file name, line, whether it is used, and why not."""
+    """Return each row of `records`: file name, line, whether it is used, and the reason if not."""
     rows = records(read_lines(session, str(folder), current_files(session, str(folder)), whole))
     chosen = rows.select("file", "line", "used", "reason").collect()
     return [(row[0].rpartition("/")[2], row[1], row[2], row[3]) for row in chosen]

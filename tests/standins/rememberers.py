@@ -1,10 +1,10 @@
-"""The model in this process with a memory that it should not have."""
+"""The model in this process, whose answers wrongly depend on earlier questions."""
 
 from pulsar_conformance.adapters.reference import ReferenceConnection
 
 
 class Rememberer(ReferenceConnection):
-    """Answers by one method an operation, named after it; the others are the model's."""
+    """Answers an operation by the method named after it, and other operations like the model."""
 
     def _answer(self, operation, case):
         answer = getattr(self, operation.replace(".", "_"), None)
@@ -15,7 +15,7 @@ class Rememberer(ReferenceConnection):
 
 
 class StaleUsage(Rememberer):
-    """Keeps the usage of a broker by the names of its resources alone."""
+    """Answers with the earlier usage of a broker that reported the same resources."""
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -27,7 +27,7 @@ class StaleUsage(Rememberer):
 
 
 class EachThird(Rememberer):
-    """Counts its questions, and answers each third one as if nothing were used."""
+    """Counts its questions, and answers every third one as if no resource were used."""
 
     count = 0
 
@@ -37,7 +37,7 @@ class EachThird(Rememberer):
 
 
 class GrowsWithEach(Rememberer):
-    """Measures a little more each time, from the second question on."""
+    """Adds a little more usage to each answer, from the second question on."""
 
     asked = -1
 
@@ -48,7 +48,7 @@ class GrowsWithEach(Rememberer):
 
 
 class SharesSettings(Rememberer):
-    """Settings of one case are the defaults of the next."""
+    """Uses the settings of a case as the defaults of the next case."""
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -60,7 +60,7 @@ class SharesSettings(Rememberer):
 
 
 class KeepsWhatItUnloaded(Rememberer):
-    """Leaves a bundle alone that it let go in any case before."""
+    """Never unloads a bundle that it unloaded in an earlier case."""
 
     known = frozenset()
 
@@ -72,7 +72,7 @@ class KeepsWhatItUnloaded(Rememberer):
 
 
 class KeepsItsWeights(Rememberer):
-    """Once asked for a weighted usage, weighs every later one by the same settings."""
+    """Weights every usage by the settings of the first weighted question."""
 
     settings = None
 
@@ -85,7 +85,7 @@ class KeepsItsWeights(Rememberer):
 
 
 class DisturbedByAnother(Rememberer):
-    """Takes network cards to be twice as fast once it was asked for the usage of a broker."""
+    """Doubles the speed of network cards once it was asked for the usage of a broker."""
 
     disturbed = False
 
@@ -99,7 +99,7 @@ class DisturbedByAnother(Rememberer):
 
 
 class LastPlacement(Rememberer):
-    """Places a bundle where the last one went, if that broker is a candidate."""
+    """Places a bundle on the broker of the previous bundle, if that broker is a candidate."""
 
     last = None
 
@@ -121,4 +121,4 @@ REMEMBERING = {
     DisturbedByAnother: "USAGE-*",
     LastPlacement: "PLACE-*",
 }
-"""Each with rules about content that it breaks."""
+"""The implementations, each with a pattern of rules that it breaks."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def run_script(main: Callable[..., object]) -> None:
-    """Run `main` with the words of the command line, and end without waiting for Java's threads."""
+    """Run `main` with the command-line arguments, and exit without waiting for Java's threads."""
     try:
         main(*sys.argv[1:])
     except BaseException:

@@ -1,4 +1,4 @@
-"""The model in this process, with strategies that keep too much, or too little, between cycles."""
+"""The model in this process, whose strategies keep too much or too little state between cycles."""
 
 from pulsar_conformance.adapters.reference import ReferenceConnection
 
@@ -6,7 +6,7 @@ RESOURCES = ("cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut")
 
 
 class Shedder(ReferenceConnection):
-    """Answers a row cycle by cycle by `cycle`; all else is the model's."""
+    """Answers `shed.cycles` by calling `cycle` for each cycle, and the rest like the model."""
 
     def _answer(self, operation, case):
         if operation != "shed.cycles":
@@ -18,35 +18,35 @@ class Shedder(ReferenceConnection):
         return {"cycles": [{"unload": self.cycle(case, said, n)} for n in range(len(said))]}
 
     def alone(self, case, place):
-        """The model's unloads in a cycle, without any earlier cycle."""
+        """Return the model's unloads in a cycle if no earlier cycle had run."""
         cycle = {name: value for name, value in case["cycles"][place].items() if name != "minutes"}
         more = {name: case[name] for name in ("strategy", "settings")}
         return super()._answer("shed.select", {**more, **cycle})["unload"]
 
 
 class StaleMap(Shedder):
-    """Never empties what it selected in earlier cycles."""
+    """Answers each cycle with the unloads of all cycles so far: its map is never emptied."""
 
     def cycle(self, case, said, place):
         return [one for each in said[: place + 1] for one in each]
 
 
 class StaleOwners(Shedder):
-    """Unloads again what it unloaded in the cycle before, where it still knows the owner."""
+    """Repeats the unloads of the previous cycle if a cycle has no unloads."""
 
     def cycle(self, case, said, place):
         return said[place] or (said[place - 1] if place else [])
 
 
 class WithoutGrace(Shedder):
-    """Forgets between cycles what it unloaded."""
+    """Forgets its unloads after each cycle, so that no grace period applies."""
 
     def cycle(self, case, said, place):
         return self.alone(case, place)
 
 
 class FirstLook(Shedder):
-    """Keeps the usages that it saw first."""
+    """Uses the brokers' usage in the first cycle for all cycles."""
 
     def cycle(self, case, said, place):
         first = case["cycles"][0]["brokers"]
@@ -66,7 +66,7 @@ class FirstLook(Shedder):
 
 
 class Idle(ReferenceConnection):
-    """Sheds nothing, in one cycle as in many."""
+    """Never sheds, neither in single cycles nor in consecutive cycles."""
 
     def _answer(self, operation, case):
         if operation == "shed.select":
@@ -82,4 +82,4 @@ REMEMBERING = {
     WithoutGrace: {"SHED-16"},
     FirstLook: {"OVERLOAD-12"},
 }
-"""Each of those that keep the wrong things, and the rules that have to tell."""
+"""The implementations with wrong state, each with the rules that have to fail."""

@@ -1,4 +1,4 @@
-"""Load reports of three brokers as they are saved, at one time or before and after a move."""
+"""Load reports of three brokers, saved as files at one time, or before and after a bundle moved."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ MINUTES = 5
 
 
 def save_snapshots(folder, count):
-    """Save the reports; those of the second time are without a bundle that broker-1 had before."""
+    """Save the reports; at the second time, they lack a bundle that broker-1 had before."""
     reports = {one.stem: json.loads(one.read_text("utf-8")) for one in REPORTS.glob("*.json")}
     for number in range(count):
         if number:

@@ -1,4 +1,4 @@
-"""Spark for the tests that need it: one for all tests of a process."""
+"""Spark for the tests that need it: one session for all tests of a process."""
 
 import gc
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ NAME = f"spark:{CORES}"
 
 @pytest.fixture(scope="session")
 def spark():
-    """Kept running from the first test to the last."""
+    """Provide a session that runs from the first test to the last."""
     running = session.acquire(CORES, "the tests")
     yield running
     session.release(running)
@@ -26,7 +26,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def audit_session(spark):
-    """The session, set up as an audit sets it up for a small history; then as it was."""
+    """Provide the session with the options of an audit of a small history; restore them later."""
     settings = {**SESSION, **INTERPRETED}
     before = {name: spark.session.conf.get(name) for name in settings}
     configure(spark.session, settings)

@@ -14,7 +14,7 @@ WHOLE = 1 << 32
 
 
 class StagingCluster(FakeCluster):
-    """A cluster that requests change; each of `breaks` is answered by HTTP 500 once."""
+    """A cluster that requests can change; each request in `breaks` gets HTTP 500 once."""
 
     def __init__(self, brokers=2):
         self.tenants, self.spaces, self.topics = {"shop"}, {}, set()
@@ -46,7 +46,9 @@ class StagingCluster(FakeCluster):
         return self.bundles(space)[place]
 
     def owner(self, bundle):
-        """Who has it, or the one with the fewest of its group, and of all."""
+        """Return a bundle's owner, else the broker with the fewest bundles: first of its
+        anti-affinity group, then of all.
+        """
         for name, held in self.owned.items():
             if bundle in held:
                 return name
@@ -90,7 +92,7 @@ class StagingCluster(FakeCluster):
         return super().answer(name, path)
 
     def change(self, method, path, body):
-        """The status of a request that changes something."""
+        """Apply a request that changes the cluster, and return its HTTP status."""
         parts = urlsplit(path).path.removeprefix("/admin/v2/").split("/")
         kind, name = parts[0], "/".join(parts[1:3])
         if kind == "tenants":

@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.cluster.host import ClusterHost
 
 SPACE = "shop/eu"
 FILE = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
-"""How busy the machine is does not matter: other tests run on it."""
+"""Makes the brokers ignore the load of the machine, on which other tests run."""
 
 
 def main(version: str, jars: str, temporary: str, brokers: str) -> None:

@@ -1,4 +1,4 @@
-"""Published reports, and verdict streams of runs, made from reports."""
+"""Published reports, and verdict streams that are made from reports."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ PUBLISHED = sorted(file for file in FOLDER.rglob("*.json") if "cases" not in fil
 
 
 def stream_of(report):
-    """The file, in the current folder, with the verdict stream of a report's run."""
+    """Write the verdict stream of a report's run to the current folder, and return its file."""
     stream = Path("verdicts.jsonl")
     first = {
         "kind": "run", "seed": 0, "examples": 100, "versions": report["versions"], "readings": {},

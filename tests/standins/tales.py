@@ -1,4 +1,4 @@
-"""Answers of implementations that decide nothing to a story: step by step, by its shape alone."""
+"""Answers to stories without decisions: each step depends only on the form of the event."""
 
 WHOLE = "0x00000000_0xffffffff"
 HALVES = ("0x00000000_0x80000000", "0x80000000_0xffffffff")
@@ -31,7 +31,7 @@ class Named:
 
 
 def told(case, step):
-    """An answer with one step an event, made from what is named by then."""
+    """Return an answer with one step for each event; `step` gets the names that occurred so far."""
     named, steps = Named(), []
     for event in case["events"]:
         steps.append(step(named, named.take(event)))
@@ -43,7 +43,7 @@ def nothing(named, _kind):
 
 
 def everything(named, _kind):
-    """Every bundle is assigned to every broker, unloaded from it and split, at every step."""
+    """At every step, assign every bundle to every broker, unload it from there, and split it."""
     pairs = [(bundle, broker) for bundle in named.bundles for broker in named.up]
     parts = [half for bundle in named.bundles for half in halves(bundle)]
     return {
@@ -63,9 +63,9 @@ def everything(named, _kind):
 
 
 def at_random(random):
-    """Bundles go to whoever gets them by chance, and move by chance as time passes.
+    """Return a step function that assigns bundles at random, and moves them at random over time.
 
-    In some stories owners change at any time as well, of each topic by itself.
+    In some stories, owners also change at any time, separately for each topic.
     """
     restless = random.random() < 0.5
 

@@ -10,7 +10,7 @@ class Same:
     """The model."""
 
     fixed = MappingProxyType({})
-    """Readings that it follows whatever it is asked for."""
+    """Readings that it follows whatever readings the suite asks for."""
 
     def __init__(self, profile, readings):
         self.followed = {**readings, **self.fixed}
@@ -26,7 +26,7 @@ class Same:
 
 
 class One(Same):
-    """Sheds one bundle, and says so."""
+    """Sheds one bundle per cycle, and declares this reading."""
 
     fixed = MappingProxyType({"overload-amount": "one"})
 
@@ -39,13 +39,13 @@ class Undeclared(Same):
 
 
 class Traffic(Same):
-    """Orders bundles by traffic where ThresholdShedder sheds them."""
+    """Orders the bundles that ThresholdShedder sheds by traffic."""
 
     fixed = MappingProxyType({"threshold-order": "traffic"})
 
 
 class Contrary(Same):
-    """Takes ties the other way around."""
+    """Breaks ties between equal bundles in the reverse order."""
 
     def answer(self, operation, case):
         if operation == "shed.select":
@@ -58,7 +58,7 @@ class Contrary(Same):
 
 
 class Forgetful(Contrary):
-    """Takes ties the other way around, and of three bundles that should go, forgets the last."""
+    """Breaks ties in the reverse order, and forgets the last of three bundles that should go."""
 
     def answer(self, operation, case):
         answer = super().answer(operation, case)
@@ -73,7 +73,7 @@ class Forgetful(Contrary):
 
 
 class OnlyOverload(Same):
-    """Has OverloadShedder alone, and runs it whatever is asked for."""
+    """Has only OverloadShedder, and runs it whatever strategy a case names."""
 
     def hello(self, profile, readings):
         return {**super().hello(profile, readings), "strategies": ["OverloadShedder"]}
@@ -83,14 +83,14 @@ class OnlyOverload(Same):
 
 
 class LaterStrategy(OnlyOverload):
-    """Has a strategy with the name of one that only later documents describe."""
+    """Has a strategy with the name of a strategy that only later documents describe."""
 
     def hello(self, profile, readings):
         return {**super().hello(profile, readings), "strategies": ["AvgShedder"]}
 
 
 class OtherOfEquals(Same):
-    """Sheds, instead of its last bundle, another one of the broker with the same data."""
+    """Sheds another bundle of the broker with equal data instead of the last one."""
 
     def answer(self, operation, case):
         answer = super().answer(operation, case)
@@ -106,7 +106,7 @@ class OtherOfEquals(Same):
 
 
 class Locating(Same):
-    """Finds the bundle of every topic as documented, which no release does."""
+    """Locates the bundle of every topic as documented; releases fail for some topics."""
 
     def answer(self, operation, case):
         if operation == "bundles.locate":
@@ -115,7 +115,7 @@ class Locating(Same):
 
 
 class Speechless(Same):
-    """Fails on every topic that hashes to the last value of all."""
+    """Fails on every topic with the highest possible hash."""
 
     def answer(self, operation, case):
         if operation == "bundles.locate" and any(map(self.last, case["topics"])):

@@ -1,7 +1,7 @@
-"""One process that has imported the suite, and runs each command of a shell in a fork of itself.
+"""A server process that has imported the suite and runs each command of a shell in a fork.
 
-A command in the shell is a small client: it passes its arguments, folder, environment and files on,
-and ends with the status of the fork.
+A command in the shell is a small client: it passes on its arguments, folder, environment and files,
+and exits with the status of the fork.
 """
 
 import json
@@ -21,16 +21,16 @@ asked["environment"] = dict(os.environ)
 socket.send_fds(server, [(json.dumps(asked) + "\\n").encode()], [0, 1, 2])
 sys.exit(int(server.makefile().read() or 70))
 """
-"""A command; 70 is its status where its fork was killed."""
+"""Source of a client command. Its exit status is 70 if its fork was killed."""
 
 
 FEW, RULES = ["--examples", "2"], ["--rules", "OVERLOAD-*", "--rules", "BUNDLE-0*"]
 REPORTED = "A_REPORT_IS_MADE"
-"""Variable of the environment of pages that make a report of a run."""
+"""Environment variable that is set for pages which make a report of a run."""
 
 
 def client(file, address, program):
-    """Write the command `program`, which is run by the server at an address."""
+    """Write a client command named `program`, which the server at an address runs."""
     file.write_text(
         CLIENT.format(python=sys.executable, address=str(address), program=program), "utf-8"
     )
@@ -50,9 +50,9 @@ def serving(address):
 
 
 def cheaper(program, words):
-    """The words for `pulsar-conformance` of a command, which draws few cases.
+    """Return the arguments of a `pulsar-conformance` command, changed so that it draws few cases.
 
-    A run judges few rules, too, unless a report is made of it.
+    A run also judges few rules, unless a report is made of it.
     """
     if program == "nox":
         words = ["run", *words[3:]]
@@ -67,7 +67,7 @@ def cheaper(program, words):
 
 
 def serve(address):
-    """Run each command that is asked for in a fork of this process."""
+    """Run each command that a client requests in a fork of this process."""
     from pulsar_conformance.conformance.commands.main import COMMANDS, main, module_of
     from pulsar_conformance.specs import load
 
@@ -95,7 +95,7 @@ def reap():
 
 
 def answer(asking, work):
-    """Run the command of a client as if it had been started by it; ends this process."""
+    """Run a client's command as if the client had started it; end this process with its status."""
     status = 1
     try:
         said, files, _, _ = socket.recv_fds(asking, 1 << 20, 3)

@@ -4,9 +4,9 @@ A report is `b1 90 0-3`: the CPU at 90 % (`cpu:20,mem:95` for others) and bundle
 the hash range of namespace t/a. `3=60@500` carries 60 MB/s and 500 messages/s, `3/1001/20` has
 topics and 20 sessions, `3?` has no statistics, `3a` and `3b` are halves. Other events are `cycle`,
 `leader b2`, `leads b1`, `assigned 3 b2`, `split 3 automatic`, `owners b1 0-3`, and
-`b1 unloads 3 shedding`; and as mappings `settings` (`raw`: only these), `line`, `kind`, and
-`report` (with `written`, `as`, `with`). `until` is the minute of a last record that says nothing
-of loads: what a history ends with is left undecided.
+`b1 unloads 3 shedding`. Events as mappings are `settings` (`raw`: only these), `line`, `kind`, and
+`report` (with `written`, `as`, `with`). `until` is the minute of a last record without loads, since
+an audit does not judge the last events of a history.
 """
 
 import json
@@ -46,7 +46,7 @@ BUNDLE = re.compile(
 
 
 def histories():
-    """Every history with its profile: one for each cluster."""
+    """Return the history and the profile of each cluster."""
     for path in sorted(FOLDER.glob("*.yaml")):
         for history in yaml.safe_load(path.read_text("utf-8")):
             profile = history.get("judge_by", "documented-3.0")
@@ -56,10 +56,10 @@ def histories():
 
 
 def jittered(seconds):
-    """714 right cycles: 20 brokers report each 15 minutes, up to `seconds` late.
+    """Return 714 correct cycles: 20 brokers report each 15 minutes, up to `seconds` late.
 
-    The busiest, at 53 %, is within ten points of the average of all, and beyond those of the
-    average without another busy one.
+    The busiest broker, at 53 %, is less than ten points above the average of all brokers, but more
+    than ten points above the average without the other busy broker.
     """
     random, levels = Random(seconds), [53, *[50] * 9, *[40] * 9, 0]
     events = []
@@ -103,7 +103,7 @@ def spread(tokens):
 
 
 def stats(token):
-    """The name of a bundle and its statistics, None without any."""
+    """Return the name of a bundle and its statistics, or None if it has none."""
     name, megabytes, messages, topics, sessions, unknown = BUNDLE.fullmatch(token).groups()
     if unknown:
         return bundle(name), None
@@ -146,7 +146,7 @@ def report(name, words, minute):
 
 
 def of_mapping(event, minute):
-    """The record of an event that is a mapping."""
+    """Return the record of an event that is written as a mapping."""
     if "line" in event:
         return event["line"]
     if "settings" in event and "kind" not in event:
@@ -159,7 +159,7 @@ def of_mapping(event, minute):
 
 
 def of_words(text, minute):
-    """The records of an event in words."""
+    """Return the records of an event that is written in words."""
     words = text.split()
     match words:
         case ["cycle"]:
@@ -194,7 +194,7 @@ def of_words(text, minute):
 
 
 def records(history):
-    """The records of a history, each with its minute; a text is a line as it stands."""
+    """Yield the records of a history with their minutes; a text is written as a line unchanged."""
     settings = history.get("settings", {})
     strategy = history.get("strategy", "OverloadShedder")
     if settings is not None:
@@ -215,7 +215,7 @@ def records(history):
 
 
 def lines(history, cluster):
-    """The lines of a history."""
+    """Return the lines of a history."""
     current = {}
     for minute, record in records(history):
         if isinstance(record, str):
