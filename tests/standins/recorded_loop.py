@@ -184,7 +184,7 @@ class Looping(Troubled):
             time.sleep(0.2)
 
     def is_settled(self) -> bool:
-        """True if the leader knows each broker's load, and chosen brokers reported their bundles."""
+        """True if the leader knows each broker's load, and every placed bundle was reported."""
         data = self.cluster.brokers[self.cluster.leader()].manager._load_data()
         names = {broker.ports.broker: name for name, broker in self.cluster.brokers.items()}
         known = {str(one): said for one, said in data.getBrokerData().items()}

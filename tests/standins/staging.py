@@ -46,8 +46,9 @@ class StagingCluster(FakeCluster):
         return self.bundles(space)[place]
 
     def owner(self, bundle):
-        """Return a bundle's owner, else the broker with the fewest bundles: first of its
-        anti-affinity group, then of all.
+        """Return a bundle's owner; if it has none, assign it to the broker with the fewest bundles.
+
+        Bundles of its anti-affinity group are compared first, then all bundles.
         """
         for name, held in self.owned.items():
             if bundle in held:

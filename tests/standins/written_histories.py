@@ -59,7 +59,7 @@ def jittered(seconds):
     """Return 714 correct cycles: 20 brokers report each 15 minutes, up to `seconds` late.
 
     The busiest broker, at 53 %, is less than ten points above the average of all brokers, but more
-    than ten points above the average without the other busy broker.
+    than ten points above the average without one of the brokers at 50 %.
     """
     random, levels = Random(seconds), [53, *[50] * 9, *[40] * 9, 0]
     events = []
