@@ -1,4 +1,4 @@
-"""Each failure of a child process has an error of its own, and no process stays behind."""
+"""Each kind of failure of a child process has a different error, and no process is left running."""
 
 import pickle
 import subprocess
@@ -66,7 +66,7 @@ GOES_ON = {
 
 
 def alive_in(group: int) -> list[int]:
-    """Processes of a group that still run; a zombie has ended."""
+    """Return the processes of a group that still run; a zombie does not."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -79,7 +79,7 @@ def alive_in(group: int) -> list[int]:
 
 
 def left_of(groups: list[int]) -> list[int]:
-    """Processes of these groups that still run; one that was killed takes a moment to end."""
+    """Return the processes of these groups that still run after a moment."""
     deadline = time.monotonic() + GONE_WITHIN
     while left := [pid for group in groups for pid in alive_in(group)]:
         if time.monotonic() > deadline:
@@ -90,7 +90,7 @@ def left_of(groups: list[int]) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch):
-    """Groups of all children that a test started; none may be left at its end."""
+    """Provide the process groups that a test starts; check at its end that none is left."""
     groups = []
 
     class Recorded(Child):
@@ -202,7 +202,7 @@ def test_a_bad_end_is_reported_and_ended(bug, told, started):
     assert caught.value.phase == "bye"
     assert left_of(started) == []
     with open_broken(bug, SHORT_END):
-        pass  # leaving says nothing of it
+        pass  # The exit does not report this.
 
 
 def test_a_good_end_may_be_repeated(started):

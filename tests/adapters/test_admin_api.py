@@ -17,7 +17,7 @@ from standins.admin import Server
 
 @contextmanager
 def server(answer, certificate=None):
-    """The port of a server, and what was asked of it: method, path, token and connection."""
+    """Start a server; provide its port and the requests: method, path, token and connection."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ def says(status, body=b"{}", **headers):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A self-signed certificate for 127.0.0.1, and its key."""
+    """Create a self-signed certificate for 127.0.0.1, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     folder = tmp_path_factory.mktemp("tls")

@@ -21,12 +21,12 @@ HOSTILE = Path(__file__).parents[1] / "standins" / "hostile.py"
 QUESTION = json.dumps({"ask": "usage.max", "case": EXAMPLES["usage.max"][0]})
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 SOON = 25.0
-"""Maximum seconds until each of them is reported, on a busy machine."""
+"""Maximum seconds until a malicious adapter is reported, on a busy machine."""
 
 
 @pytest.fixture
 def marks(tmp_path, monkeypatch):
-    """The marks of all children that a test starts; nothing of them may be left."""
+    """Provide the marks of the children that a test starts; check that no child is left."""
     given = []
     new = descendants.new_mark
 
@@ -82,7 +82,8 @@ def test_what_cleared_its_mark_is_found_by_its_parent(marks):
 def test_a_stranger_with_the_process_id_of_one_that_ended_is_left_alone():
     with subprocess.Popen(["sleep", "60"]) as stranger:
         process = psutil.Process(stranger.pid)
-        process._ident = (process.pid, 1.0)  # as of one that was started at another time
+        # The time of the start is that of another process.
+        process._ident = (process.pid, 1.0)
         descendants.kill_descendants("no such mark", [process])
         assert stranger.poll() is None
         stranger.kill()

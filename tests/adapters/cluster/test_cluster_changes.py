@@ -1,5 +1,5 @@
-"""`cluster:URL,changes=allowed` on a scripted admin API: it plays stories, and leaves nothing
-behind.
+"""`cluster:URL,changes=allowed` on a scripted admin API: it plays stories, and removes all that it
+created.
 """
 
 import json
@@ -35,7 +35,7 @@ def cluster():
 
 @pytest.fixture
 def untouched(cluster):
-    """The state of the cluster, which a test compares at its end."""
+    """Provide the initial state of the cluster, which a test compares with the final state."""
     return state(cluster)
 
 

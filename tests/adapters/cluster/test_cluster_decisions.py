@@ -42,13 +42,13 @@ def decided(cluster, operation, **case):
 
 
 def rates(messages):
-    """Each message has 1,000 bytes, and is counted both in and out."""
+    """Return the rates for this number of messages in and out, each of 1,000 bytes."""
     in_and_out = dict.fromkeys(("msgRateIn", "msgRateOut"), messages / 2)
     return {**in_and_out, **dict.fromkeys(("msgThroughputIn", "msgThroughputOut"), messages * 500)}
 
 
 def carrying(cpu, **bundles):
-    """The report of a broker, given the messages per second of each of its bundles."""
+    """Return the report of a broker, given the messages per second of each of its bundles."""
     return {
         "cpu": {"usage": cpu, "limit": 100},
         "bundles": list(bundles),
@@ -59,7 +59,7 @@ def carrying(cpu, **bundles):
 
 
 def lasting(**bundles):
-    """Averages of many samples."""
+    """Return bundle data whose averages have many samples."""
     return {
         name: {
             frame: {**rates(messages), "numSamples": 10, "maxSamples": most}

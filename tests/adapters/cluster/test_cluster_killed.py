@@ -23,14 +23,16 @@ def up(number):
 
 
 def separate():
-    """The processes of brokers that run in processes of their own."""
+    """Return the processes of brokers that have their own process."""
     found = subprocess.run(["pgrep", "-f", "cluster.separate_host"], capture_output=True, text=True)
     return set(found.stdout.split())
 
 
 @pytest.fixture(scope="module", params=["modular", "simple"])
 def steps(request):
-    """The answer to a story in which the leader is killed, and the processes before and after."""
+    """Play a story in which the leader is killed; return its answer, and the processes before and
+    after.
+    """
     before = separate()
     with connect(f"cluster:3.0.7,manager={request.param},crash=kill", "documented-3.0", {}) as one:
         used = {"topic": {"topic": ORDERS, "msgRateIn": 100}}

@@ -1,4 +1,4 @@
-"""Changes of a cluster between two observations, if locks and ranges change one at a time."""
+"""Changes of a cluster between two observations, while locks and ranges change one by one."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ LEFT, RIGHT = "0x00000000_0x7fffffff", "0x7fffffff_0xffffffff"
 
 
 class Written:
-    """The ranges and locks in the metadata at successive moments."""
+    """Metadata whose bundle ranges and locks a test sets for successive moments."""
 
     def __init__(self):
         self.brokers = {"b1": None, "b2": None}

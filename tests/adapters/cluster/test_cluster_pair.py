@@ -12,7 +12,7 @@ HELLO = Hello.of({"protocol": 1, "name": "cluster", "version": "1", "batch": 1, 
 
 
 class Alone:
-    """Answers each case with its own number, and breaks the connection on some."""
+    """A cluster that answers each case with the cluster's number, and breaks on some cases."""
 
     adapter, hello, restarts, pid = "cluster:1", HELLO, True, 1
 
@@ -46,7 +46,7 @@ class Alone:
 
 @pytest.fixture
 def made():
-    """A pair, and the clusters that it has started."""
+    """Return a pair, and the list of the clusters that it starts."""
     started = []
 
     def start():

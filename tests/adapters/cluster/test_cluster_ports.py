@@ -17,7 +17,7 @@ def test_a_broker_can_listen_at_a_reserved_port_again_and_again():
     ports = Ports.reserve()
     for _ in range(2):
         with (
-            socket.create_server((LOOPBACK, ports.web)) as server,  # it sets SO_REUSEADDR
+            socket.create_server((LOOPBACK, ports.web)) as server,  # This server sets SO_REUSEADDR.
             socket.create_connection((LOOPBACK, ports.web)) as client,
         ):
             assert client.getpeername() == server.getsockname()

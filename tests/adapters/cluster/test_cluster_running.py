@@ -56,7 +56,7 @@ def steps(cluster, *events):
 
 
 def processes(parent):
-    """The process and its descendants that still run."""
+    """Return the process and its descendants that still run."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -69,7 +69,7 @@ def processes(parent):
 
 
 def sockets(process, listening):
-    """The addresses, with ports, at which a process listens or to which it is connected."""
+    """Return the addresses and ports at which a process listens, or to which it is connected."""
     inodes = set()
     for link in Path(f"/proc/{process}/fd").iterdir():
         try:
@@ -84,7 +84,7 @@ def sockets(process, listening):
 
 
 def connections(process="self"):
-    """The lines of the kernel's tables of sockets."""
+    """Return the lines of the kernel's tables of sockets."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             yield line.split()

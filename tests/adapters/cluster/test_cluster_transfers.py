@@ -40,9 +40,7 @@ LOADED = (
     used("shop/b", 30),
     used("shop/c", 40),
 )
-"""Three bundles on one broker. The two smaller ones together exceed half of the broker's
-traffic.
-"""
+"""Three bundles on one broker; the two smaller bundles carry more than half of its traffic."""
 
 MINUTE = {"tick": {"minutes": 1}}
 SMALLEST = "shop/a/0x00000000_0xffffffff"
@@ -60,7 +58,7 @@ def cluster():
 
 
 def played(cluster, *events, **settings):
-    """The unloads and assignments of each step."""
+    """Return the unloads and assignments of each step."""
     case = {"settings": {**SETTINGS, **settings}, "events": [*LOADED, *events]}
     [answer] = cluster.ask("cluster.replay", [case])
     steps = answer["steps"][len(LOADED) :]

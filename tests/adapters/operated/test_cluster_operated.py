@@ -1,4 +1,4 @@
-"""`cluster:URL` on a scripted admin API: how a cluster is judged by reading alone."""
+"""`cluster:URL` on a scripted admin API: a cluster is judged only by requests that read."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def cluster():
 
 @pytest.fixture
 def judged(cluster, tmp_path, monkeypatch, capsys):
-    """The verdicts of a run, by rule, with the exit status and the output."""
+    """Return a function that runs the suite, and returns verdicts by rule, status and output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words, name=None):
@@ -43,7 +43,7 @@ def passed(verdicts):
 
 
 SHOWN = {"BUNDLE-01", "BUNDLE-04", "BUNDLE-05", "MANAGER-01", "REPORT-01"}
-"""Rules that the state of a modular cluster with one namespace of two bundles can show."""
+"""Rules that can be judged by the state of a modular cluster with a namespace of two bundles."""
 
 
 def test_a_cluster_is_judged_by_what_it_is(judged):

@@ -1,6 +1,4 @@
-"""A kind of adapter in a package of its own: `constant:ANSWER` gives the same answer to
-every case.
-"""
+"""A kind of adapter in another package: `constant:ANSWER` gives the same answer to every case."""
 
 import json
 

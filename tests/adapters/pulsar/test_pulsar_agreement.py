@@ -15,17 +15,17 @@ pytestmark = pytest.mark.pulsar
 
 TESTS = Path(__file__).parents[2]
 CASES = os.environ.get("RELEASE_CASES", "300")
-"""Number of cases for each release. 3000 cases take some minutes for each."""
+"""Number of cases for each release. 3000 cases take some minutes per release."""
 
 LEAST = 99.5
 """Minimum percentage of the cases that the model decides as the release does."""
 
 OPERATORS = os.environ.get("RELEASE_OPERATORS", "40")
-"""Number of operators' files for each release. 500 files take a minute for each."""
+"""Number of operators' files for each release. 500 files take a minute per release."""
 
 
 def asked(*words):
-    """The output of a command that asks a release's own classes, and its errors."""
+    """Return the output and the errors of a command that asks a release's classes."""
     command = [sys.executable, "-m", *words]
     path = os.pathsep.join((str(TESTS), *sys.path))
     done = subprocess.run(

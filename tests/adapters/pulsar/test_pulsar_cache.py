@@ -1,4 +1,4 @@
-"""Jars are downloaded once, completely or not at all; any failure gives one message."""
+"""Jars are downloaded once, and either all or none of them; any failure gives one message."""
 
 import json
 import stat
@@ -29,7 +29,7 @@ exit 1
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """An empty cache, and a stand-in for mvn that does what a test sets."""
+    """Provide an empty cache, and a function that replaces mvn by a script."""
     monkeypatch.setenv("PULSAR_CONFORMANCE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COUNT", str(tmp_path / "count"))
     programs = tmp_path / "bin"

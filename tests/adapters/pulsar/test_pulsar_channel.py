@@ -25,7 +25,7 @@ OPERATION = "channel.apply"
 
 
 def each_change():
-    """Every state of a bundle with every change, and with a lookup at every broker."""
+    """Yield every state of a bundle with every change, each with a lookup at every broker."""
     defaults = specs.load().defaults(PROFILE)
     lookups = [{"bundle": BUNDLE, "at": broker} for broker in BROKERS]
     for before, change in product([None, *ENTRIES], ENTRIES):
@@ -37,7 +37,7 @@ def each_change():
 
 
 def comparable(answer):
-    """An answer without the lookups by which CHANNEL-12 is broken, a known deviation."""
+    """Return an answer without the lookups that break CHANNEL-12, a known deviation."""
     state = answer["units"].get(BUNDLE, {"state": None, "to": None})
     elsewhere = state["state"] in IN_FLIGHT
     lookups = [

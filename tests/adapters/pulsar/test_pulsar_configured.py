@@ -1,5 +1,5 @@
-"""Settings of each release, and differences from the documents that no case shows, asked of its
-classes.
+"""Checks by the classes of each release: its settings, and differences from the documents that no
+case shows.
 """
 
 import functools

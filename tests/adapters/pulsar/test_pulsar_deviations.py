@@ -1,4 +1,4 @@
-"""Each known deviation of a release occurs again, with the answer that the file gives."""
+"""Each known deviation of a release occurs again, with the answer in the list of deviations."""
 
 import importlib.util
 import json
@@ -28,7 +28,7 @@ pytestmark = [
 
 CASES = "fixtures/cases"
 OTHERWISE = (
-    # One bundle alone goes, the one with the most messages: D02.
+    # Only one bundle goes, that with the most messages: D02.
     ("OVERLOAD-05", {"overload-amount": "one"}, "shed.select/5574602de653"),
     ("SHED-07", {"shed-measure": "message-rate"}, "shed.select/23fb7d1b45fd"),
     # A burst is no reason to split: D13.
@@ -38,7 +38,7 @@ OTHERWISE = (
     # Two partitions are in one bundle although another bundle is free: D21.
     ("BUNDLE-08", {"partitions": "spread"}, "bundles.locate/35c9ea082ae5"),
 )
-"""Readings of the documents that no release follows: rule, reading, case."""
+"""Readings that no release follows: a rule, the readings, and a case that breaks the rule then."""
 
 EVER = (
     ("OVERLOAD-04", "shed.select/1969b24e1ae2"),

@@ -1,5 +1,5 @@
-"""The classes of 4.2.4 answer examples of the pages since 4.0 as written, or as the example
-notes.
+"""The classes of 4.2.4 answer the examples of pages since 4.0 as allowed, or as the example notes
+for releases.
 """
 
 import pytest
@@ -30,7 +30,7 @@ def release():
 
 
 def agrees(operation, written, got):
-    """True if an answer is the written one. Of a failure, only the beginning is written."""
+    """True if an answer equals the expected answer, which has only the beginning of a failure."""
     if "failed" in written:
         return got.get("failed", "").startswith(written["failed"])
     return "failed" not in got and OPERATIONS[operation].matches(written, got)

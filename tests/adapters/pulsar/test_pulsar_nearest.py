@@ -1,6 +1,4 @@
-"""The examined release to which another version is nearest, found from the answers of its
-classes.
-"""
+"""The examined release that decides most like another version, found from the classes' answers."""
 
 import pytest
 from pulsar_conformance.adapters.arguments import profile_of_version
@@ -11,7 +9,7 @@ RELEASES = list(versions.releases())
 
 
 def answering(release, **otherwise):
-    """Answers like a release, except for some defaults."""
+    """Return a function that answers like a release, except for some defaults."""
 
     def ask(operation, case):
         if operation == "settings.defaults":

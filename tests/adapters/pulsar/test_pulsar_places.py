@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[3]
 DEVIATIONS = ROOT / "fixtures" / "deviations"
 BELOW = "src/main/java/"
 NAMED = re.compile(r"\b([A-Z]\w+)\.([a-zA-Z_]\w+)\b")
-"""A class and a method or field, as texts name them."""
+"""Pattern of a class with a method or field, as in `ThresholdShedder.findBundlesForUnloading`."""
 
 
 class Jars:
-    """The classes of a release, by their names, and by their modules and paths."""
+    """The classes of a release, found by name, or by module and path."""
 
     def __init__(self, version):
         _, folder = released_jars(Target(version))
@@ -43,7 +43,7 @@ class Jars:
             jar.close()
 
     def of_path(self, path):
-        """Bytes of the class of a source file in the jar of its module, or none."""
+        """Return the bytes of the class of a source file in its module's jar; None if missing."""
         module, _, rest = path.partition(f"/{BELOW}")
         wanted = rest.removesuffix(".java") + ".class"
         archive = f"org.apache.pulsar.{module}-{self._version}.jar"
@@ -51,7 +51,7 @@ class Jars:
         return [jar.read(wanted) for jar in found if wanted in jar.namelist()]
 
     def of_name(self, name):
-        """Bytes of each class of this name, in any package."""
+        """Return the bytes of each class of this name, in any package."""
         ends = f"/{name}.class"
         return [jar.read(member) for jar, member in self._members if member.endswith(ends)]
 
@@ -64,7 +64,7 @@ def jars(request):
 
 
 def has(classes, name):
-    """True if one of these classes has a method or field of this name in its constants."""
+    """True if one of the classes has a method or field with this name among its constants."""
     constant = len(name).to_bytes(2, "big") + name.encode()
     return any(b"\x01" + constant in each for each in classes)
 
@@ -82,7 +82,7 @@ def profile_of(version):
 
 
 def named_by_the_profile(version):
-    """Each text about a release and the places that it names."""
+    """Yield each text about a release with the places that it names."""
     profile = yaml.safe_load((ROOT / "specs" / "profiles.yaml").read_text("utf-8"))[
         profile_of(version)
     ]

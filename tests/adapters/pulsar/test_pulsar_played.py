@@ -58,8 +58,7 @@ public class NAME implements LoadSheddingStrategy {
     }
 }
 """
-"""The source of a class NAME that sheds its excess plus MARGIN, and counts heap memory as
-documented.
+"""Source of a class NAME that sheds the excess plus MARGIN, and counts heap memory as documented.
 """
 LAST_STATS = Path(__file__).with_name("LastStatsShedder.java")
 MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
@@ -67,7 +66,7 @@ MARGINS = {"Right": "0.05", "NoMargin": "0.0"}
 
 @pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory):
-    """An OverloadShedder with its margin, and one without."""
+    """Compile an OverloadShedder with the margin, and one without the margin."""
     folder = tmp_path_factory.mktemp("plug-ins")
     with connect("pulsar:3.0.7", "documented-3.0", {}):
         pass
@@ -82,7 +81,7 @@ def plug_ins(tmp_path_factory):
 
 @pytest.fixture
 def judged(plug_ins, tmp_path, monkeypatch, capfd):
-    """The exit status of a run, the rules by verdict, and the last lines as one."""
+    """Return a function that runs the suite: it returns the status, verdicts, and last lines."""
 
     def run(name, more=""):
         monkeypatch.chdir(tmp_path)

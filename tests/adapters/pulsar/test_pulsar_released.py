@@ -45,7 +45,7 @@ def newer():
 
 
 def questions():
-    """A few drawn cases of every rule, by operation."""
+    """Return a few drawn cases of every rule, by operation."""
     found = {}
     for rule in load().rules_of(PROFILE):
         if rule.untestable is None:
@@ -62,7 +62,7 @@ def test_it_keeps_the_protocol(version):
 
 
 def test_cases_alone_together_and_in_reverse_get_the_same_answers(release):
-    """Distinct cases. If a case is repeated at once, its next answer may be another one."""
+    """The cases are distinct: a case that is repeated may get another answer."""
     for operation, cases in questions().items():
         if operation in release.hello.operations:
             different = list({json.dumps(case, sort_keys=True): case for case in cases}.values())
@@ -97,7 +97,7 @@ def unloaded(connection, case):
 
 
 def overloaded(**more):
-    """One broker at 95 % of 100 MB/s, in two bundles."""
+    """Return a cycle with a broker at 95 %, whose two bundles carry 100 MB/s."""
     brokers = {"b1": broker(95, 100 * MB, [LEFT, RIGHT]), "b2": broker(0)}
     return cycle(
         "OverloadShedder", brokers, {LEFT: carrying(60 * MB), RIGHT: carrying(40 * MB)}, **more
@@ -144,7 +144,7 @@ def test_history_weighs_nine_tenths(newer):
 
 
 def small_traffic():
-    """9 MB/s to shed, less than the 10 MiB/s that the release requires."""
+    """Return a case with 9 MB/s to shed, less than the 10 MiB/s that the release requires."""
     brokers = {"b1": broker(40, 60 * MB, [LEFT, RIGHT]), "b2": broker(10), "b3": broker(10)}
     settings = {"loadBalancerBrokerThresholdShedderPercentage": 10}
     loads = {LEFT: carrying(30 * MB), RIGHT: carrying(30 * MB)}
@@ -174,7 +174,7 @@ def test_a_folder_of_jars_is_a_release_too():
 
 
 def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
-    """The batch takes a hundred times as long as the interruption."""
+    """The batch takes a hundred times as long as the time until the kill."""
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
         connection.ask("shed.select", [overloaded()])
         blow = threading.Timer(0.2, os.kill, (connection.pid, signal.SIGKILL))
@@ -187,7 +187,7 @@ def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
 
 
 def copied(folder):
-    """A cache with the jars of one release, which a test may damage."""
+    """Copy the jars of one release to a cache that a test may damage."""
     for shelf in (CachedJars("3.0.7"), CachedJars("shells-3.12.4")):
         shutil.copytree(shelf.folder, folder / "pulsar" / shelf.name)
     return folder / "pulsar" / "3.0.7" / "lib"
@@ -219,7 +219,7 @@ public class Odd implements LoadSheddingStrategy {
 
 @pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory, newer):
-    """The samples and a third, compiled against the release."""
+    """Compile the sample strategies and one more against the release."""
     folder = tmp_path_factory.mktemp("plug-ins")
     (folder / "Odd.java").write_text(ODD)
     sources = [*SAMPLES.glob("*.java"), folder / "Odd.java"]
@@ -233,7 +233,7 @@ def plugged(folder, name):
 
 
 def judged(adapter, folder, monkeypatch, *rules, examples=30):
-    """The exit status of a run, and the lines of its verdicts."""
+    """Return the exit status of a run, and the lines of its verdicts."""
     from pulsar_conformance.conformance.commands.main import main
 
     folder.mkdir(exist_ok=True)

@@ -32,7 +32,7 @@ def asked(release, operation, **case):
 
 
 def since(release, *least):
-    """True if the release is this one or a later one."""
+    """True if the release is `least` or later."""
     return [int(one) for one in release.hello.version.partition("-")[0].split(".")] >= list(least)
 
 
@@ -68,7 +68,7 @@ def average(rate, samples=10):
 
 
 def test_a_broker_is_the_sum_of_its_bundles(release):
-    """Seven messages, and fifty that are assumed of the bundle that was never measured. A
+    """Seven messages, and fifty assumed for the bundle that was never measured. A
     bundle that the broker does not own does not count.
     """
     known = {"shortTermData": average(3), "longTermData": average(7)}
@@ -114,7 +114,7 @@ FAIL_FAST = (4, 2, 4)
 
 
 def manager(release, conf, dynamic=None):
-    """The manager that runs, or none if the name is refused."""
+    """Return the load manager that runs, or None if the name is refused."""
     return asked(release, "manager.choose", conf=conf, dynamic=dynamic).get("manager")
 
 
@@ -165,7 +165,7 @@ def test_the_least_long_term_rate_takes_it_whatever_the_usage(release):
 
 
 def test_what_is_preallocated_counts_and_what_was_never_measured(release):
-    """90 messages of the first are less than the 100 assumed of the second, until 20 are added."""
+    """The first broker's 90 messages are fewer than the second's assumed 100; then 20 are added."""
     brokers = {"b1": broker(0, LEFT), "b2": broker(0, RIGHT)}
     other = "t/other/0x00000000_0xffffffff"
     case = placing(brokers, {LEFT: carrying(45), other: carrying(10)})

@@ -63,7 +63,7 @@ def refused(adapter):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Strategies compiled against the release, which is downloaded if it is missing."""
+    """Compile strategies against the release, which is downloaded if it is missing."""
     with connect("pulsar:3.0.7", PROFILE, {}):
         pass
     folder = tmp_path_factory.mktemp("plug-ins")

@@ -58,7 +58,7 @@ def test_each_case_is_decided_as_the_model_foresees(version):
 
 
 def test_a_division_by_zero_in_java_is_an_answer_and_no_crash():
-    """AvgShedder divides by the number of candidates, here none, in getExpectedBroker."""
+    """AvgShedder.getExpectedBroker divides by the number of candidates, which is 0 here."""
     profile = "released-4.2"
     average = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder"
     settings = {"loadBalancerLoadPlacementStrategy": average}
@@ -83,9 +83,9 @@ def test_a_manager_asks_its_strategy_again_if_the_choice_is_overloaded(
 ):
     """The threshold is 85 %. b3 owns a bundle of the namespace, so b1 and b2 are candidates first.
 
-    Their mean is 91.5 %, and neither is 10 points below it: one is drawn. After b2 a broker of all
-    three is chosen, and b1 alone is 10 points below their mean of 94.33 %. The selector in turn
-    chooses b1 first; if that is overloaded, it chooses the second of all three.
+    Their mean is 91.5 %, and neither is 10 points below it, so one of them is drawn. If that is b2,
+    a broker is chosen among all three, and only b1 is 10 points below their mean of 94.33 %. The
+    round-robin selector chooses b1 first and, if it is overloaded, the second of all three.
     """
     settings = {
         "loadBalancerLoadPlacementStrategy": f"{IMPL}{strategy}",

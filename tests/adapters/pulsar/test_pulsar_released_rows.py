@@ -63,7 +63,7 @@ def verdicts(adapter, profile, root, rules, examples=25):
 
 @pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory):
-    """A strategy that keeps old unloads, and one that drops them before each cycle."""
+    """Compile a strategy that keeps old unloads, and one that drops them before each cycle."""
     with connect("pulsar:3.0.7", PROFILE, {}):
         pass
     folder = tmp_path_factory.mktemp("plug-ins")

@@ -42,7 +42,7 @@ def carrying(messages):
 
 
 def cycle(strategy, settings=AT_ONCE):
-    """One broker at 95 % with 3100 messages per second, the other at 0 with none."""
+    """Return a cycle with a broker at 95 % and 3100 messages per second, and an idle broker."""
     busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 3100, "bundles": [LEFT, RIGHT]}
     return {
         "strategy": strategy,
@@ -108,7 +108,7 @@ def test_a_class_that_decides_nothing_is_not_replaced_by_another(older):
 
 @pytest.mark.parametrize("name", ["TransferShedder", "extensions.scheduler.TransferShedder"])
 def test_the_strategy_of_the_extensible_manager_is_asked_by_its_name(release, name):
-    """By default, a lone cycle is too few to unload anything."""
+    """By default, a single cycle is not enough to unload anything."""
     full = name.replace("extensions", f"{IMPL[:-5]}extensions")
     [answer] = release.ask("shed.select", [cycle(full)])
     assert answer == {"unload": []}
@@ -125,7 +125,7 @@ def test_a_placement_strategy_is_named_by_the_setting(release, name, broker):
 
 
 def test_a_strategy_that_plans_destinations_follows_the_plan_of_a_case(release):
-    """Without a plan, it draws any broker, possibly the overloaded one."""
+    """Without a plan, the strategy draws any broker, possibly the overloaded one."""
     case = placement("AvgShedder")
     planned = {**case, "plan": {"from": "b1", "to": "b2", "attempt": "running"}}
     assert release.ask("place.select", [planned] * 4) == [{"broker": "b2"}] * 4
@@ -140,7 +140,7 @@ def test_the_average_shedder_names_the_destination_that_it_plans(release):
 
 
 def test_a_strategy_that_plans_destinations_is_shedder_and_placement_at_once(release):
-    """A manager that has the strategy as only one of the two does not start."""
+    """A load manager does not start if only one of the two settings names the strategy."""
     case = {
         **placement("AvgShedder"),
         "domains": {},
@@ -191,9 +191,10 @@ def test_a_name_that_cannot_be_asked_is_reported_when_it_starts(target, said):
 
 
 def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map():
-    """Bundles are added to the map one at a time, so that it has 16 places, in which they have the
-    places 3 and 9. A map that is made for two has 4 places, in which they would have 3 and 1, in
-    the reverse order.
+    """The bundles are added one by one to a map of 16 places, where they have the places 3 and 9.
+
+    In a map that is created for two entries, with 4 places, they would have the places 3 and 1, the
+    reverse order.
     """
     first, last = "t/ns/0x00000000_0x10000000", "t/ns/0x50000000_0x60000000"
     busy = {"cpu": {"usage": 95, "limit": 100}, "bundles": [last, first]}
@@ -205,8 +206,8 @@ def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map(
 
 
 def test_earlier_usage_counts_where_direct_memory_alone_has_a_weight(release):
-    """One broker had 80 % an hour ago, which counts for ever with a share of 1; the other
-    was idle.
+    """One broker had 80 % an hour ago, which counts for ever if the history's share is 1; the other
+    broker was idle.
     """
     names = ("CPU", "BandwithIn", "BandwithOut", "BandwidthIn", "BandwidthOut")
     weights = {f"loadBalancer{name}ResourceWeight": 0 for name in names}

@@ -1,4 +1,4 @@
-"""A failure of the adapter is an error, never a verdict on Pulsar; that of a plug-in names its
+"""A failure of the adapter is an error, never a verdict on Pulsar; a plug-in's failure names its
 stack frame.
 """
 
@@ -29,7 +29,7 @@ class Frame:
 
 
 def raised(text, *names, cause=None):
-    """A Java exception that passed through these classes, the innermost first."""
+    """Return a Java exception that passed through these classes, the innermost first."""
     return SimpleNamespace(
         toString=lambda: text,
         getStackTrace=lambda: [Frame(name, line) for line, name in enumerate(names)],

@@ -1,5 +1,5 @@
-"""Fewer messages to Java: constant columns are kept, lists are short, and objects are freed
-later.
+"""The engine saves messages to Java: it keeps constant columns, sends short lists and frees objects
+late.
 """
 
 from collections import deque

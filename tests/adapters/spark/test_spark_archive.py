@@ -1,4 +1,4 @@
-"""The archive of Java's classes is kept for later starts; without one, Spark starts as usual."""
+"""An archive of Java's classes is kept for later starts; without an archive, Spark starts as usual."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ WITHIN = 120
 JARS = Path("jars")
 LISTED = "java/lang/Object\njava/lang/String\norg/apache/had"
 JAVA = "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n"
-"""A Java that says how it was called."""
+"""A script in place of Java that prints its arguments."""
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def named(kept):
-    """The name and the file of the option of an archive."""
+    """Return the name of Java's option for an archive, and the file that it names."""
     [option] = kept.options()
     name, _, path = option.strip('"').partition("=")
     return name.removeprefix("-XX:"), Path(path)
 
 
 def listed(kept):
-    """An archive for which Java has listed three classes, the last of them incompletely."""
+    """Return an archive whose list names three classes; the third line is incomplete."""
     assert named(kept) == ("DumpLoadedClassList", kept.listing)
     kept.listing.write_text(LISTED)
     return kept
@@ -178,7 +178,7 @@ def test_spark_starts_from_what_the_start_before_it_left(folder):
 
 
 def until(true):
-    """The result of a question that is answered late."""
+    """Return the result of a function once it is true; fail after `WITHIN` seconds."""
     end = time.monotonic() + WITHIN
     while not (answer := true()):
         assert time.monotonic() < end
@@ -187,7 +187,7 @@ def until(true):
 
 
 def started():
-    """The output of a process that counts three rows; its cache has a space in its name."""
+    """Return the output of a process that counts three rows, with a space in its cache's path."""
     done = subprocess.run(
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )

@@ -1,6 +1,6 @@
 """The same engine on a local Spark Connect server, used by commands in their own processes.
 
-A process has either a Spark session of its own or a client of Spark Connect.
+A process has either its own Spark session or a client of Spark Connect.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def server():
-    """The adapter's name of a server that was started for these tests, and its process."""
+    """Start a server for these tests; provide the adapter's name for it, and its process."""
     home, port = Path(pyspark.__file__).parent, free_port()
     words = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
     words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

@@ -1,4 +1,4 @@
-"""Spark and the model agree on drawn questions of every operation, ties apart; refusals alike."""
+"""Spark and the model agree on drawn questions of every operation, except for ties."""
 
 import re
 from collections import Counter
@@ -15,16 +15,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 PROFILE = "documented-3.0"
 DECLINED = ("refused", "failed", "unsupported")
 REPEATS = 8
-"""Number of times that the model is asked again, since it chooses the next of equal brokers."""
+"""Number of times that the model is asked, since it chooses equal brokers in turn."""
 
 RANGE = re.compile("0x[0-9a-f]{8}(_0x[0-9a-f]{8})?")
 MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 SAMPLE, EACH = 5, 400
-"""Questions of each of the 13 operations; the larger number makes 5,200."""
+"""Number of questions of each of the 13 operations, in usual and in thorough tests."""
 
 
 def close(one, other):
-    """True if two answers are equal as far as floating point carries their numbers."""
+    """True if two answers are equal within the precision of floating point."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -43,7 +43,7 @@ def agree(one, other):
 
 
 def settled(answer):
-    """An answer without the order of what has none: bundles to split, domains, candidates."""
+    """Return an answer with sorted lists where order has no meaning, such as bundles to split."""
     return {name: sorted(value) if is_unordered(value) else value for name, value in answer.items()}
 
 
@@ -53,7 +53,7 @@ def is_unordered(value):
 
 
 def same_room(operation, case, one, other):
-    """True if other bundles take the last places of a namespace that is full."""
+    """True if the answers differ only in which bundles fill up a namespace."""
     if operation != "bundles.split_candidates" or "split" not in one or "split" not in other:
         return False
     most = int(float(case["settings"].get(MAX_BUNDLES) or 128))

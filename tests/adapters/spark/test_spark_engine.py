@@ -76,7 +76,7 @@ def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
 
 
 def cases_of(operation, each):
-    """Legal cases of an operation, from the draws of every rule that asks it."""
+    """Return legal cases of an operation, from the draws of every rule that asks it."""
     defaults = specs.load().defaults(PROFILE)
     rules = [rule for rule in specs.load().rules_of(PROFILE) if rule.id in checks()]
     return [
@@ -91,7 +91,7 @@ def cases_of(operation, each):
 
 
 def rounded(value):
-    """Numbers rounded to what floating point can represent."""
+    """Return a value with its numbers rounded to the precision of floating point."""
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
@@ -112,7 +112,7 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
 DOCUMENTED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
 """Profiles of documents. The engine follows the documents where releases differ."""
 ALWAYS = "documented-5.0"
-"""The profile whose rules take part in all runs; the others are among the thorough tests, and
+"""The profile whose rules all runs judge. The thorough tests judge the other profiles, and
 `nox -s conformance` judges the engine by documented-3.0 and unwritten-3.0.
 """
 
@@ -138,7 +138,7 @@ def bundle(place):
 
 
 def shedding(levels, settings, strategy):
-    """A cycle with these usages of CPU, in which each broker has two bundles of 10 MB/s."""
+    """Return a cycle with these usages of CPU, in which each broker has two bundles of 10 MB/s."""
     names = [bundle(place) for place in range(2 * len(levels))]
     load = {"msgThroughputIn": 1e7, "msgRateIn": 100, "numSamples": 1}
     return {
@@ -200,7 +200,7 @@ def test_thousands_of_cases_are_one_job():
 
 
 def test_a_topic_is_found_among_any_number_of_bundles(connection):
-    """The hashes of topics for each count, compared with a plain search."""
+    """Answers for each number of bundles are compared with a linear search."""
     topics = [f"persistent://t/ns/topic-{number}" for number in range(40)]
     hashes = [crc32(topic.encode()) for topic in topics]
     cases, expected = [], []
@@ -254,7 +254,7 @@ SPARE = {"loadBalancerNamespaceMaximumBundles": 3, "loadBalancerNamespaceBundleM
 
 
 def splitting(settings, counts, silent=()):
-    """A leader's round: two bundles beyond the limit of messages, `silent` ones without stats."""
+    """Return a case of two bundles over the limit of messages; `silent` bundles lack statistics."""
     names = [bundle(place) for place in range(2)]
     stats = {"topics": 1, "producerCount": 1, "consumerCount": 1}
     shown = {name: stats for name in names if name not in silent}

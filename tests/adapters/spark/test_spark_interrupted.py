@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pulsar_conformance.conformance.__main__ import entry
 entry()
 """
-"""A shell's background jobs ignore interrupts, and so do their children."""
+"""Script that handles interrupts, since the children of a shell's background jobs ignore them."""
 
 
 def test_an_interrupted_audit_says_one_line(tmp_path):
@@ -62,7 +62,7 @@ for word in ("first", "second"):
     JavaClient._create_new_connection = close
     session.release(spark)
 """
-"""Java closes the connection of whatever ends the session, as it may after an interrupt."""
+"""Script in which Java closes the connection that ends the session, as after an interrupt."""
 
 
 def test_a_session_ends_though_java_closes_a_connection():
@@ -84,8 +84,8 @@ except ValueError:
 with session.acquired("local[1]", "the test") as spark:
     print("last", spark.session.range(3).count())
 """
-"""Sessions that no code waits for, one that the code waits for, and one that ends after the
-process.
+"""Script with sessions whose end no code waits for, a session whose end it awaits, and a session
+that ends after the process.
 """
 
 

@@ -27,7 +27,7 @@ OPERATIONS = (
 
 
 def without_some(random, case):
-    """The case, with each of its settings left out as often as not."""
+    """Return the case without a random half of its settings."""
     settings = dict(case.get("settings") or {})
     return {**case, "settings": {n: v for n, v in settings.items() if random.random() < 0.6}}
 

@@ -42,7 +42,7 @@ CONCERNS = {
     "partitions": {"bundles.locate"},
     "domain-counts": {"place.anti_affinity"},
 }
-"""The operations that a reading changes the answers of."""
+"""The operations whose answers depend on each reading."""
 
 UNTOUCHED = {
     "split-destination",
@@ -68,7 +68,7 @@ def test_every_reading_is_thought_of():
 
 
 TOGETHER = 3
-"""Number of groups of readings that are followed together; the thorough tests follow each alone."""
+"""Number of groups of readings that change together; the thorough tests change each alone."""
 
 GROUPS = [dict(OTHERS[first::TOGETHER]) for first in range(TOGETHER)]
 ALONE = [pytest.param(dict([one]), marks=pytest.mark.thorough) for one in OTHERS]

@@ -1,4 +1,4 @@
-"""Spark starts in a thread of its own, while its caller continues."""
+"""Spark starts in another thread while its caller continues."""
 
 import subprocess
 import sys

@@ -30,7 +30,7 @@ IN_A_ROW = (draws.hits_in_a_row, draws.after_an_unload)
 
 
 def cycle(found, **changes):
-    """A cycle that decides at once, unless a test sets hits or a delay."""
+    """Return a cycle that unloads immediately, unless a test sets hits or a delay."""
     settings = {HITS: 0, **found["settings"]}
     case = {"strategy": TRANSFER_SHEDDER, "recentlyUnloaded": {}, **found, "settings": settings}
     return {**case, **changes}
@@ -44,7 +44,7 @@ def single_cycles():
 
 
 def grouped():
-    """Cycles in which groups and policies leave some destinations."""
+    """Return cycles in which groups and policies exclude some destinations."""
     for seed in range(SEEDS):
         found = cycle(draws.within_policies(Random(seed)))
         busiest = found["isolation"][0]["primary"][0]
