@@ -1,4 +1,4 @@
-"""The guide to the kit for JUnit 5 agrees with the examples that the kit asks."""
+"""The guide to the kit for JUnit 5 agrees with the examples on which the kit judges a class."""
 
 import re
 from fractions import Fraction
@@ -19,11 +19,11 @@ AMOUNTS = {
     "ThresholdShedder": (("documented-3.0", *SINCE_40), (0, 10)),
     "UniformLoadShedder": ((*SINCE_40, "documented-5.0"), (0.05, 1)),
 }
-"""The profiles by whose examples an amount is judged, and amounts that are too small or large."""
+"""For each strategy, the profiles whose examples test the amount to shed, and wrong amounts."""
 
 
 def named():
-    """The readings in the guide's table, for each strategy."""
+    """Return the readings in the guide's table, for each strategy."""
     found, strategy = {}, ""
     for judged_as, reading in re.findall(
         r"^\| (?:`(\w+)` )?\| `([\w=-]+)` \|", GUIDE, re.MULTILINE
@@ -38,7 +38,7 @@ READINGS = named()
 
 @cache
 def judged(strategy, profile):
-    """The examples of a strategy that hold by a profile; before any fault is planted."""
+    """Return the examples of a strategy that hold in a profile, before any fault is planted."""
     return [
         example
         for example in examples()
@@ -52,7 +52,7 @@ def judged(strategy, profile):
 
 
 def asked(strategy, profile, readings):
-    """The examples that `shedding` asks a class that is judged as a strategy."""
+    """Return the examples by which the kit's `shedding` judges a class as a strategy."""
     return [
         example
         for example in judged(strategy, profile)

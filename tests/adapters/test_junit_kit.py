@@ -70,7 +70,7 @@ class StrategyTest {
     }
 }
 """
-"""Found by its name, so that the module compiles without Pulsar."""
+"""Test class that finds the strategy by name, so that the module compiles without Pulsar."""
 
 
 IMPL = "org.apache.pulsar.broker.loadbalance.impl."
@@ -78,13 +78,13 @@ LAST_STATS = ROOT / "tests/adapters/pulsar/LastStatsShedder.java"
 
 
 def strategy(name, profile, made=f"{IMPL}OverloadShedder"):
-    """A test class that judges a class as OverloadShedder."""
+    """Return the source of a test class that judges a class as OverloadShedder."""
     text = STRATEGY.replace("StrategyTest", name)
     return text.replace("PROFILE", profile).replace("MADE", made)
 
 
 [SNIPPET] = re.findall(r"^```java\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
-"""The guide's test; here of a class that is no strategy."""
+"""The test in the guide, which is used here for a class that is no strategy."""
 
 SOURCES = {
     "MyShedder": "class MyShedder {}",
@@ -105,7 +105,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory):
-    """The result of each test class, of one run of Maven; the wrong one fails."""
+    """Run Maven once; return the result of each test class, of which the wrong one fails."""
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
@@ -166,7 +166,7 @@ def test_a_failure_says_what_differs_and_shows_traffic_in_each_direction(suites)
 
 @pytest.mark.parametrize("name", ["StrategyTest", "LaterTest"])
 def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
-    """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as the run of its classes says: heap memory."""
+    """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as in its published run: heap memory counts."""
     cases = list(suites[name].iter("testcase"))
     failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
     assert len(cases) > 15

@@ -10,11 +10,11 @@ import pytest
 from pulsar_conformance.adapters import AdapterError, bundled, names
 
 INSTALLED = Path(__file__).parent / "plugged_kind"
-"""A folder in the state in which pip leaves it: a module, and the metadata of its package."""
+"""A folder like one that pip installed: a module, and the metadata of its package."""
 
 
 def command(*words):
-    """The command line, with the package installed."""
+    """Run a command with the package installed."""
     entry = "from pulsar_conformance.conformance.__main__ import entry; entry()"
     path = os.pathsep.join(filter(None, (str(INSTALLED), os.environ.get("PYTHONPATH"))))
     return subprocess.run(

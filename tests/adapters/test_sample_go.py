@@ -24,7 +24,7 @@ needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21"
 
 @pytest.fixture
 def go(tmp_path, monkeypatch):
-    """Put a script in the place of Go. It prints a version, and builds as a test sets."""
+    """Replace Go by a script that prints a version, and builds or fails as a test wants."""
 
     def stand_in(version, build):
         program = tmp_path / "bin" / "go"
@@ -131,7 +131,7 @@ def test_it_answers_the_worked_examples_of_its_operations(capfd):
 
 @needs_go
 def test_numbers_come_in_every_form_that_json_has():
-    # 10 and 20 on average are 15; a window of 1.0 holds the newest alone.
+    # The average of 10 and 20 is 15; a window of 1.0 has only the newest sample.
     case = json.loads(
         '{"samples": [{"msgRateIn": 1e1}, {"msgRateIn": 2E+1}], "shortSamples": 1.0,'
         ' "longSamples": 2}'

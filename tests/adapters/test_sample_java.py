@@ -15,7 +15,7 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java
 
 @pytest.fixture
 def java(tmp_path, monkeypatch):
-    """Put a script in the place of Java. It prints a version, and compiles as a test sets."""
+    """Replace Java by a script that prints a version, and compiles or fails as a test wants."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")

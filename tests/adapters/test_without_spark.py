@@ -1,4 +1,4 @@
-"""The errors if Spark is not available. These tests need nothing of Spark."""
+"""The errors if Spark is not available. These tests do not need Spark."""
 
 import os
 import socket
@@ -28,7 +28,7 @@ NEEDED = "it needs PySpark 4: pip install '.[spark]'"
 
 
 def java(folder, version):
-    """A Java of this version, as `JAVA_HOME`."""
+    """Create a script that acts as a Java of this version, and return its `JAVA_HOME`."""
     program = folder / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026-01-01' >&2\n")
@@ -52,7 +52,7 @@ def installed(monkeypatch):
 
 
 def told(name="spark"):
-    """The whole message of an adapter that does not start."""
+    """Return the complete message of an adapter that does not start."""
     with pytest.raises(AdapterError) as caught:
         connect(name, PROFILE, {})
     assert caught.value.phase == "start"
@@ -180,8 +180,10 @@ def test_large_batches_are_several_jobs():
 
 
 def test_what_draws_meanwhile_meets_no_library_half_imported():
-    """Hypothesis seeds NumPy as soon as its import has begun, and raises what it cannot; and two
-    threads that import PySpark at once see halves of it."""
+    """Drawing and starting Spark at once must not meet half-imported modules.
+
+    Hypothesis seeds NumPy as soon as its import has begun, and fails if it cannot. Two threads that
+    import PySpark at once see only half of it."""
     asked = (
         "import sys; from pulsar_conformance.adapters.spark import java, session\n"
         "session.check_installed = lambda *given: None\n"

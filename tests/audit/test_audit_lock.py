@@ -1,6 +1,4 @@
-"""One process at a time writes to an output, and a table counts only with the files that were
-written.
-"""
+"""Only one process writes to an output at a time, and a table that lacks a file is not valid."""
 
 import json
 import subprocess
@@ -31,7 +29,7 @@ with hold_lock(sys.argv[1]):
 
 @pytest.fixture
 def held(tmp_path):
-    """An output to which another process is writing, and that process."""
+    """Provide an output to which another process is writing, and that process."""
     output = tmp_path / "audit"
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(output)],

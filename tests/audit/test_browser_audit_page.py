@@ -1,4 +1,4 @@
-"""The page of an audit in Chromium, with as much content as that of 100 brokers can have."""
+"""The page of an audit in Chromium, with the maximum content for a cluster of 100 brokers."""
 
 import re
 import shutil

@@ -83,7 +83,7 @@ def test_settings_are_read_as_a_broker_writes_them():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Nothing is held back: the leader counts the bundles later."""
+    """Record unloads immediately, although the leader may count them later."""
     monkeypatch.setattr("pulsar_conformance.audit.collect.recording.PAUSES_WITHIN", timedelta(0))
 
 
@@ -227,7 +227,7 @@ def test_unloads_by_hand_that_an_extensible_leader_counts_are_not_shed(cluster, 
 
 
 def test_an_unload_right_before_the_end_of_a_recording_is_of_unknown_cause(cluster, tmp_path):
-    """The extensible broker may be about to stop."""
+    """The broker under the extensible load manager may be about to stop."""
     one, two = cluster.names
     cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
     cluster.owned[one] = [ONE, TWO]
@@ -240,7 +240,7 @@ def test_an_unload_right_before_the_end_of_a_recording_is_of_unknown_cause(clust
 
 
 class SeenAgain:
-    """An observer that sees what another one saw of a cluster, at the same times."""
+    """An observer that repeats another observer's observations at the same times."""
 
     cluster = "conformance"
 
@@ -269,7 +269,7 @@ class SeenAgain:
 def test_all_bundles_of_an_extensible_broker_that_stopped_are_of_a_shutdown(
     stopped, tmp_path, monkeypatch
 ):
-    """Observed of 4.2.4 every 0.2 seconds. Before the stop, a bundle was unloaded by hand."""
+    """Observations of 4.2.4 every 0.2 seconds. Before the stop, a bundle was unloaded by hand."""
     from pulsar_conformance.audit.collect import recording
 
     lines = [json.loads(line) for line in (STOPS / f"{stopped}.jsonl").read_text().splitlines()]

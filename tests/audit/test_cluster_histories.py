@@ -23,7 +23,7 @@ def history(request):
 
 
 def of_users(history, kind):
-    """Lines of a kind, without the heartbeat namespaces of brokers."""
+    """Return the lines of a kind, without those about brokers' heartbeat namespaces."""
     return [
         one for one in history if one["kind"] == kind and "pulsar/" not in one.get("bundle", "")
     ]
@@ -84,7 +84,7 @@ def test_times_ascend_and_no_line_stands_twice(history):
 
 
 class Transferred:
-    """A history of the extensible manager, as events of users' bundles."""
+    """The events of users' bundles in a history of the extensible load manager."""
 
     def __init__(self, name):
         self.lines = recorded(f"4.2.4-{name}")
@@ -95,7 +95,7 @@ class Transferred:
         return [one for one in known if one["bundle"].startswith("shop/")]
 
     def next_owners(self, cause):
-        """The broker that each bundle left for this cause, and its next owner."""
+        """Return the broker that each bundle left for this cause, and the bundle's next owner."""
         taken = of_users(self.lines, "assigned")
         return {
             one["bundle"]: (
@@ -147,10 +147,10 @@ def test_bundles_on_their_way_to_a_killed_broker_go_to_another_at_once():
 
 
 class Kept:
-    """The last cycle of a history, in which the leader of 4.2.4 kept the bundle that it had chosen.
+    """The last cycle of a history, in which the leader of 4.2.4 chose a bundle but did not move it.
 
-    Its `selectBroker`, asked right afterwards, named the owner. In the cycle before, the leader
-    unloaded another bundle.
+    The leader's `selectBroker`, called right afterwards, named the bundle's owner. In the cycle
+    before, the leader unloaded another bundle.
     """
 
     def __init__(self):
@@ -170,12 +170,12 @@ class Kept:
 
     @property
     def chosen(self):
-        """The bundle with the most bytes of the busiest broker."""
+        """Return the bundle with the most bytes on the busiest broker."""
         stats = self.brokers[self.busiest]["lastStats"]
         return max(stats, key=lambda name: stats[name]["msgThroughputIn"])
 
     def destination(self):
-        """The broker that the release chooses by the least message rate."""
+        """Return the broker that the release chooses by the lowest message rate."""
         bundles = {
             name: {"longTermData": {**rates, "numSamples": 1, "maxSamples": 1000}}
             for broker in self.brokers.values()

@@ -1,5 +1,5 @@
-"""Loops are recorded again from clusters of 4.2.4 and compared with simulations: three minutes
-each.
+"""Loops are recorded again from clusters of 4.2.4, three minutes each, and compared with
+simulations.
 """
 
 import json
@@ -28,7 +28,7 @@ LEAST_UNLOADS = 8
 
 
 def record(name, folder):
-    """The history of a loop."""
+    """Record a loop, and return its history."""
     _, jars = released_jars(Target(VERSION))
     temporary, history = folder / "cluster", folder / "history"
     temporary.mkdir()
@@ -41,7 +41,7 @@ def record(name, folder):
 
 
 def brokers_without_traffic(history):
-    """Busy brokers without values of their traffic, as after an update by Pulsar itself."""
+    """Return the busy brokers whose traffic is missing, as after an update by Pulsar itself."""
     for line in map(json.loads, history.open()):
         report = line.get("report")
         if report and report["cpu"]["usage"] and not report["lastStats"]:

@@ -107,7 +107,7 @@ LITTLE = {
     "b2:8080": report(10, THREE),
     "b3:8080": report(10),
 }
-"""b1 is over the limit, but would shed less than the release's minimum."""
+"""Reports in which b1 is over the limit, but would shed less than the release's minimum."""
 
 
 def least_amount(settings=()):

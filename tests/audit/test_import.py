@@ -1,4 +1,4 @@
-"""Histories imported from operators' data: each form gives the same events of the same cluster."""
+"""Histories imported from operators' data: each format gives the same events of a cluster."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ from standins.exported import (
 
 @pytest.fixture
 def imported(tmp_path, capsys):
-    """Imports sources, and returns the records, what is printed, and the exit status."""
+    """Return a function that imports sources: it returns records, output and exit status."""
 
     def run(*words, status=0):
         out = tmp_path / "history"

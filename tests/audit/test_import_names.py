@@ -17,7 +17,7 @@ LINE = (
 
 @pytest.fixture
 def imported(tmp_path, capsys):
-    """Imports reports and a log, and returns the records and what is printed."""
+    """Return a function that imports reports and a log: it returns the records and the output."""
 
     def run(urls, logged, **records):
         for folder, url in urls.items():
@@ -57,7 +57,7 @@ def test_the_address_of_a_report_is_its_brokers_name(imported, logged):
 
 
 def test_a_broker_that_reports_under_its_address_keeps_it(imported):
-    """A history and a saved report are of the same broker."""
+    """The history and the saved report are about the same broker."""
     other = {**report("b1:8080", 5, FIRST["b1:8080"]), **PLAIN}
     known = {"kind": "load_report", "at": "2026-11-20T10:05:00Z", "broker": f"{HOST}:8080"}
     owners = {"kind": "owners", "at": "2026-11-20T10:00:30Z", "owners": {"broker-0": BUNDLES[:1]}}

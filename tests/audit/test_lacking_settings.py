@@ -1,4 +1,4 @@
-"""Settings without effect: those that a release lacks, and those of another strategy."""
+"""Settings without effect: settings that a release lacks, and settings of another strategy."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main

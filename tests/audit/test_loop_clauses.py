@@ -37,7 +37,7 @@ CLAUSES = [(rule.id, clause) for rule in loop_rules().values() for clause in rul
 
 
 def broken(connection, world, strategy):
-    """The rules that an implementation breaks in a world within 60 cycles."""
+    """Return the rules that an implementation breaks in a world within 60 cycles."""
     deciding = DecisionSetup(strategy, {}, specs.load().defaults(PROFILE))
     return {one.rule.id for one in loop_faults(Simulation(world, deciding, connection).run(60, ""))}
 

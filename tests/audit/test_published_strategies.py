@@ -9,7 +9,7 @@ from pulsar_conformance.conformance.commands.main import parser_of
 
 STRATEGIES = Path(__file__).parents[2] / "reports/strategies"
 STRATEGIES_OF_BOTH = ("Threshold", "Overload", "UniformLoad", "Avg", "Transfer")
-"""Shedders of 3.0.7 and of 4.2.4."""
+"""Prefixes of the shedding strategies that both 3.0.7 and 4.2.4 have."""
 
 
 def test_the_published_page_of_strategies_is_made_of_its_figures(tmp_path):

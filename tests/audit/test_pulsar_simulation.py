@@ -1,4 +1,4 @@
-"""Figures of the long run from the classes of released Pulsar."""
+"""Measures of simulations in which the classes of released Pulsar decide."""
 
 import json
 from pathlib import Path

@@ -2,9 +2,9 @@
 
 `standins/recorded_loop.py` recorded them; for `uniform`, `standins/hurried_loop.py` skipped the
 waits between cycles. The leader shed by its own timer; only the loads of bundles, the first owners,
-the times of cycles, and the brokers that joined and stopped are taken from the recording. One other
-decision would change the state that all later ones depend on. `test_cluster_loops.py` records them
-anew.
+the times of cycles, and the brokers that joined and stopped are taken from the recording. A single
+different decision would change the state on which all later decisions depend.
+`test_cluster_loops.py` records the loops anew.
 """
 
 import json
@@ -78,7 +78,7 @@ def test_other_settings_or_documents_differ_from_the_real_loop(strategy, profile
 @pytest.mark.parametrize(
     ("strategy", "changed", "first"),
     [
-        # A bundle counts at its new broker when the next one of the cycle is placed.
+        # A placed bundle counts at its new broker when the cycle's next bundle is placed.
         ("OverloadShedder", {"reserves": True}, 0),
         # The leader still remembers the averages of a stopped broker's bundles.
         ("ThresholdShedder", {"forgets": False}, 6),
@@ -137,7 +137,7 @@ BUNDLE = "shop/eu/0x00000000_0xffffffff"
 
 
 def written(tmp_path, acts):
-    """A history with two brokers, and cycles after 60, 120 and 180 seconds."""
+    """Write a history with two brokers, and cycles after 60, 120 and 180 seconds."""
 
     def line(second, kind, **fields):
         at = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"

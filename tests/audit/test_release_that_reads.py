@@ -1,5 +1,5 @@
-"""One release reads a file of settings, whichever command is given it: 4.0 and later take the
-former names of the weights of bandwidth only with the prefix.
+"""Every command reads a file of settings as one release does: 4.0 and later accept the former names
+of the bandwidth weights only with the prefix.
 """
 
 import json
@@ -38,7 +38,7 @@ def ask(capsys):
 
 @pytest.fixture
 def reports(tmp_path):
-    """Reports of 3.0.7 in which the outgoing bandwidth of broker-1 is used to 97.6 %."""
+    """Save reports of 3.0.7 in which 97.6 % of broker-1's outgoing bandwidth is used."""
     folder = tmp_path / "reports"
     folder.mkdir()
     for one in SAVED.iterdir():
@@ -50,7 +50,7 @@ def reports(tmp_path):
 
 @pytest.fixture
 def compared():
-    """Reads the settings that an audit by a profile compares with the recorded ones."""
+    """Return a function that reads the settings which an audit compares with recorded settings."""
     pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
     from pulsar_conformance.audit.commands import audit
 
@@ -61,7 +61,7 @@ def compared():
 
 
 def sheds(text):
-    """True if the answer that is explained has unloads."""
+    """True if an explanation's answer has unloads."""
     return "unload  shop" in text
 
 
@@ -141,7 +141,7 @@ def test_an_audit_compares_it_as_the_release_that_judges_reads_it(compared, file
 
 @pytest.fixture
 def of_image(tmp_path):
-    """Values that name the image of 3.0.7."""
+    """Write Helm values that name the image of 3.0.7."""
     path = tmp_path / "image.yaml"
     image = "images: {broker: {repository: apachepulsar/pulsar, tag: 3.0.7}}"
     path.write_text(f"{image}\nbroker: {{configData: {json.dumps(SETTINGS)}}}\n")

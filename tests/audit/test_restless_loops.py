@@ -1,6 +1,4 @@
-"""The published smallest clusters that never come to rest behave so under the model and the
-releases.
-"""
+"""The published smallest clusters never come to rest, under the model as under the releases."""
 
 import json
 from pathlib import Path
@@ -70,7 +68,7 @@ def test_the_classes_of_the_release_repeat_a_published_loop(loop):
     assert shown(course) == (loop["period"], loop["unloads"], loop["rules"])
 
 
-# Usages of 5, 10 and 45 % are 20 % on average, and the limit is 30 %. The broker at 45 % sheds its
+# The average of 5, 10 and 45 % is 20 %, and the limit is 30 %. The broker at 45 % sheds its
 # bundle of 40 % at once, and the broker that takes it as soon as its own smoothed usage is over the
 # limit, 45 - 40 * 0.9 ** 10 = 31.05 % in cycle 10.
 def test_a_heavy_bundle_swings_when_its_history_is_over_the_limit():

@@ -14,7 +14,7 @@ ASSUMED = (
 
 
 def broker(cpu, megabytes, name="a/b/0x00000000_0xffffffff"):
-    """A report with this percentage of CPU, and a bundle with this traffic."""
+    """Return a report with this percentage of CPU, and a bundle with this traffic."""
     rates = {"msgThroughputIn": megabytes * 1e6, "msgThroughputOut": 0}
     return {
         "cpu": {"usage": cpu, "limit": 100},

@@ -1,6 +1,4 @@
-"""Simulations: figures worked out by hand, rules about the long run, seeded defects and
-mistakes.
-"""
+"""Simulations: numbers worked out by hand, rules about many cycles, seeded defects and mistakes."""
 
 import json
 from dataclasses import replace
@@ -31,7 +29,7 @@ NEWEST, DOCUMENTED = "released-3.0", "documented-3.0"
 
 
 def simulate(world, strategy="ThresholdShedder", cycles=200, profile=NEWEST, **more):
-    """The course of a world; `connection` replaces the reference."""
+    """Simulate a world; `connection` replaces the reference."""
     connection = more.pop("connection", None) or connect("reference", profile, {})
     settings = {**specs.load().profile(profile).hidden, **more.pop("settings", {})}
     deciding = DecisionSetup(strategy, settings, specs.load().defaults(profile), **more)
@@ -59,9 +57,9 @@ def test_a_history_moves_the_load_of_a_relieved_broker_until_the_other_is_full()
     """PIP-364: at 90 and 10 %, broker 1 counts as overloaded long after it is relieved.
 
     Its score is 90, then 90 x 0.9 + 54 x 0.1 = 86.4, then 86.4 x 0.9 + 36 x 0.1 = 81.36 and
-    75.024. Over an average of 50 and a threshold of 10 these shed 35, 31.4, 26.36 and 20.024 % of
-    90, 54, 36 and 18 %: four, two, two and one bundle of 9 %. The last bundle stays, so that the
-    brokers have changed places, where the first cycle alone had left 54 and 46 %.
+    75.024. With an average of 50 and a threshold of 10, it sheds 35, 31.4, 26.36 and 20.024 % of
+    90, 54, 36 and 18 %: four, two, two and one bundle of 9 %. The last bundle stays. In the end,
+    the brokers' usages are swapped, although the first cycle had balanced them at 54 and 46 %.
     """
     course = simulate("ninety-ten", settings={HISTORY: 0.9}, placing=OTHERS, cycles=5)
     first = [cycle.usage["broker-1"] for cycle in course.cycles]
@@ -98,7 +96,8 @@ def test_the_overload_shedder_moves_one_bundle():
 
 
 def test_the_documents_example_of_three_brokers_is_at_rest_on_its_limit():
-    """40, 10 and 10 % are 20 % on average: 25 points too many are 25 % of 40, two bundles of 5 %.
+    """The average of 40, 10 and 10 % is 20 %. The excess of 25 points is 25 % of 40: two bundles of
+    5 %.
 
     The broker then is at 30 %, which does not exceed the limit of 20 + 10.
     """
@@ -113,7 +112,7 @@ def test_the_documents_example_of_three_brokers_is_at_rest_on_its_limit():
 
 @pytest.mark.parametrize("boundary", [False, True])
 def test_the_documents_example_of_an_idle_broker_needs_the_lower_boundary(boundary):
-    """Ten brokers at 80 % and one at 0 are 72.7 % on average, and the limit is 82.7 %."""
+    """The average of ten brokers at 80 % and one at 0 is 72.7 %, and the limit is 82.7 %."""
     brokers = [{"count": 10, "bundles": 8, "usage": 80}, {"bundles": 0, "usage": 0}]
     settings = {"lowerBoundarySheddingEnabled": boundary}
     course = simulate(
@@ -225,7 +224,7 @@ def test_a_bundle_without_its_owner_is_found(defect, text):
 
 
 class Splitting(ReferenceConnection):
-    """Splits one bundle twice in a cycle, and another one that does not exist."""
+    """Splits one bundle twice in a cycle, and a bundle that does not exist."""
 
     def exchange(self, operation, batch):
         if operation == "bundles.split_candidates":
@@ -299,7 +298,7 @@ def test_a_bundle_that_goes_to_a_busier_broker_may_come_in_exchange():
 
 
 def heaps(memory, profile):
-    """The course of two brokers at 90 and 10 % of CPU with the same usage of heap memory."""
+    """Simulate two brokers at 90 and 10 % of CPU with the same usage of heap memory."""
     world = named_world("ninety-ten")
     brokers = [replace(one, uses={**one.uses, "memory": (memory, 0)}) for one in world.brokers]
     released = profile if profile.startswith("released") else None
@@ -311,7 +310,7 @@ def heaps(memory, profile):
 
 @pytest.mark.parametrize("profile", ["released-3.0", "released-4.2", "documented-4.2"])
 def test_heap_memory_that_is_no_load_changes_neither_decisions_nor_figures(profile):
-    """Heap usage of 75 % would hide that one broker is relieved and that the other is idle."""
+    """If it counted, a heap usage of 75 % would hide that a broker is relieved or idle."""
     without, full = heaps(0, profile), heaps(75, profile)
     assert len(without.sheds) > 1
     assert without.cycles == full.cycles

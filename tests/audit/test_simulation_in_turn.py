@@ -16,7 +16,7 @@ STRATEGIES = ["TransferShedder", "AvgShedder"]
 
 
 class AllAtOnce(ReferenceConnection):
-    """The reference without a leader of its own, so that each question has all cycles so far."""
+    """The reference without a leader that keeps state, so each question has all cycles so far."""
 
     def in_turn(self):
         return None

@@ -17,7 +17,7 @@ BROKERS = [{"count": 5, "bundles": 64, "usage": 70}, {"count": 5, "bundles": 64,
 
 
 def seconds(shape):
-    """The processor time of a simulation."""
+    """Return the processor time of a simulation in seconds."""
     world = world_of("ten", {"brokers": BROKERS, "load": {"shape": shape}})
     variant = Variant("reference", "documented-3.0", "ThresholdShedder", {})
     began = time.process_time()

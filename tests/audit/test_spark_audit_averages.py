@@ -1,4 +1,4 @@
-"""The load of a bundle in a cycle, by its samples and by the leader's records."""
+"""The load of a bundle in a cycle, computed from its samples and from the leader's records."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -105,5 +105,5 @@ def test_averages_of_a_short_series_are_those_of_a_long_one(audit_session, windo
 
 
 def _rates(key, at):
-    """The rates of a sample; of each third row, which is an observation, none."""
+    """Return the columns of a sample's rates, null in every third row, which is an observation."""
     return [None] * len(RATES) if at % 3 == 2 else [key + at * 1.25 + place for place in range(4)]

@@ -1,4 +1,4 @@
-"""The case of each fault is written to a file of its own."""
+"""The case of each fault is written to its own file."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ assert spark
 
 
 def write(spark, rows, folder):
-    """Write the faults of verdicts that were broken at the times of their cycles."""
+    """Write the case files of broken verdicts, named by the times of their cycles."""
     found = [
         {name: row[name] for name in ("cluster", "day", "cycle", "rule", "verdict")} for row in rows
     ]

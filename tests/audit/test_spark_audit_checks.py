@@ -51,24 +51,23 @@ OTHERWISE = {
     "grace-of": "topic",
     "grace-edge": "free",
 }
-"""The alternative to the usual one, for every reading that concerns shedding."""
+"""An alternative other than the default, for every reading about shedding."""
 
 FEW, MANY = 6, 12
-"""Trials drawn for a rule: with the few, each rule is kept, broken and not reached at least once.
-"""
+"""Numbers of trials drawn for a rule. `FEW` suffice to keep, break and not reach each rule."""
 
 RULES = {
     profile: [one.id for one in specs.load().rules_of(profile) if one.id in CHECKS]
     for profile in (PROFILE, "documented-4.2")
 }
-"""The rules of one cycle by profile."""
+"""The rules about single cycles, by profile."""
 
 CHANGED = ["THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-07", "THRESHOLD-18", "THRESHOLD-20"]
 """Rules that 4.x changed or added."""
 
 
 def mutants(random, case, answer):
-    """The answer, and others: with less, with more, in another order."""
+    """Yield the answer, and changed answers: with fewer unloads, more, or in another order."""
     pairs = answer["unload"]
     owned = [
         {"broker": name, "bundle": bundle}
@@ -91,7 +90,7 @@ def mutants(random, case, answer):
 
 
 def asked(readings, profile, rules, each):
-    """Cases of every rule, each with right and wrong answers."""
+    """Return cases of every rule, each with right and wrong answers."""
     model, random = Model(profile, readings), Random(5)
     for rule in rules:
         for trial in draw_trials(rule, profile, 12, each):
@@ -111,7 +110,7 @@ def said_by_columns(
     profile=PROFILE,
     rules=RULES[PROFILE],
 ):
-    """The results of the columns, by number of the question and rule."""
+    """Return the results of the audit's columns, by the question's number and the rule."""
     shape = OPERATIONS["shed.select"].shape
     chosen = PlanBasis(specs.load().defaults(profile), readings)
     texts = [(n, json_text(trial.questions[0].case)) for n, (trial, _) in enumerate(questions)]
@@ -148,7 +147,7 @@ def said_by_columns(
 
 
 def reported(cases):
-    """The brokers of cases, in the columns that `facts` expects."""
+    """Return the brokers of cases, in the columns that `facts` expects."""
     each = cases.select(
         "cycle", "settings", F.posexplode("brokers").alias("turn", "broker", "report")
     )

@@ -61,7 +61,7 @@ def name(number):
 
 
 def day_of(number, chance):
-    """The events of a day: the cycles of one cluster are recorded, those of the other are not."""
+    """Return the events of a day of two clusters; the cycles of only one cluster are recorded."""
     begin = START + timedelta(days=number)
     for cluster in CLUSTERS:
         if number == 0:
@@ -87,7 +87,7 @@ SPLIT = "t/ns/0x00000000_0x00000002"
 
 
 def split(cluster, at):
-    """The leader splits a bundle by itself; a report shortly before lists the bundle."""
+    """Yield records of an automatic split, after a report that lists the bundle."""
     owned = {SPLIT: {"msgRateIn": 1.0}}
     cpu = {"usage": 1, "limit": 100}
     told = {"cpu": cpu, "bundles": [SPLIT], "lastStats": owned}
@@ -97,7 +97,7 @@ def split(cluster, at):
 
 
 def data(cluster, at, bundle):
-    """The leader's record of a bundle."""
+    """Return the leader's record of a bundle."""
     said = {"msgRateIn": 5.0, "numSamples": 3}
     told = {"shortTermData": said, "longTermData": said}
     return line("bundle_data", cluster, at, bundle=bundle, data=told)
@@ -135,7 +135,7 @@ def every_line():
 
 @pytest.fixture
 def written(every_line):
-    """The lines of each day."""
+    """Return the lines of each day."""
     return [list(day) for day in every_line]
 
 
@@ -147,7 +147,7 @@ PLAN = AuditPlan.of("documented-3.0")
 
 
 def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
-    """The marks of a run, or of a run that ends after so many tables."""
+    """Return the marks of a run; with `count`, of a run that stops after this number of tables."""
     first = records_step(store, str(history), current_files(store.spark, str(history)))
     every = list(build_steps(first, plan, None))
     with spark_tuning.tasks_at_once(store.spark) as tasks:
@@ -162,7 +162,7 @@ def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN)
 
 
 def rows(store):
-    """Each table as sorted rows; numbers that are not whole are rounded to twelve digits."""
+    """Return each table as sorted rows; fractional numbers are rounded to twelve digits."""
     return {table: sorted(map(repr, map(rounded, store.read(table).collect()))) for table in TABLES}
 
 
@@ -177,7 +177,7 @@ def rounded(value):
 
 
 def files_before(store, day):
-    """The files of an earlier day, of the tables that are rebuilt in part."""
+    """Return the files of an earlier day in tables that are rebuilt partly."""
     tables = [table for table in TABLES if table in INCREMENTAL or table not in GOLD]
     files = {file for table in tables for file in store.read(table).inputFiles()}
     return {file for file in files if "day=2" in file and file.partition("day=")[2][:10] < day}
@@ -195,7 +195,7 @@ def check(session, store, history, folder):
 
 @pytest.fixture(scope="module")
 def begun(session, every_line, tmp_path_factory):
-    """A history of all days but the last, its audit, and a copy of both."""
+    """Audit a history of all days but the last; provide a copy of both."""
     there = tmp_path_factory.mktemp("there")
     (there / "history").mkdir()
     for number in range(DAYS):
@@ -210,7 +210,7 @@ def begun(session, every_line, tmp_path_factory):
 
 @pytest.fixture
 def audited(session, begun):
-    """A history of all days but the last, and the store of its audit, as they were."""
+    """Provide a history of all days but the last, and the unchanged store of its audit."""
     there, copy = begun
     shutil.rmtree(there)
     shutil.copytree(copy, there)
@@ -266,7 +266,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
 def test_a_leader_remembers_what_was_before_the_cycles_that_are_asked_about(
     session, written, audited, tmp_path
 ):
-    """test_spark_audit_usages.py tests the same without files, in all runs."""
+    """test_spark_audit_usages.py has the same test without files, which all runs include."""
     history, store = audited
     plan, usage = replace(PLAN, since=START + DAYS * DAY), "broker_usage"
     count, whole = list(TABLES).index(usage) + 1, Store(session, str(tmp_path / "whole"))
@@ -305,7 +305,7 @@ def test_what_is_written_while_files_are_read_is_read_the_next_time(written, aud
 
 
 def silver_of(session, folder, lines):
-    """The tables of what is recorded in lines."""
+    """Return the silver tables of some lines."""
     write(folder, 0, lines)
     rows = session.read.text(str(folder)).selectExpr("'' file", "value line", "null damage")
     recorded = records(rows).localCheckpoint()
@@ -321,7 +321,7 @@ def test_what_a_leader_says_within_a_day_makes_a_split_open(session, written, tm
 
 
 TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
-"""Topics of the bundle that each cluster splits, as reported before; at most 1000 are fine."""
+"""Reported topics of the bundle that each cluster splits; the limit is 1000."""
 
 
 @pytest.mark.parametrize("clusters", [["near"], list(TOPICS)])

@@ -35,8 +35,9 @@ CHANGES = {
     "another that passes": ((1, (1, 1, "a", "y")), 1, None),
     "both": ((1, (1, 1, "a", "y"), 5, (5, None, "other", "x")), 1, 5),
 }
-"""By what they are: hours of cycles whose row is taken away, and rows that are there instead; then
-the hours since when anything is another one, and since when it tells."""
+"""Changes by name: hours of the cycles whose rows are removed, and rows that are added; then the hour
+of the first difference, and the hour from which on results differ.
+"""
 
 
 @pytest.mark.parametrize("change", CHANGES)

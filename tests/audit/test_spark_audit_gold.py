@@ -46,7 +46,7 @@ def bundle(place):
 
 
 class History:
-    """Rows of the silver tables in a short notation."""
+    """A history as rows of the silver tables, written in a short notation."""
 
     def __init__(self):
         self.rows = {name: [] for name in SILVER}
@@ -121,7 +121,7 @@ def histories():
 
 @pytest.fixture(scope="module")
 def made(audit_session):
-    """The tables, each built as in an audit of a history that is not small."""
+    """Return the tables, each built as in an audit of a large history."""
     told, session = histories().rows, audit_session
     silver = Silver(*(session.createDataFrame(told[name], TABLES[name].schema) for name in SILVER))
     plan = AuditPlan.of(PROFILE)
@@ -221,7 +221,7 @@ def test_averages_begin_with_the_leader_and_unloads_are_remembered(made):
 
 
 def whys(rows):
-    """Why, by minute, bundle and broker, of the recorded cluster."""
+    """Return the reasons by minute, bundle and broker, for the cluster with recorded cycles."""
     return {
         (minute(row["cycle"]), row["bundle"], row["broker"]): row["why"]
         for row in rows

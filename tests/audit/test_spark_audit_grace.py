@@ -1,8 +1,8 @@
 """The end of a grace period: what counts as its beginning, and what is said about it.
 
-Three clusters under OverloadShedder, and the reading by which every unload starts the grace period
-of 30 minutes. In each, b1 unloads bundle 3 about 5:00, b2 takes it, and sheds it in the cycle of
-35:00, in which it is at 90 %: 10 % of its 60 MB/s have to go, and 3 is the heaviest.
+Three clusters under OverloadShedder are judged by the reading in which every unload starts the
+grace period of 30 minutes. In each, b1 unloads bundle 3 at about 5:00. b2 takes it, and sheds it in
+the cycle of 35:00, in which b2 is at 90 %: 10 % of its 60 MB/s have to go, and 3 is the heaviest.
 """
 
 import json
@@ -25,7 +25,7 @@ FIRST = {
     "by-hand-late": (5 + 3 * SECOND, "admin"),
     "by-hand-later": (5 + 6 * SECOND, "admin"),
 }
-"""When b1 unloads bundle 3, and why."""
+"""The time at which b1 unloads bundle 3, and the cause, by cluster."""
 
 
 def history(name):
@@ -54,7 +54,7 @@ def history(name):
 
 @pytest.fixture(scope="module")
 def asked(spark, tmp_path_factory):
-    """The words of the audit, and the folder of its output."""
+    """Run the audit; return its printed lines, and the folder of its output."""
     folder = tmp_path_factory.mktemp("grace")
     every = [line for name in FIRST for line in lines(history(name), name)]
     (folder / "history.json").write_text("\n".join(every) + "\n")
@@ -65,7 +65,7 @@ def asked(spark, tmp_path_factory):
 
 
 def test_an_unload_by_another_clock_accuses_only_beyond_five_seconds(asked):
-    """By hand at 5:03, 29:57 before the cycle; at 5:06, 29:54 before; shed by the cycle of 5:00."""
+    """Two bundles are unloaded by hand 29:57 and 29:54 before the cycle; one is shed at 5:00."""
     _, folder = asked
     found = json.loads((folder / "found.json").read_text())
     assert found["wrong"] == found["rules"]["SHED-04"]["violated"] == 2

@@ -1,4 +1,4 @@
-"""Histories written by hand: right decisions are not accused, and certain violations are found."""
+"""Histories written by hand: right decisions pass, and certain violations are found."""
 
 import json
 from collections import defaultdict
@@ -41,7 +41,7 @@ WRONG = ("violated", "not done though due")
 
 
 def bundle(word):
-    """Names of bundles: `3` is a bundle, `3a` and `3b` are its halves, and `n3` is in another
+    """Return a bundle's name: `3` is a bundle, `3a` and `3b` are its halves, and `n3` is in another
     namespace.
     """
     space, number = ("other", word[1:]) if word[0] == "n" else ("ns", word)
@@ -53,7 +53,7 @@ def bundle(word):
 
 
 def bundles(words):
-    """Names and megabytes per second of `0-3`, `7`, `5=40`: where none is given, the number's."""
+    """Return names and MB/s for texts such as `0-3`, `7` or `5=40`; by default, by the number."""
     for word in words:
         number, _, rate = word.partition("=")
         first, _, last = number.partition("-")
@@ -63,7 +63,7 @@ def bundles(words):
 
 
 def report(words):
-    """`50 0-3 3/1001` is a report of 50 % of CPU and of these bundles, one with 1001 topics."""
+    """Return a report: `50 0-3 3/1001` means 50 % of CPU, four bundles, and 1001 topics in one."""
     percent, *carried = words
     topics = dict(word.split("/") for word in carried if "/" in word)
     carried = [word.partition("/")[0] for word in carried]
@@ -88,7 +88,7 @@ def report(words):
 
 
 def said(event):
-    """The records of one event, such as `b1 unloads 3 admin`."""
+    """Yield the records of one event, such as `b1 unloads 3 admin`."""
     words = event.split()
     match words:
         case ["cycle"]:
@@ -116,7 +116,7 @@ def said(event):
 
 
 def records(history):
-    """All records of a history in order of time. Those of one event are a millisecond apart."""
+    """Return the records of a history by time. Records of an event are a millisecond apart."""
     cluster = history["name"]
     begun = history.get("leader", START)
     if begun is not None:
@@ -139,7 +139,7 @@ def records(history):
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """The verdicts and the causes in all histories, each of which is a cluster of one audit."""
+    """Audit all histories together, each as a cluster; return verdicts and causes."""
     folder = tmp_path_factory.mktemp("histories")
     lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
     (folder / "history").mkdir()

@@ -260,7 +260,7 @@ def test_files_of_other_formats_are_reported(session, tmp_path):
 
 
 def silver(session, folder):
-    """Each silver table of a history, as sorted rows."""
+    """Return each silver table of a history, as sorted rows."""
     rows = records(read_lines(session, str(folder), current_files(session, str(folder)))).cache()
     made = {name: table.build(rows).drop("day").collect() for name, table in SILVER.items()}
     rows.unpersist()

@@ -1,8 +1,8 @@
-"""Histories by kind: right decisions are not accused, and sure breaches are found.
+"""Histories by kind: right decisions pass, and certain violations are found.
 
-Each expects at its minutes: `accuse` (broken in every view of what was known), `accuse_any` (by one
-of these rules), `undecided` (the record does not tell), `fine` (right; undecided is over-cautious),
-`may` (both can be defended).
+A history lists what it expects, with the minutes: `accuse` (broken, whatever the leader knew),
+`accuse_any` (one of these rules is broken), `undecided` (the records do not show it), `fine`
+(right; undecided would be too cautious), `may` (accused or not: both can be defended).
 """
 
 import pytest
@@ -29,12 +29,12 @@ DIFFERENT = {
     "bandwidth-spelt-right": "the spelling of releases from 4.0 on is no documented setting",
     "threshold-not-recorded-and-below-the-average": "rules of a missing threshold are undecided",
 }
-"""Histories that the audit judges otherwise, and why."""
+"""Histories that the audit judges differently from what they expect, each with the reason."""
 
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """By cluster, minute and rule, the verdict: one audit of all histories of a profile."""
+    """Audit all histories of a profile together; return verdicts by cluster, minute and rule."""
     folder, found = tmp_path_factory.mktemp("kinds"), {}
     for profile in sorted({profile for _, profile, _ in HISTORIES}):
         history = folder / profile
@@ -57,7 +57,7 @@ def audited(spark, tmp_path_factory):
 
 
 def differences(audited, name, part):
-    """Where the verdicts are not those that a history expects."""
+    """Return the differences between the verdicts and those that a history expects."""
     expected = {
         key: {stamp(float(minute)): rules for minute, rules in part.get(key, {}).items()}
         for key in EXPECTED

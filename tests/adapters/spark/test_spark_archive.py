@@ -1,4 +1,4 @@
-"""An archive of Java's classes is kept for later starts; without an archive, Spark starts as usual."""
+"""An archive of Java's classes is kept for later starts; if none is left, Spark starts as usual."""
 
 import os
 import subprocess
