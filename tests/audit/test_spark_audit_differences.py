@@ -35,8 +35,8 @@ CHANGES = {
     "another that passes": ((1, (1, 1, "a", "y")), 1, None),
     "both": ((1, (1, 1, "a", "y"), 5, (5, None, "other", "x")), 1, 5),
 }
-"""Changes by name: hours of the cycles whose rows are removed, and rows that are added; then the hour
-of the first difference, and the hour from which on results differ.
+"""Changes by name: hours of the cycles whose rows are removed, and rows that are added; then the
+hour of the first difference, and the hour from which on results differ.
 """
 
 

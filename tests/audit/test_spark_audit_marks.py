@@ -27,7 +27,7 @@ PART = Mark(
 
 @pytest.fixture(params=[True, False], ids=["here", "by Spark"])
 def begun(request, audit_session, tmp_path, monkeypatch):
-    """Marks of a new audit that this process writes, or leaves to Spark, and their folder."""
+    """Provide the marks of a new audit, which this process or Spark writes, and their folder."""
     if not request.param:
         monkeypatch.setattr(marks, "_local_folder", lambda _: None)
         monkeypatch.setattr(marks, "can_open_path", lambda *_: False)

@@ -1,4 +1,4 @@
-"""An audit counts unloads that a release would have made and that no broker made, though no rule is
+"""An audit counts the unloads that a release would have made and no broker made, even if no rule is
 broken.
 """
 
@@ -32,7 +32,7 @@ CLUSTERS = {
     "much": ("ThresholdShedder", 20, USAGES),
     "overloaded": ("OverloadShedder", 20, {**USAGES, "b1": 95}),
 }
-"""The strategy, a factor for the traffic, and the brokers' usages."""
+"""The strategy, a factor for the traffic, and the brokers' usages, by cluster."""
 
 
 def history(strategy, factor, usages):

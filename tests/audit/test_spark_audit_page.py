@@ -1,4 +1,4 @@
-"""The page of an audit is self-contained, and shows what the tables have."""
+"""The page of an audit is self-contained, and shows the content of the tables."""
 
 import io
 import json

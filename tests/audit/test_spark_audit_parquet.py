@@ -112,7 +112,7 @@ def test_a_damaged_parquet_file_is_one_line_of_the_quarantine(session, tmp_path)
 
 
 def test_a_bad_footer_beside_a_bad_page(session, tmp_path):
-    """Files that cannot be read together are checked one by one."""
+    """If files cannot be read together, they are checked one by one."""
     made = parquet_of(tmp_path / "page.parquet", rows_of(1))
     (tmp_path / "page.parquet").write_bytes(flipped(made, 4))
     (tmp_path / "footer.parquet").write_bytes(
@@ -137,7 +137,7 @@ def test_parquet_of_other_writers(session, tmp_path):
 
 
 def test_files_with_columns_that_spark_cannot_read_are_quarantined(session, tmp_path):
-    """A repeated name, a type without JSON, a compression, or no column at all."""
+    """The faults: a repeated name, a type without JSON form, a compression, and no columns."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     cycle = {"kind": "cycle", "cluster": "eu-1", "at": "2026-11-20T10:0{}:00Z"}
 
@@ -158,7 +158,7 @@ def test_files_with_columns_that_spark_cannot_read_are_quarantined(session, tmp_
 
 
 def test_a_file_that_only_spark_finds_damaged_is_quarantined(session, tmp_path):
-    """The name of a column is spelled differently in the description of its pages."""
+    """The metadata of a column's pages spells the column's name differently."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for name, count in (("sound", 60), ("flawed", 1)):
         file = tmp_path / f"{name}.parquet"

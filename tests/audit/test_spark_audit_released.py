@@ -1,4 +1,4 @@
-"""Histories are judged by the release that runs, whatever data they were imported from."""
+"""Histories are judged by the release of their brokers, whatever data they were imported from."""
 
 import json
 from datetime import timedelta
@@ -43,11 +43,11 @@ SETTINGS = {
     "lowerBoundarySheddingEnabled": False,
 }
 USAGES = {"b161": 7, "b206": 20, "b32": 7, "b83": 6, "b87": 7}
-"""Percent of five brokers: one is over 9.4 + 10."""
+"""Usage in percent of five brokers: one is over the limit of 9.4 + 10."""
 
 
 def measured(cluster, strategy, usages=MappingProxyType(USAGES)):
-    """One cycle that a release allows: it would shed less than its minimum."""
+    """Return a cycle without unloads, as in a release, which would shed less than its minimum."""
     settings = {**SETTINGS, "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}"}
     yield 0, {"kind": "settings", "settings": settings}
     yield 0.1, {"kind": "leader", "broker": "b161:8080"}
@@ -80,9 +80,7 @@ FORMS = {"list": list_of, "curl": curl_folder, "znodes": znodes, "object": one_o
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """The profile, the summary, its lines, and the verdicts by cluster, of one audit of all
-    clusters.
-    """
+    """Audit all clusters together; return profile, summary, its lines, and verdicts by cluster."""
     folder = tmp_path_factory.mktemp("released")
     conf, log, history = folder / "conf.json", folder / "broker.log", folder / "history"
     conf.write_text(
@@ -144,7 +142,7 @@ def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
 
 
 def test_documents_judge_beside_a_release_as_they_do_alone(audited, spark):
-    """Release and documents share the tables that are the same for both."""
+    """The judgments by the release and by documents share the tables that are equal for both."""
     *_, folder, _ = audited
     history, out = str(folder / "history"), folder / "audit"
     assert not (out / "documented-unloads").exists()
@@ -178,9 +176,7 @@ def test_metrics_accuse_nobody_for_the_time_between_their_samples(audited):
 
 
 def test_the_documents_of_2_10_demand_that_an_overloaded_broker_sheds(spark, tmp_path):
-    """The strategy is ThresholdShedder here, but any would do: one reading has settings of
-    its own.
-    """
+    """The documents demand it under any strategy, here ThresholdShedder."""
     history, out = tmp_path / "history", str(tmp_path / "audit")
     history.mkdir()
     lines = [

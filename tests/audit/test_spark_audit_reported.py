@@ -1,9 +1,9 @@
-"""A cycle's case has what was reported, and each profile decides with its own smoothed usage.
+"""A cycle's case has the reported usage, and each profile decides by its own smoothed usage.
 
-b1 is at 20 % of CPU and 90 % of memory in the first cycle, and at 85 and 90 % in the second; half
-of the usage is that of the first. By the release, which ignores memory, b1 is at 52.5 %, the
-average is 24.17 %, and 52.5 - 34.17 + 5 = 23.33 % go: two of six equal bundles. By the documents,
-it is at 0.5 * 90 + 0.5 * 90 = 90 %, the average is 36.67 %, and 90 - 36.67 + 5 = 58.33 % go: four.
+b1 is at 20 % of CPU and 90 % of memory in the first cycle, and at 85 and 90 % in the second; both
+cycles count half. By the release, which ignores memory, b1 is at 52.5 %, the average is 24.17 %,
+and 52.5 - 34.17 + 5 = 23.33 % go: two of six equal bundles. By the documents, b1 is at
+0.5 * 90 + 0.5 * 90 = 90 %, the average is 36.67 %, and 90 - 36.67 + 5 = 58.33 % go: four.
 """
 
 import json
@@ -65,7 +65,7 @@ def history(tmp_path_factory):
 
 @pytest.fixture
 def ask(spark, history, capsys):
-    """Ask about the second cycle, by the release and its documents or by one profile."""
+    """Return a function that asks about the second cycle, by one profile or by both."""
 
     def told(*profile, of=("--why", BUNDLES[0])):
         out = str(history / "-".join(("out", *profile)))

@@ -39,7 +39,7 @@ PROFILE = "documented-3.0"
 START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
 CLUSTERS, BROKERS, REPORTS = 2, 3, 4
 CYCLES = 150
-"""A time of one cluster when no broker reports any more: one record of another year is little."""
+"""A time at which no broker reports any more: one record of another year must not matter much."""
 
 WHOLE = "t/ns/0x00000000_0x00000002"
 PARTS = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
@@ -47,7 +47,10 @@ ENDS_WITHIN = 1200
 
 
 def lines():
-    """Two clusters around midnight, with an unload, a split, damaged lines and a wrong clock."""
+    """Return the lines of two clusters around midnight.
+
+    They have an unload, a split, damaged lines, and a broker with a wrong clock.
+    """
     for number in range(CLUSTERS):
         cluster = f"c{number}"
 
@@ -102,7 +105,7 @@ def every_step(store, history, plan=None, asked=None):
 
 
 def rows(store, tables=tuple(TABLES)):
-    """Each table, as sorted rows."""
+    """Return each table as sorted rows."""
     return {table: sorted(map(repr, store.read(table).collect())) for table in tables}
 
 
@@ -112,7 +115,7 @@ def silent(_table, _mark):
 
 @pytest.fixture(scope="module")
 def undisturbed(audit_session, history, tmp_path_factory):
-    """The store of a run that was not interrupted."""
+    """Return the store of a run that was not interrupted."""
     store = Store(audit_session, str(tmp_path_factory.mktemp("undisturbed")))
     build_tables(store, every_step(store, history), silent)
     return store
@@ -120,7 +123,7 @@ def undisturbed(audit_session, history, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(undisturbed):
-    """The rows of its tables."""
+    """Return the rows of the tables of a run that was not interrupted."""
     return rows(undisturbed)
 
 
@@ -237,7 +240,7 @@ def test_what_breaks_at_once_is_reported_and_what_is_done_is_kept(audit_session,
 
 
 def stale(store, every):
-    """The tables that would be built differently now."""
+    """Return the tables that would be built differently now."""
     wanted, marks = fingerprints(every), store.marks.read()
     return [step.table for step in every if marks[step.table].fingerprint != wanted[step.table]]
 
@@ -288,7 +291,7 @@ def double(files):
 
 
 DAMAGE = [tear, *(pytest.param(one, marks=pytest.mark.thorough) for one in (lose, double))]
-"""test_audit_lock.py finds each kind of damage; the thorough tests rebuild after each."""
+"""Ways to damage a table. The usual tests rebuild after one, the thorough tests after each."""
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -313,7 +316,7 @@ def test_a_damaged_table_is_named_and_rebuilt(
 
 
 def begun(history, output):
-    """An audit in a process group of its own."""
+    """Start an audit in its own process group."""
     words = ["audit", "--input", str(history), "--output", str(output), "--spark", CORES]
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", MAIN, *words],
@@ -325,7 +328,7 @@ def begun(history, output):
 
 
 def killed_when(process, sign):
-    """Kill all processes of the audit as soon as a sign is there."""
+    """Kill all processes of the audit as soon as the function `sign` returns true."""
     deadline = time.monotonic() + ENDS_WITHIN
     while not sign():
         assert process.poll() is None, process.communicate()
@@ -336,15 +339,16 @@ def killed_when(process, sign):
 
 
 KILLED_IN = (pytest.param("bundle_samples", marks=pytest.mark.thorough), "verdicts")
-"""One of the records' tables, and the last one. Between any two one is stopped, above."""
+"""Tables during whose writing an audit is killed: a table of records, and the last table."""
 
 
 @pytest.mark.parametrize("table", KILLED_IN)
 def test_killed_while_a_table_is_written_it_goes_on(
     audit_session, history, undisturbed, expected, tmp_path, table
 ):
-    """The killed audit has made the parents of its table, and is at that table; beside it, it may
-    still have been at the one before."""
+    """At the kill, the audit has built the parents of the table. It is writing this table, and may
+    also be writing the table before.
+    """
     output, names = tmp_path / "out", list(TABLES)
     shutil.copytree(undisturbed.path, output)
     place = names.index(table)

@@ -46,7 +46,7 @@ JUDGED = {"THRESHOLD-01", "THRESHOLD-02", "THRESHOLD-03", "SHED-02", "SHED-03"}
 
 
 def records(cluster):
-    """The history with its settings, leader and cycles; the second cycle leaves b1 at 80 %."""
+    """Return a history with settings, leader and cycles; in the second cycle, b1 stays at 80 %."""
     every = [
         {"kind": "settings", "at": stamp(START), "settings": CONF},
         {"kind": "leader", "at": stamp(START), "broker": "b1:8080"},
@@ -95,7 +95,7 @@ def named(form):
 
 
 def write_with_arrow(folder):
-    """Zstandard, and Parquet as Kafka's connectors write it."""
+    """Write Parquet files with Zstandard, as Kafka's connectors do."""
     arrow = pytest.importorskip("pyarrow")
     with arrow.CompressedOutputStream(str(folder / "z.jsonl.zst"), "zstd") as packed:
         packed.write(text("zstandard"))
@@ -140,7 +140,7 @@ def write_imported(folder, capsys):
 
 @pytest.fixture
 def audited(spark, tmp_path, capsys):
-    """The verdicts by cluster, and what each import says is unknown."""
+    """Audit all clusters; return the verdicts by cluster, and what each import lacks."""
     folder = tmp_path / "history"
     folder.mkdir()
     for form, (ending, content) in FORMS.items():

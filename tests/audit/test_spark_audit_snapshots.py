@@ -1,4 +1,4 @@
-"""Histories that were imported from load reports alone."""
+"""Histories that were imported only from load reports."""
 
 import pytest
 

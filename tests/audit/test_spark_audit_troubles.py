@@ -1,5 +1,5 @@
-"""Whatever happens to an output, its tables end up as after an undisturbed run, or a message names
-the loss.
+"""After any damage to an output, its tables end up as after an undisturbed run, or a message names
+the damage.
 """
 
 import os
@@ -33,7 +33,7 @@ ENDS_WITHIN = 600
 
 
 def begun(*words):
-    """A command in a process group of its own."""
+    """Start a command in its own process group."""
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", MAIN, *map(str, words)],
         stdout=subprocess.PIPE,
@@ -48,13 +48,13 @@ def audit(output, *more, history=HISTORY):
 
 
 def ended(process):
-    """The exit status, and what was printed as an error."""
+    """Return the exit status and the standard error of a process that has ended."""
     _, errors = process.communicate(timeout=ENDS_WITHIN)
     return process.returncode, errors
 
 
 def tables(spark, output):
-    """Each table, as sorted rows."""
+    """Return each table as sorted rows."""
     found = {}
     for name, table in TABLES.items():
         rows = spark.session.read.schema(table.schema).parquet(str(output / name))
@@ -64,7 +64,7 @@ def tables(spark, output):
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory):
-    """The output of an undisturbed audit."""
+    """Return the output of an undisturbed audit."""
     output = tmp_path_factory.mktemp("quiet") / "out"
     assert ended(audit(output))[0] == FOUND
     return output
@@ -161,7 +161,7 @@ def swap(output):
 
 
 def lose_row(output):
-    """A lost file of a table whose list of files is lost, too."""
+    """Remove a file of a table, and also the table's list of files."""
     parts(output, "bundle_samples")[0].unlink()
     (output / DONE / "_files-bundle_samples.json").unlink()
 
@@ -219,7 +219,7 @@ DAMAGE = {
         None,
     ),
 }
-"""Kinds of damage, each with the table that is named; None if it is mended without a word."""
+"""Kinds of damage, each with the table that a message names; None if it is repaired silently."""
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -24,7 +24,7 @@ ROWS = (
 
 
 def by_hand(items):
-    """Usage after each cycle; NaN if the share of earlier usage is not known."""
+    """Return the usage after each cycle; NaN if the share of earlier usage is unknown."""
     now, after = None, []
     for present, kept in items:
         if now is None or kept == 0:
@@ -78,7 +78,7 @@ SHARES = ("0.9", "0.9", "0.0", "0.5", None, "0.9", "0.9", "0.0", "0.9")
 
 BEFORE, NEXT = timedelta(minutes=2), timedelta(minutes=1)
 EVERY, AGAIN = timedelta(minutes=10), 5
-"""From cycle to cycle, and the cycle at which another leader begins."""
+"""The time between cycles, and the number of the first cycle of another leader."""
 
 
 def frame(session, table, rows):
@@ -89,7 +89,7 @@ def frame(session, table, rows):
 
 @pytest.fixture(scope="module")
 def recorded(audit_session):
-    """Reports and cycles, each with two moments, between which every broker reports once more."""
+    """Return reports and cycles. Every broker reports between the two moments of each cycle."""
     random, cycles, samples = Random(9), [], []
     for nth, share in enumerate(SHARES):
         cycle = START + EVERY * nth
@@ -116,7 +116,7 @@ def recorded(audit_session):
 
 
 def table(rows):
-    """Rows as they are read back."""
+    """Return rows as they are after they were written and read back."""
     return rows.selectExpr("*", "to_date(cycle) as day")
 
 
@@ -135,7 +135,7 @@ CUTS = [
     pytest.param(number, marks=() if number in (1, 5) else pytest.mark.thorough)
     for number in range(len(SHARES))
 ]
-"""Cycles that an audit goes on from: one with the usual share, and one after an unknown share."""
+"""Cycles from which an audit continues: after the usual share, and after an unknown share."""
 
 
 @pytest.mark.parametrize("number", CUTS)

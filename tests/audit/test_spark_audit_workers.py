@@ -19,7 +19,7 @@ AFTER = {
     "right": ("root", "elsewhere"),
     "end": ("left", "right"),
 }
-"""`elsewhere` is already complete."""
+"""The jobs that each job needs. `elsewhere` is already complete."""
 
 PATIENCE = 10.0
 

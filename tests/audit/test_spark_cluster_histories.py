@@ -1,8 +1,8 @@
-"""Recorded histories of running clusters, audited by what their release does.
+"""Recorded histories of running clusters, audited by the behavior of their release.
 
-Each of the clusters shed one bundle, had one unloaded by hand and one split, changed its leader,
-and lost a broker. In both, the shedding broker was at 91 % of CPU, over 85 %, and carried 60, 30
-and 1 MB/s: (91 - 85) + 5 = 11 % of 91 MB/s is 10.01 MB/s, and the heaviest bundle makes up for it.
+Each of the clusters shed one bundle, unloaded one by hand, split one, changed its leader, and lost
+a broker. The shedding broker was at 91 % of CPU, over 85 %, and carried 60, 30 and 1 MB/s:
+(91 - 85) + 5 = 11 % of 91 MB/s is 10.01 MB/s, less than the heaviest bundle carries.
 """
 
 import json
@@ -24,7 +24,9 @@ SHED, BY_HAND, SPLIT = (f"shop/ns-{number}/{WHOLE}" for number in (1, 2, 3))
 
 
 class Cluster:
-    """A release, the brokers as they came up, who shed to whom, and who was lost at the end."""
+    """A release, its brokers by time of start, the source and destination of the unload, and the
+    broker that was lost at the end.
+    """
 
     def __init__(self, release, profile, brokers, gone, shutdowns, leaders):
         self.release, self.profile = release, profile
@@ -59,7 +61,8 @@ RECORDED = [
     pytest.param(one, id=one.release, marks=() if one is CLUSTERS[0] else pytest.mark.thorough)
     for one in CLUSTERS
 ]
-"""Other recordings of 4.2.4 are audited in all runs: below, and in two other files."""
+"""The recorded clusters. Usual tests audit the first; below and elsewhere, they also audit 4.2.4.
+"""
 
 
 @pytest.fixture(scope="module", params=RECORDED)
@@ -149,7 +152,7 @@ NOT_DONE = "not done though due"
     ("profile", "verdict"), [("released-4.2", "undecided"), ("documented-3.0", NOT_DONE)]
 )
 def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, profile, verdict):
-    """Documents name no destination, and another amount in the cycle before."""
+    """Documents name no destination, and a different amount in the cycle before."""
     history, report = FOLDER / "cluster-4.2.4-kept.json.gz", tmp_path / "found.json"
     words = ["audit", "--input", str(history), "--output", str(tmp_path / "out"), "--spark", CORES]
     status = main([*words, "--judge-by", profile, "--json", str(report)])
@@ -166,7 +169,7 @@ EVENED_OUT = f"shop/ns-2/{WHOLE}"
 
 @pytest.mark.thorough
 def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp_path, capsys):
-    """45 of 91 MB/s, then 21 of 46, went at the second cycle over 40 points; 10 at the eighth."""
+    """At the second cycle over 40 points, 45 of 91 MB/s go, then 21 of 46; 10 go at the eighth."""
     words = ["audit", "--input", str(FOLDER / "cluster-4.2.4-average.json.gz"), "--spark", CORES]
     words += ["--output", str(tmp_path / "out"), "--judge-by", "documented-4.2"]
     assert main([*words, "--json", str(tmp_path / "found.json")]) == 0
@@ -185,7 +188,7 @@ def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp
 
 
 def test_an_unload_counts_from_its_cycle_where_it_was_recorded_late(spark, tmp_path, capsys):
-    """Bundles go to and fro every two cycles, 120.2 s apart, and the grace period is two minutes.
+    """Bundles move to and fro every two cycles, 120.2 s apart; the grace period is two minutes.
 
     The recorder sees an unload three seconds after its cycle. No cycle is recorded, so that a
     bundle is certainly blocked only if it would also be so five seconds later.

@@ -38,13 +38,13 @@ JAVA = "sample:java"
 
 
 def texts(spark, fleet, told):
-    """The lines of a history, sorted."""
+    """Return the lines of a history, sorted."""
     rows = writing.record_lines(spark.session, fleet, told).select("value").collect()
     return sorted(row[0] for row in rows)
 
 
 def records(lines):
-    """Number of lines by kind."""
+    """Return the number of lines by kind."""
     found = defaultdict(list)
     for line in lines:
         record = json.loads(line)
@@ -58,7 +58,7 @@ def seconds(record):
 
 @pytest.fixture(scope="module")
 def lines(spark):
-    """The records of a history in which no implementation decides."""
+    """Return the records of a history in which no implementation decides."""
     return texts(spark, SMALL, HistoryOptions(NO_ADAPTER))
 
 
@@ -79,7 +79,7 @@ def told(request):
 
 @pytest.fixture(scope="module")
 def carried(spark):
-    """The loads of one cluster's bundles, from which its history is simulated."""
+    """Return the loads of one cluster's bundles, from which its history is simulated."""
     fleet = Fleet(1, 4, 10, 12)
     rows = bundles.bundle_ranges(fleet, spark.session.range(fleet.initial_bundles))
     return simulated.simulated_bundles(fleet, rows).toPandas()
@@ -130,7 +130,7 @@ def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
 
 
 def test_a_broker_that_was_assigned_a_bundle_reports_it_next(told):
-    """The owners by the records `owners`, `assigned` and `split`, without the unloads."""
+    """Owners follow from the records `owners`, `assigned` and `split`, without the unloads."""
     actions = [*told["owners"], *told["assigned"], *told["split"]]
     for number in range(SMALL.clusters):
         cluster = SMALL.cluster(number)
@@ -225,7 +225,7 @@ def test_damaged_lines_are_copies_beside_the_whole_ones(spark, lines, part):
     damaged = both - whole
     assert damaged.total() / both.total() == pytest.approx(part, abs=0.02)
     if part > 0.1:
-        assert sum(line in whole for line in damaged) > 0  # said again
+        assert sum(line in whole for line in damaged) > 0  # These lines are recorded again.
         assert sum('"kind":"old_' in line for line in damaged) > 0
         assert sum("NaN" in line for line in damaged) > 0
         assert len(KINDS) == 11
@@ -247,7 +247,7 @@ def test_other_formats_hold_the_same_lines(spark, tmp_path, form):
 
 
 def course(fleet, carried, adapter, planted=()):
-    """The cases and decisions of a history, and its rows."""
+    """Return the cases and decisions of a history, and its rows."""
     found, asked = [], ClusterHistory.ask_adapter
 
     def ask(self, case):
@@ -362,7 +362,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path, capsys):
 
 
 def test_the_history_that_comes_with_the_project_is_what_the_page_says(spark):
-    """The command of the guide, and what is in the file."""
+    """The command in the guide gives the lines in the file."""
     file = Path(__file__).parents[2] / "fixtures" / "history" / "fleet-1.json.gz"
     told = HistoryOptions("reference", ("SHED-04",), 0.02)
     made = writing.record_lines(spark.session, Fleet(1, 4, 10, 6, given={SHEDDING: True}), told)

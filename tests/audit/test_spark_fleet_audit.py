@@ -30,7 +30,7 @@ PROFILE = "documented-3.0"
 JAVA = "sample:java"
 STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
 ROOM = Fleet(99, 4, 10, 5)
-"""Each history is a cluster of its own."""
+"""The size of each history, which is about one cluster."""
 
 USUAL = tuple(
     rule for rule in PLANTED_VIOLATIONS if rule in CHECKS and not PLANTED_VIOLATIONS[rule].readings
@@ -42,11 +42,11 @@ OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order
 
 
 USUALLY = 2 * len(STRATEGIES)
-"""The number of groups, the first ones, that need no settings of their own."""
+"""The number of groups that need no special settings; they come first."""
 
 
 def groups():
-    """Rules that are broken in one history: those of a strategy, and each that needs settings."""
+    """Yield the rules to break in each history: those of a strategy, or one that needs settings."""
     yield from ((strategy, ()) for strategy in STRATEGIES)
     for strategy in STRATEGIES:
         yield strategy, tuple(one for one in TOGETHER if strategy_for([one], None) == strategy)
@@ -56,14 +56,14 @@ def groups():
 
 @pytest.fixture(scope="module")
 def carried(spark):
-    """The load of each bundle of a cluster, which is the same for all of them."""
+    """Return the load of each bundle of a cluster, which is the same for all clusters."""
     one = replace(ROOM, clusters=1)
     rows = bundles.bundle_ranges(one, spark.session.range(one.initial_bundles))
     return simulated.simulated_bundles(one, rows).toPandas()
 
 
 def written(carried, folder, histories, first=0, cycles=True):
-    """Histories as files; the rules that each cluster breaks, by the time of the cycle."""
+    """Write histories; return the rules that each cluster breaks, by the time of the cycle."""
     folder.mkdir(exist_ok=True)
     expected = defaultdict(Counter)
     for number, (adapter, (strategy, rules)) in enumerate(histories, first):
@@ -86,7 +86,7 @@ def written(carried, folder, histories, first=0, cycles=True):
 
 
 def verdicts(spark, folder, readings=None):
-    """Cluster, cycle, rule and verdict of each row, by an audit of the histories in a folder."""
+    """Audit the histories in a folder; return cluster, cycle, rule and verdict of each row."""
     plan, output = AuditPlan.of(PROFILE, readings), folder.with_name("audit")
     found = build_audit_tables(spark.session, str(folder), str(output), plan, None)["verdicts"]
     at = "date_format(cycle, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")"
@@ -94,9 +94,9 @@ def verdicts(spark, folder, readings=None):
 
 
 def wrong(rows):
-    """The rules that are broken, and the cycle, by cluster.
+    """Return the broken rules with their cycles, by cluster.
 
-    Nothing is undecided except what the plants say is.
+    Verdicts are undecided only where a planted violation says so.
     """
     found = defaultdict(Counter)
     for cluster, cycle, rule, verdict in rows:
@@ -114,14 +114,14 @@ DECIDERS = [
     pytest.param(False, id="reference"),
     pytest.param(True, id="and Java", marks=pytest.mark.thorough),
 ]
-"""The Java sample decides in all runs below, and without an audit in test_spark_fleet.py."""
+"""Implementations that decide. The usual tests below use only the reference."""
 
 
 @pytest.fixture(scope="module", params=DECIDERS)
 def audited(request, spark, carried, tmp_path_factory):
-    """One audit of histories with their cycles and of others without.
+    """Audit histories with records of cycles, and histories without.
 
-    Of each: what every cluster breaks, and the rows of its verdicts.
+    Return for both the rules that every cluster breaks, and the rows of the verdicts.
     """
     folder = tmp_path_factory.mktemp("fleet") / "histories"
     of_each = {"reference": list(groups())}
@@ -131,7 +131,7 @@ def audited(request, spark, carried, tmp_path_factory):
     honest = [(adapter, (strategy, ())) for adapter in of_each for strategy in STRATEGIES]
     told = written(carried, folder, histories)
     some = [*honest, *(("reference", one) for one in islice(groups(), len(STRATEGIES), USUALLY))]
-    # A number decides what is drawn: the same by day and at night.
+    # A history's number is the seed of its draws; it is equal in usual and thorough tests.
     first = len(of_each["reference"]) + USUALLY
     untold = written(carried, folder, some, first=first, cycles=False)
     rows = verdicts(spark, folder)
@@ -142,9 +142,9 @@ def audited(request, spark, carried, tmp_path_factory):
 
 
 def test_what_was_planted_is_found_and_nothing_else(audited):
-    """Decided by the model, and at night under the usual settings by the Java sample, too.
+    """The model decides; in thorough tests under usual settings, the Java sample decides as well.
 
-    Honest histories are among them.
+    Some of the histories have no violation.
     """
     expected, rows = audited["with cycles"]
     assert wrong(rows) == {cluster: those for cluster, those in expected.items() if those}
@@ -163,9 +163,9 @@ def test_each_plant_is_found_or_says_why_none_is():
 
 
 def test_histories_without_cycles(audited):
-    """Honest ones are found honest, and what was planted is found, or undecided where that is said.
+    """No violation is found in correct histories. Planted ones are found, or undecided as stated.
 
-    Few verdicts depend on when within an interval a cycle ran.
+    Few verdicts depend on the time within an interval at which a cycle ran.
     """
     expected, rows = audited["without"]
     honest = {cluster for cluster, planted in expected.items() if not planted}

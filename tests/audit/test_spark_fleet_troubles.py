@@ -29,7 +29,7 @@ WRONG = ("violated", "not done though due")
 
 
 def carried(spark, fleet):
-    """The load of each bundle of a cluster, which is the same for all of them."""
+    """Return the load of each bundle of a cluster, which is the same for all clusters."""
     one = replace(fleet, clusters=1)
     rows = bundles.bundle_ranges(one, spark.session.range(one.initial_bundles))
     return simulated.simulated_bundles(one, rows).toPandas()
@@ -50,7 +50,7 @@ def verdicts(spark, folder):
 
 
 def accused(tables):
-    """The rules that are said to be broken, by cluster."""
+    """Return the rules that the audit finds broken, by cluster."""
     rows = tables["verdicts"].where(tables["verdicts"]["verdict"].isin(*WRONG)).collect()
     return [(row["cluster"], str(row["cycle"]), row["rule"], row["evidence"]) for row in rows]
 

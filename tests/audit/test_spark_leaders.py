@@ -18,7 +18,7 @@ assert spark
 @pytest.fixture
 def changes(spark):
     def found(*led):
-        """The changes that `(minute, broker, anew)` of one cluster tell."""
+        """Return a cluster's changes of the leader, given records `(minute, broker, anew)`."""
         tables = {
             name: spark.session.createDataFrame([], TABLES[name].schema)
             for name in ("contexts", "unloads", "broker_samples")

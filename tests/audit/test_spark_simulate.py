@@ -1,4 +1,4 @@
-"""Simulations in Spark's tasks: the results and mistakes of one process."""
+"""Simulations in Spark's tasks give the same results and errors as in one process."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main

@@ -1,9 +1,9 @@
-"""Recorded clusters of 4.2.4 with the extensible manager: each event is named, nobody is accused.
+"""Recorded clusters of 4.2.4 with the extensible manager: events are named, no broker is accused.
 
-`standins/recorded_transfers.py` says what happened. `moves`: 91 MB/s on one of three brokers, of
-100 MB/s each; TransferShedder transfers four bundles, then come an unload by hand, a split, a
-change of leader and a graceful stop. `crash`: 81 and 10 MB/s and an idle broker, which is killed
-while bundles are on their way to it; the leader then stops.
+`standins/recorded_transfers.py` recorded them. `moves`: one of three brokers with a capacity of
+100 MB/s each carries 91 MB/s. TransferShedder transfers four bundles; an unload by hand, a split, a
+change of leader and a graceful stop follow. `crash`: two brokers carry 81 and 10 MB/s. The third is
+killed while bundles are in transfer to it, and the leader then stops.
 """
 
 import json
@@ -28,7 +28,7 @@ WHOLE = "0x00000000_0xffffffff"
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """Both histories, each a cluster of one audit: its words, its status, and its findings."""
+    """Audit both histories together; return the command's arguments, status and findings."""
     folder = tmp_path_factory.mktemp("audit")
     history = folder / "history"
     history.mkdir()

@@ -1,8 +1,8 @@
-"""Recorded clusters in which brokers stopped, were killed and were late: nobody is accused.
+"""Recorded clusters in which brokers stopped, were killed and were late: no broker is accused.
 
-`standins/recorded_troubles.py` says what happened. In both, broker 1 was over 85 % and shed by
-OverloadShedder; the strategy was then changed at runtime, which counts from the next leader that
-was started afterwards; in 3.0.7 that one had to shed by ThresholdShedder.
+`standins/recorded_troubles.py` recorded them. In both, broker 1 was over 85 % and shed by
+OverloadShedder. The strategy was then changed at runtime. The change takes effect when a broker
+that was started afterwards becomes leader; in 3.0.7, this leader had to shed by ThresholdShedder.
 """
 
 import gzip
@@ -84,7 +84,7 @@ def test_nobody_is_accused_and_each_event_is_named(audited):
 
 
 def test_what_is_undecided_is_named_and_explained(audited):
-    """The options that the report prints show the verdict, its open point, and arithmetic."""
+    """The options that the report prints show the verdict, its open point, and its arithmetic."""
     found = audited.found
     rules = {rule for rule, counts in found["rules"].items() if counts["undecided"]}
     assert {one["rule"] for one in found["undecided"]} == rules != set()
@@ -119,6 +119,6 @@ def test_a_bundle_of_two_reports_is_worked_out_for_each_owner(audited):
 
 
 def shutdowns(audited):
-    """The brokers that ended: first the late one, which was killed, then the leader."""
+    """Return the brokers that ended: first the late broker, which was killed, then the leader."""
     gone = [one["broker"] for one in audited.lines if one.get("cause") == "shutdown"]
     return list(dict.fromkeys(gone))

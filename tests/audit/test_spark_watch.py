@@ -25,7 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pulsar_conformance.conformance.__main__ import entry
 entry()
 """
-"""A shell's background jobs ignore interrupts, and so do their children."""
+"""Script that handles interrupts, since the children of a shell's background jobs ignore them."""
 BUNDLE = "shop/eu/0x00000000_0x80000000"
 
 

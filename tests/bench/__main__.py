@@ -30,7 +30,7 @@ BROKERS, BUNDLES = 2, 3
 """The size of a cluster for which the number of cycles determines the cost."""
 
 PATIENT = Limits(start=120, base=600)
-"""Time limits that let even slow implementations be measured."""
+"""Time limits that are long enough to measure slow implementations."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _engines(args: argparse.Namespace) -> Iterator[str]:
-    """Cases per second of each implementation."""
+    """Yield lines on the cases per second of each implementation."""
     adapters, left_out = (args.adapter, []) if args.adapter else runnable_samples()
     connections: dict[str, Connection] = {}
     try:
@@ -67,7 +67,7 @@ def _engines(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _rounds(args: argparse.Namespace) -> Rounds:
-    """The rounds of audits and of the command beside them."""
+    """Return the number of rounds of audits, and the command to compare them with."""
     from bench.audits import Rounds
 
     command = (str(Path(word).absolute()) if Path(word).is_file() else word for word in args.beside)
@@ -75,7 +75,7 @@ def _rounds(args: argparse.Namespace) -> Rounds:
 
 
 def _audits(args: argparse.Namespace) -> Iterator[str]:
-    """An audit against its floor."""
+    """Yield lines that compare an audit with its floor."""
     from bench import audits
 
     rounds = _rounds(args)
@@ -88,7 +88,7 @@ def _audits(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _cold(args: argparse.Namespace) -> Iterator[str]:
-    """Whole commands, each in its own process."""
+    """Yield lines on whole commands, each in its own process."""
     from bench import cold
 
     rounds = _rounds(args)
@@ -99,7 +99,7 @@ def _cold(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _cycles(args: argparse.Namespace) -> Iterator[str]:
-    """Many cycles of one leader against few."""
+    """Yield lines that compare many cycles of one leader with few cycles."""
     from bench import cycles
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
@@ -110,7 +110,7 @@ def _cycles(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _days(args: argparse.Namespace) -> Iterator[str]:
-    """A day more of a history against all of its days."""
+    """Yield lines that compare an audit of one more day with an audit of all days."""
     from bench import audits, days
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
@@ -121,7 +121,7 @@ def _days(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _late(args: argparse.Namespace) -> Iterator[str]:
-    """One file more of a history against all of its files."""
+    """Yield lines that compare an audit of one more file with an audit of all files."""
     from bench import late
 
     def measured(spark: Any, folder: Path) -> Iterable[tuple[str, str, str]]:
@@ -135,7 +135,7 @@ Measure = Callable[[Any, Path], Iterable[tuple[str, str, str]]]
 
 
 def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
-    """Measurements that need a Spark of their own."""
+    """Yield lines on a measurement that needs its own Spark session."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
         session.spark_acquired("local[*]", "bench", spark_tuning.LARGE) as spark,
@@ -150,7 +150,7 @@ Part = Callable[[argparse.Namespace], Iterator[str]]
 
 
 def _of_spark(part: Part) -> Part:
-    """The part, or why it is left out where there is no Spark."""
+    """Return the part or, without Spark, a part that says why it is left out."""
 
     def of_spark(args: argparse.Namespace) -> Iterator[str]:
         why = spark_problem()
@@ -171,7 +171,7 @@ PARTS: Mapping[str, Part] = {
     "late": _of_spark(_late),
 }
 USUAL = ("engines", "audit", "cold")
-"""The parts that are measured where none is named."""
+"""The parts that are measured if the command names none."""
 
 
 def _tell(what: str) -> None:

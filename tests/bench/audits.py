@@ -1,8 +1,8 @@
-"""The cost of an audit: as a ratio to its floor, and as it grows.
+"""The cost of an audit: its ratio to a lower bound, the floor, and its growth with the history.
 
-The floor is the same files and columns read, exchanged and sorted, and the same tables written,
-with nothing computed. Audit and floor take turns, on the Spark that an audit runs on, and so may
-a command that does the like without Spark.
+The floor reads, exchanges and sorts the same files and columns, and writes the same tables, but
+computes nothing. Audit and floor run in turns on the same Spark. A command that does similar work
+without Spark may also take part.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from pyspark.sql import functions as F
 
 Tell = Callable[[str], None]
 Row = tuple[str, str, str]
-"""A measurement: seconds and ratio."""
+"""A measurement: its name, the seconds, and the ratio."""
 
 FAR = 100
-"""Points above the average that no broker's usage is."""
+"""Threshold in points above the average, so high that no broker sheds."""
 
 GROWN = 4
-"""How many times the brokers, and so the rows, of the smaller history the larger one has."""
+"""Factor by which the larger history has more brokers, and so more rows, than the smaller."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of an audit, of its floor and of a command, each the median of the rounds."""
+    """The median seconds of an audit, of its floor, and of a command over the rounds."""
 
     samples: int
     audit: float
@@ -55,9 +55,9 @@ class Timing:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often each takes its turn, and the command that does so, too, if there is one.
+    """The number of rounds, and the command that takes part, if any.
 
-    The command is run in a folder in which the history is `fl`.
+    The command runs in a folder in which the history is named `fl`.
     """
 
     count: int
@@ -65,10 +65,10 @@ class Rounds:
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> list[Row]:
-    """Both histories, a fleet's and a larger one's, audited in turns with their floors.
+    """Return the measurements of a fleet's history and of a larger one, each with its floor.
 
-    What comes first also has Java compile everything: it is done once before, and not counted.
-    Errors: `subprocess.CalledProcessError` where the command fails.
+    All is run once before the measurement, since Java then compiles the code. Errors:
+    `subprocess.CalledProcessError` if the command fails.
     """
     _of_one(spark, folder / "first", fleet, Rounds(1), tell)
     small = _of_one(spark, folder / "small", fleet, rounds, tell)
@@ -139,7 +139,7 @@ READ: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 
 def floor(made: Store, history: str, to: Store) -> None:
-    """A history read, and the tables of its audit brought together and written once more."""
+    """Read a history, and join and write the tables of its audit again without computing them."""
     lines = made.spark.read.text(history).select(
         F.col("_metadata.file_path").alias("file"),
         F.col("value").alias("line"),
@@ -161,18 +161,18 @@ def floor(made: Store, history: str, to: Store) -> None:
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Rows brought together by these columns, and in the order of time."""
+    """Return rows partitioned by these columns, and sorted by time."""
     order = [one for one in ("at", "broker", "bundle") if one in rows.columns]
     return rows.repartition(*keys).sortWithinPartitions(*keys, *order)
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Run a function, and return the seconds that it took."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
 def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
-    """A fleet of one cluster of which everything is decided, and nothing has to go."""
+    """Return a fleet of one cluster that needs no unloads and has no undecided verdict."""
     return Fleet(1, brokers, bundles, hours, given={SHEDDER_THRESHOLD: FAR})

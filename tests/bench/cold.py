@@ -18,7 +18,7 @@ from bench.audits import Rounds, Row, Tell, seconds
 
 ENTRY = "from pulsar_conformance.conformance.__main__ import entry"
 AUDIT = (sys.executable, "-c", f"import sys; {ENTRY}; sys.exit(entry() == 2)", "audit")
-"""The command `pulsar-conformance audit`; faults that it finds are no failure of it."""
+"""The command `pulsar-conformance audit`, with exit status 0 even if it finds faults."""
 
 JOB = """
 from pulsar_conformance.adapters.spark import session
@@ -38,8 +38,10 @@ FLEET = Fleet(1, 20, 60, 24)
 def measure(
     spark: Any, folder: Path, multiples: Sequence[int], rounds: Rounds, tell: Tell
 ) -> Iterator[Row]:
-    """Yield the seconds of audits and of what runs beside them, in turns: of a small history beside
-    an empty session, and of each multiple of the fleet beside the command.
+    """Yield the seconds of audits and of programs to compare them with, which run in turns.
+
+    A small history is compared with an empty session, and each multiple of the fleet with the
+    command.
     """
     small = folder / "small"
     small.mkdir()

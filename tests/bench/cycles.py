@@ -1,4 +1,4 @@
-"""The cost of one leader's cycles: an audit of few, and of many times as many."""
+"""The cost of one leader's cycles: an audit of few cycles, and of many times as many."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from bench.audits import FAR, Row, Tell, seconds
 
 LONGER = 16
-"""How many times the cycles of the shorter history the longer one has."""
+"""Factor by which the longer history has more cycles than the shorter."""
 
 
 def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
-    """A cluster that reports and sheds every minute, under one leader."""
+    """Return a fleet of one cluster that reports and sheds every minute, under one leader."""
     return Fleet(1, brokers, bundles, hours, report=1, interval=1, given={SHEDDER_THRESHOLD: FAR})
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
-    """Both histories, each audited after a first one that is not counted."""
+    """Yield the measurements of both histories, each after an audit that is not counted."""
     longer = replace(fleet, hours=fleet.hours * LONGER)
     _audited(spark, folder / "first", fleet, tell)
     short, cycles = _audited(spark, folder / "short", fleet, tell)
@@ -36,7 +36,7 @@ def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]
 
 
 def _audited(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> tuple[float, int]:
-    """Seconds of an audit, and how many cycles there were."""
+    """Return the seconds of an audit, and the number of cycles."""
     history, output = str(folder / "history"), str(folder / "audit")
     tell(f"history of {fleet.hours} h, a cycle a minute")
     write_history(spark, fleet, HistoryOptions("none", (), 0, "json"), history)

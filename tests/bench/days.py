@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from bench.audits import Row, Tell, seconds
 
 HOURS = 24
-"""Seconds of a day."""
+"""Hours of a day."""
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
-    """The last day audited after the others, and all of them at once."""
+    """Yield the seconds of an audit of the last day after the others, and of all days at once."""
     plan, history = AuditPlan.of("documented-3.0"), folder / "history"
     tell(f"history of {fleet.brokers} brokers, {fleet.bundles} bundles each, {fleet.hours} h")
     days = _by_day(spark, fleet, folder / "days")
@@ -40,11 +40,11 @@ def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]
 
 
 def _by_day(spark: Any, fleet: Fleet, folder: Path) -> list[Path]:
-    """A history with a folder of lines for each day."""
+    """Write a history with a folder for each day; return the folders."""
     write_history(spark, fleet, HistoryOptions("none", (), 0, "json"), str(folder / "lines"))
     lines = spark.read.text(str(folder / "lines"))
     day = F.regexp_extract("value", r'"at": ?"(\d{4}-\d\d-\d\d)', 1)
     split = lines.withColumn("day", day).repartition("day").write.partitionBy("day")
     split.text(str(folder / "each"))
-    # The records at the very end belong to a day of their own.
+    # The last records belong to the next day.
     return sorted((folder / "each").glob("day=*"))[: fleet.hours // HOURS]

@@ -19,7 +19,7 @@ from bench.audits import Row, Tell, seconds
 PLAN = "documented-3.0"
 LATE = "late.jsonl"
 LAST = -1
-"""The report of a history that comes late: the last one of its cluster."""
+"""Index of the report that comes late: the last report of its cluster."""
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, files: int, tell: Tell) -> Iterator[Row]:
@@ -74,7 +74,7 @@ def _by_cluster(spark: Any, fleet: Fleet, folder: Path) -> Path:
 
 
 def _reports(reports: list[str], count: int) -> Iterator[str]:
-    """Yield that many reports, each of a broker of its own."""
+    """Yield this number of reports, each of another broker."""
     for number in range(count):
         record = json.loads(reports[number % len(reports)])
         yield json.dumps({**record, "broker": f"b{number // len(reports)}-{record['broker']}"})

@@ -1,4 +1,4 @@
-"""The measurements as a table that fits 80 columns."""
+"""Formats the measurements as tables that fit 80 columns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WIDTH = 80
 
 
 def of_rates(rates: Rates, names: Mapping[str, str]) -> list[str]:
-    """A line for each operation and implementation, with its ratio to the first one's rate.
+    """Return a line for each operation and implementation, with the ratio to the first rate.
 
-    `names` are the implementations' own, by adapter.
+    `names` are the names of the implementations, by adapter.
     """
     made = _table("operation", "implementation", "cases/s", "ratio")
     first = next(iter(names))
@@ -33,7 +33,7 @@ def of_rates(rates: Rates, names: Mapping[str, str]) -> list[str]:
 
 
 def of_ratios(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """A line for each measurement: what it is, what was measured, and its ratio."""
+    """Return a line for each measurement: its name, the measured value, and the ratio."""
     made = _table("measured", "seconds", "ratio")
     for row in rows:
         made.add_row(*row)

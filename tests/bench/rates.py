@@ -1,7 +1,6 @@
 """Cases per second of implementations, on the same cases in one run.
 
-Rounds alternate between the implementations, so that what slows the machine down slows down all of
-them.
+The implementations take turns in each round, so that all of them suffer if the machine is slow.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from pulsar_conformance.conformance.engine.draw import draw_trials
 from pulsar_conformance.specs.text import counted
 
 DRAWN = 10
-"""Cases drawn for each rule; they are asked again until there are enough."""
+"""Number of cases drawn for each rule; they are repeated if more cases are needed."""
 
 WARM = 50
-"""Cases asked before anything is counted."""
+"""Number of cases that are asked before the measurement."""
 ENOUGH = 20
-"""Seconds after which an implementation is not asked the same once more."""
+"""Seconds after which an implementation takes part in no further round of an operation."""
 
 Rates = Mapping[tuple[str, str], float]
 """Cases per second, by operation and adapter."""
 
 Connections = Mapping[str, Connection]
-"""By adapter."""
+"""The connection to each implementation, by adapter."""
 
 Tell = Callable[[str], None]
-"""Says what is being measured."""
+"""Function that prints which measurement is running."""
 
 
 def cases_of(operation: str, hellos: Sequence[Hello], count: int) -> list[Json]:
@@ -60,7 +59,7 @@ def _offers(hello: Hello, case: Json) -> bool:
 
 
 def measure(connections: Connections, count: int, rounds: int, tell: Tell) -> Rates:
-    """The median of the rounds, for each operation and whoever answers it; told one by one."""
+    """Return the median rate over the rounds, for each operation and implementation."""
     rates: dict[tuple[str, str], float] = {}
     for operation in OPERATIONS:
         able = {name: c for name, c in connections.items() if operation in c.hello.operations}
@@ -76,7 +75,7 @@ def measure(connections: Connections, count: int, rounds: int, tell: Tell) -> Ra
 def _taken(
     able: Connections, operation: str, cases: list[Json], rounds: int
 ) -> Mapping[str, list[float]]:
-    """Seconds of each round, by adapter; whoever has had its time is left out of later ones."""
+    """Return the seconds of each round, by adapter; slow implementations skip later rounds."""
     for connection in able.values():
         connection.ask(operation, cases[:WARM])
     seconds: dict[str, list[float]] = {adapter: [] for adapter in able}

@@ -12,7 +12,7 @@ PROFILE = "documented-3.0"
 
 
 class Watched:
-    """A connection that keeps what it is asked."""
+    """A connection that records the cases that it is asked."""
 
     def __init__(self, offers=None):
         self._inner = connect("reference", PROFILE, {})

@@ -1,4 +1,4 @@
-"""The audit is measured beside a command on the same files; a day more is a whole day."""
+"""The audit and a command are measured on the same files; one more day is a whole day."""
 
 import subprocess
 import sys
