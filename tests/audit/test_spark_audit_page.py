@@ -92,7 +92,7 @@ def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(spark):
     assert end == words[-len(end) :]
 
 
-# The time in seconds, u for an unload or a for an assignment, and the broker.
+# A mark has the time in seconds, u for an unload or a for an assignment, and the broker.
 WAYS = {
     "and-back": "0u1 3a2 60u2 63a1",
     "back-by-unloads": "0u1 60u2 90u1",

@@ -1,4 +1,4 @@
-"""Rules about any answer find each mistake, and no other rule is broken by it."""
+"""Rules about any answer find each planted mistake, which breaks no other rule."""
 
 import copy
 from dataclasses import replace
@@ -27,7 +27,7 @@ FEW = 50
 
 
 class Planted(ReferenceConnection):
-    """The model, in this process, with one mistake."""
+    """The model, in this process, with one mistake that a subclass adds."""
 
     def _answer(self, operation, case):
         return getattr(self, operation.replace(".", "_"), self.right)(operation, case)
@@ -69,7 +69,7 @@ class RemembersWhatItUnloaded(Planted):
 
 
 class CountsItsQuestions(Planted):
-    """Answers a little more each time."""
+    """Adds a little more to its answers each time."""
 
     asked = 0
 
@@ -80,7 +80,7 @@ class CountsItsQuestions(Planted):
 
 
 class TakesBundlesAsTheyCome(Planted):
-    """Unloads the right number of bundles, but those that were reported first."""
+    """Unloads the right number of bundles, but in the order of the report."""
 
     def shed_select(self, operation, case):
         unload, taken = self.right(operation, case)["unload"], []
@@ -91,7 +91,7 @@ class TakesBundlesAsTheyCome(Planted):
 
 
 class TakesTheFirstBroker(Planted):
-    """Lets only one broker unload, the first."""
+    """Lets only the first broker unload bundles."""
 
     def shed_select(self, operation, case):
         unload = self.right(operation, case)["unload"]
@@ -126,7 +126,7 @@ class FillsInDefaults(Planted):
 
 
 class TakesOut(Planted):
-    """Consumes the topics."""
+    """Removes the topics from the case."""
 
     def bundles_split(self, operation, case):
         answer = self.right(operation, case)
@@ -135,7 +135,7 @@ class TakesOut(Planted):
 
 
 class TakesEqualsAsTheyCome(Planted):
-    """No mistake: of bundles with equal traffic, the one that was reported first goes first."""
+    """Makes no mistake: of bundles with equal traffic, it unloads the first in the report first."""
 
     def shed_select(self, operation, case):
         reports = case["brokers"].values()
@@ -148,7 +148,7 @@ class TakesEqualsAsTheyCome(Planted):
 
 
 def renamed(value, names):
-    """The same with other names for some things."""
+    """Return a value with some of its names replaced."""
     if isinstance(value, dict):
         return {names.get(key, key): renamed(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -173,7 +173,7 @@ WITH_MEMORY = (RemembersWhatItUnloaded, CountsItsQuestions)
 
 @pytest.fixture
 def planted(monkeypatch):
-    """Lets `reference` be another implementation in this process."""
+    """Return a function that replaces `reference` by another implementation in this process."""
 
     def plant(mistake):
         def made(name, profile, readings, *_limits):

@@ -1,4 +1,4 @@
-"""Edits of drawn cases: which cases they produce, and which they leave unchanged."""
+"""Edits of drawn cases: the cases that they produce, and cases that they leave unchanged."""
 
 from random import Random
 

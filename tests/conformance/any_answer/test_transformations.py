@@ -1,4 +1,4 @@
-"""Changes of a case that must not change the answer find each mistake with names or notation."""
+"""Every mistake with names or notation is found by a change of a case that must not matter."""
 
 import copy
 from itertools import islice
@@ -20,7 +20,7 @@ PROFILE, EXAMPLES = "unwritten-3.0", 100
 
 
 class Planted(ReferenceConnection):
-    """The model, in this process, with one mistake."""
+    """The model, in this process, with one mistake that a subclass adds."""
 
     def _answer(self, operation, case):
         return getattr(self, operation.replace(".", "_"), self.right)(operation, case)
@@ -30,7 +30,7 @@ class Planted(ReferenceConnection):
 
 
 class Collides(Planted):
-    """Keeps brokers by a key that several names may share; of those, the last one counts."""
+    """Stores brokers by a key that several names may share, so that only the last broker counts."""
 
     def key(self, name):
         raise NotImplementedError
@@ -75,7 +75,7 @@ class FindsBrokersByTheirBeginning(Planted):
 
 
 class CutsTheTenant(Planted):
-    """Keeps limits by the local name of a namespace."""
+    """Stores limits by the local name of a namespace, without its tenant."""
 
     def bundles_split_candidates(self, operation, case):
         spaces = {space.rpartition("/")[2]: space for space in case["namespaceBundles"]}
@@ -122,7 +122,7 @@ class TakesNullForZero(Planted):
 
 
 class TakesAWrittenDefaultForAChoice(Planted):
-    """Takes a default that is given explicitly for a deliberate choice."""
+    """Treats a default that a case gives explicitly as a deliberate choice."""
 
     def bundles_create(self, operation, case):
         answer = self.right(operation, case)
@@ -152,7 +152,7 @@ OF_NAMES_AND_NOTATION = (
     "mistake", one_in(3, OF_NAMES_AND_NOTATION), ids=lambda mistake: mistake.__name__
 )
 def test_a_mistake_with_names_or_notation_is_found(mistake):
-    """Judged without a run, which would draw the same trials for each mistake."""
+    """The rules are judged without a run, which would draw the same trials for each mistake."""
     operations = {name.replace(".", "_"): name for name in TRANSFORMATIONS}
     [operation] = {operations[name] for name in operations if hasattr(mistake, name)}
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE))

@@ -1,4 +1,4 @@
-"""Drawn cases vary names, notation and size: the rules of documents find mistakes with these."""
+"""Drawn cases vary names, notation and size, so that documented rules find mistakes with these."""
 
 import copy
 
@@ -65,7 +65,7 @@ MISTAKES_WITH_CASES = [
 
 
 def words(drawn_for, answer_of):
-    """Return the verdicts of all rules of the operation on the trials that are drawn for some."""
+    """Return the verdicts of all rules of the operation on the trials drawn for some of them."""
     model = ReferenceConnection("reference", PROFILE, {})
     [operation] = specs.load().rules[drawn_for[0]].operations
     rules = [

@@ -1,4 +1,4 @@
-"""Splits: no document orders the parts of a bundle."""
+"""Splits: the parts of a bundle may be in any order, since no document states one."""
 
 import pytest
 from pulsar_conformance import specs

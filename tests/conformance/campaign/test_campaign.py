@@ -1,5 +1,5 @@
-"""Campaigns and bounded worlds: which cases they cover, which faults they find, and how parts are
-merged.
+"""Campaigns and bounded worlds: the cases that they cover, the faults that they find, and how parts
+are merged.
 """
 
 import gc
@@ -28,7 +28,7 @@ TESTS = Path(__file__).parents[2]
 STREAM = Path("reports/out/verdicts.jsonl")
 FEW_USAGES = (86, 100)
 RULE = "OVERLOAD-02"
-"""An overloaded broker sheds its excess and 5 points more."""
+"""The rule that an overloaded broker sheds its excess and 5 points more."""
 SHEDDING_RULES = {RULE, "OVERLOAD-01", "OVERLOAD-09"}
 """The rules that an overloaded broker breaks if it sheds nothing."""
 
@@ -42,7 +42,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def small(monkeypatch):
-    """One world: two brokers at 86 or 100 % with two bundles of three kinds."""
+    """Reduce the bounded worlds to one: two brokers at 86 or 100 %, two bundles of three kinds."""
     settings = [{"loadBalancerBrokerOverloadedThresholdPercentage": 85}]
     world = worlds.shedding_world("OverloadShedder", FEW_USAGES, "two usages", settings, 2, 2)
     monkeypatch.setattr(search, "bounded_worlds", lambda: (world,))
@@ -60,9 +60,10 @@ def broken():
 
 
 def test_a_world_has_every_cluster_up_to_renaming(small):
-    """A broker holds 0, 1 or 2 bundles in 1, 3 or 6 ways, at 2 usages: 2, 6 and 12 states.
+    """A broker with 0, 1 or 2 bundles of 3 kinds, at 2 usages, has 2, 6 or 12 states.
 
-    One broker: 2 + 6 + 12. Two: both empty 3, one bundle 2 x 6, two on one 2 x 12, one each 21.
+    One broker has 2 + 6 + 12 states. Two brokers have 3 without bundles, 2 x 6 with one bundle,
+    2 x 12 with two bundles on one broker, and 21 with one bundle each.
     """
     assert small.size == 20 + 3 + 12 + 24 + comb(6 + 1, 2)
     keys = list(small.keys())
@@ -77,7 +78,7 @@ def test_sections_cover_a_world_without_overlap(small):
 
 
 def test_parts_cover_all_worlds_and_become_small_at_the_end(tmp_path):
-    """At the end, a core waits for a part of 1,250 cases at most, not of 10,000."""
+    """At the end, a core waits for a part of at most 1,250 cases instead of 10,000."""
     plan = Plan.make(["reference"], ["documented-3.0"], root=tmp_path)
     every = bounded_worlds()
     parts = search.parts_of(plan, every, 0)
@@ -153,7 +154,7 @@ def counts(*adapters):
 def test_the_model_is_judged_once_for_all_that_agree_on_the_readings_it_consults(
     other, models, monkeypatch
 ):
-    """The world of OverloadShedder depends on how much is shed, not on ThresholdShedder's order."""
+    """The world of OverloadShedder depends on the amount shed, not on ThresholdShedder's order."""
     alone = counts("reference") | counts(other)
     monkeypatch.setattr(search, "SECTION", 1000)
     made = []
@@ -169,7 +170,7 @@ def test_the_model_is_judged_once_for_all_that_agree_on_the_readings_it_consults
 
 
 def test_campaigns_draw_the_cases_of_a_run_and_more(capsys):
-    """The first part has the seed of the run itself, and so its cases."""
+    """The first part has the seed of the run, and therefore draws the same cases."""
     words = ["run", "--adapter", "reference", "--rules", "USAGE-01", "--seed", "7"]
     assert main([*words, "--examples", "1000"]) == 0
     once = verdicts()["USAGE-01"]
@@ -193,13 +194,13 @@ def test_an_interrupted_campaign_goes_on_where_it_stopped(small, tmp_path):
 
 
 KIBIBYTES_OF_A_PART = 1500
-"""Kibibytes that a part may keep. Some 800 are in caches of numbers, which are limited; cases and
-answers would take 5,700.
+"""Kibibytes that a part may keep: about 800 in limited caches of numbers, but not the 5,700 of its
+cases and answers.
 """
 
 
 def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):
-    """Its cases and answers are freed, also where garbage is rarely collected."""
+    """The part's cases and answers are freed, even if garbage is rarely collected."""
     plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)
     parts = search.parts_of(plan, [], 4 * search.PART)
     readings = {("reference", "documented-3.0"): {}}
@@ -218,7 +219,7 @@ def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):
 
 
 def test_a_task_gets_no_answers_of_the_run_that_found_the_readings(tmp_path):
-    """Each task gets its own copy of the plan: with these answers, of fourteen megabytes."""
+    """Each task gets its own copy of the plan; these answers would make it fourteen megabytes."""
     adapter = "python:standins.variants:Undeclared"
     plan = Plan.make([adapter], ["documented-3.0"], rules=["USAGE-0*"], root=tmp_path)
     readings = search.readings_of(plan)
@@ -293,7 +294,7 @@ def test_a_fault_of_one_case_in_a_whole_world_is_found():
 
 
 RARE = 100_000
-"""A fault is rare if it changes no more than one in so many answers."""
+"""A fault is rare if it changes at most one answer in this number."""
 
 
 @pytest.mark.thorough
@@ -331,7 +332,7 @@ def _answered(result, _work, texts):
 
 
 def test_the_driver_keeps_a_name_of_each_part_and_no_result(tmp_path):
-    """A million cases a rule are a thousand parts; their results are in files."""
+    """A million cases per rule are a thousand parts, whose results are in files."""
     plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)
     readings = {("reference", "documented-3.0"): {}}
     found = {("reference", "documented-3.0", "USAGE-01"): SearchResult(search.PART, search.PART)}

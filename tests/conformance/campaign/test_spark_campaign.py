@@ -54,7 +54,7 @@ def free_port():
 
 @pytest.fixture
 def cluster(tmp_path):
-    """A master and two workers on this machine, each worker with one core."""
+    """Start a Spark master and two workers on this machine, each worker with one core."""
     home, port = Path(pyspark.__file__).parent, free_port()
     url, host = f"spark://127.0.0.1:{port}", ("--host", "127.0.0.1", "--webui-port", "0")
     deploy = "org.apache.spark.deploy"

@@ -17,12 +17,12 @@ THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 OVERLOAD = "org.apache.pulsar.broker.loadbalance.impl.OverloadShedder"
 BUNDLE = "shop/eu/0x00000000_0x40000000"
 IDLE = "shop/us/0x80000000_0xc0000000"
-"""Owned by broker-3, with statistics and without bundle data."""
+"""A bundle of broker-3 with statistics, but without bundle data."""
 
 
 @pytest.fixture
 def made(capsys):
-    """Makes a case; its JSON, and what was said besides."""
+    """Return a function that makes a case: it returns the case's JSON, and the notes."""
 
     def make(*options, kind="modular"):
         words = ["case", "--reports", str(SAVED / kind), *map(str, options)]
@@ -35,12 +35,12 @@ def made(capsys):
 
 @pytest.fixture
 def reports(tmp_path):
-    """A folder with the reports of the modular load manager, to be changed."""
+    """Provide a folder with reports of the modular load manager, which a test may change."""
     return Path(shutil.copytree(SAVED / "modular", tmp_path / "reports"))
 
 
 def edited(file, **fields):
-    """The report in a file with other fields; None removes one."""
+    """Change fields of the report in a file; None removes a field."""
     report = {**json.loads(file.read_text("utf-8")), **fields}
     file.write_text(json.dumps({name: one for name, one in report.items() if one is not None}))
 
@@ -245,7 +245,7 @@ def test_rates_that_a_report_does_not_have_are_summed_over_its_bundles(made, rep
 
 
 def test_the_throughput_in_a_simple_report_is_not_believed(tmp_path, capsys):
-    # Pulsar's class writes the message rates there once more.
+    # Pulsar's class writes the message rates there a second time.
     reports = Path(shutil.copytree(SAVED / "simple", tmp_path / "simple"))
     edited(reports / "broker-1.json", msgThroughputIn=39000.0, msgThroughputOut=61000.0)
     words = ("--setting", f"{THRESHOLD}=10", "--judge-by", "released-2.10")

@@ -1,4 +1,4 @@
-"""Settings of managers that balance nothing, and classes whose behavior is not known."""
+"""Settings of load managers that balance nothing, and classes whose behavior is unknown."""
 
 import json
 
@@ -17,7 +17,7 @@ NEWER = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Reads a configuration; what `settings` says, on one line."""
+    """Return a function that returns the output of `settings` for a configuration on one line."""
 
     def tell(*lines, release, status=0):
         conf = tmp_path / "broker.conf"
@@ -30,7 +30,7 @@ def told(tmp_path, capsys):
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Explains saved reports; what is printed and what is noted, on one line each."""
+    """Return a function that explains saved reports: it returns output and notes, a line each."""
 
     def explain(reports, *words, status=0):
         folder = tmp_path / "reports"
@@ -45,7 +45,7 @@ def explained(tmp_path, capsys):
 
 
 def report(version, *bundles):
-    """A broker's load report."""
+    """Return a broker's load report."""
     return {
         "webServiceUrl": "http://b1.example.com:8080", "brokerVersionString": version,
         "cpu": {"usage": 20, "limit": 100}, "bundles": list(bundles), "lastStats": {},
@@ -121,7 +121,7 @@ MISSPELT = {
 
 @pytest.mark.parametrize("which", MISSPELT)
 def test_what_counts_with_the_most_similar_class_is_said(tmp_path, capsys, which):
-    """No setting is both without effect and in force, nor in force by a class that is none."""
+    """Each setting is listed once: either as in force, or as without effect."""
     lines, counts, off = MISSPELT[which]
     file = tmp_path / "broker.conf"
     file.write_text("\n".join(lines))

@@ -1,4 +1,4 @@
-"""Known deviations of releases and clusters: complete, and every case can be asked."""
+"""Known deviations of releases and clusters: the lists are complete, and each case can be asked."""
 
 import json
 import re
@@ -20,19 +20,19 @@ from pulsar_conformance.conformance.engine.plan import Plan
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "fixtures" / "deviations"
 FILES = {re.sub(r"-(?=\d)", " ", file.stem, count=1): file for file in sorted(FOLDER.iterdir())}
-"""By the implementation that each is about."""
+"""The files of known deviations, each by the implementation that it is about."""
 SMALL = 4
-"""Brokers and bundles of a case, at most."""
+"""Maximum number of brokers, and of bundles, of a case."""
 
 NO_FIXED_ANSWER = ("draws", "varies")
-"""Words in the reasons of deviations that are not shown by the same answer each time."""
+"""Words in the reasons of deviations whose wrong answer is different each time."""
 
 LOWER_BOUNDARY = "THRESHOLD-09"
-"""Its example has eleven brokers."""
+"""A rule with a large case: the documents' example has eleven brokers."""
 
 
 def documents(name):
-    """The profile by which an implementation is judged."""
+    """Return the profile by which an implementation is judged."""
     return releases()[name.rpartition(" ")[2]].documents
 
 
@@ -185,7 +185,7 @@ def test_a_case_that_is_none_is_one_error(tmp_path):
 
 
 def shared(folder, rule="USAGE-01"):
-    """An entry that leaves all else to that of another file."""
+    """Return an entry that takes all other fields from an entry of another file."""
     (folder / "one.json").write_text(json.dumps(CASE), "utf-8")
     other = {**ENTRY, "implementation": "one 1.0", "cases": ["one.json"], "answers": "this"}
     (folder / "other.yaml").write_text(json.dumps([other]), "utf-8")
@@ -213,7 +213,7 @@ def test_a_file_that_says_nothing_of_the_rule_is_one_error(tmp_path):
 
 
 def test_no_case_is_left_over():
-    """A test of the releases names the cases of readings."""
+    """Every case is in a list, except those that test_pulsar_deviations.py names."""
     asked_elsewhere = (
         ROOT / "tests" / "adapters" / "pulsar" / "test_pulsar_deviations.py"
     ).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Dynamic settings count over those of a file, and each value has the place that it is from."""
+"""Dynamic settings override those of a file, and each value is shown with its source."""
 
 import json
 from contextlib import closing
@@ -13,7 +13,7 @@ SHEDDING = "loadBalancerSheddingEnabled"
 
 
 class Dynamic(FakeCluster):
-    """A broker with a dynamic setting."""
+    """A broker whose admin API returns a dynamic setting."""
 
     def answer(self, name, path):
         if path.endswith("/configuration/values"):

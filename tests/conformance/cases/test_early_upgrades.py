@@ -1,7 +1,7 @@
-"""Upgrades from early versions, bundles of few topics, and load managers of one's own.
+"""Upgrades from early versions, bundles with few topics, and users' own load managers.
 
-From ModularLoadManagerImpl, BundleSplitterTask and LoadManager.create in the sources of
-pulsar-broker 2.4.2 to 4.0.6.
+The expected texts follow ModularLoadManagerImpl, BundleSplitterTask and LoadManager.create in the
+sources of pulsar-broker 2.4.2 to 4.0.6.
 """
 
 import json
@@ -22,7 +22,7 @@ HALVES = ("t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff")
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return the status of `settings` for a broker.conf, and what it says, on one line."""
+    """Return the status of `settings` for a broker.conf, and its output on one line."""
 
     def ask(settings, *words):
         conf = tmp_path / "broker.conf"

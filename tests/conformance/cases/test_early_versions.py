@@ -1,7 +1,7 @@
 """Settings, defaults and decisions of versions before 3.0.
 
-From ServiceConfiguration in the sources of pulsar-broker-common 2.4.2 to 3.2.0, and the shedding
-strategies and LoadData in those of pulsar-broker.
+The expected texts follow ServiceConfiguration in the sources of pulsar-broker-common 2.4.2 to
+3.2.0, and the shedding strategies and LoadData in the sources of pulsar-broker.
 """
 
 import json
@@ -31,7 +31,7 @@ REPORTS = Path(fixtures.__file__).parent / "reports" / "three-brokers" / "modula
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return what `settings` says about a broker.conf, on one line."""
+    """Return the output of `settings` for a broker.conf on one line."""
 
     def ask(settings, *words):
         conf = tmp_path / "broker.conf"
@@ -141,7 +141,7 @@ def test_the_algorithms_that_are_supported_by_default(told, version, last):
 
 
 def one_over(usage, *bundles):
-    """Return a case with a broker of some usage and bundles of 10 MB/s each, and an idle one."""
+    """Return a case with a broker of this usage and bundles of 10 MB/s each, and an idle broker."""
     traffic = {"msgThroughputIn": 10.0 * MB, "msgThroughputOut": 0, "msgRateIn": 1, "msgRateOut": 0}
     average = {"shortTermData": {**traffic, "numSamples": 10, "maxSamples": 10}}
     busy = {name: {"usage": used, "limit": 100} for name, used in usage.items()}

@@ -1,4 +1,4 @@
-"""The explanation of a file with settings: failing upgrades, misspelt names, and its form."""
+"""The explanation of a file with settings: failing upgrades, misspelt names, and its layout."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main

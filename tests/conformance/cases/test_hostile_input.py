@@ -1,4 +1,4 @@
-"""Case files, lists of deviations and command lines that mean ill: one clear error each."""
+"""Malicious case files, lists of deviations and command lines give one clear error each."""
 
 import json
 import os
@@ -116,7 +116,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def refused(words, capfd, files=()):
-    """The error for an unusable command line; nothing is written."""
+    """Return the error for an unusable command line; check that no file is written."""
     try:
         status = main(words)
     except SystemExit as left:

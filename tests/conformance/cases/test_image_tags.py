@@ -1,4 +1,4 @@
-"""The version of Pulsar by the image tags of Helm values and compose files."""
+"""Pulsar's version is taken from the image tags in Helm values and compose files."""
 
 import pytest
 from pulsar_conformance.conformance.commands.main import main

@@ -1,4 +1,4 @@
-"""Versions of Pulsar without a profile: who decides like them, and how they differ."""
+"""Versions of Pulsar without a profile: the profile that decides like them, and differences."""
 
 import ast
 import json
@@ -156,7 +156,7 @@ def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
 
 @pytest.fixture
 def full_heap(tmp_path):
-    """Reports of brokers at 72, 34 and 24 % of CPU, where broker-2's heap memory is at 97.66 %."""
+    """Save reports of brokers at 72, 34 and 24 % of CPU; broker-2's heap memory is at 97.66 %."""
     folder = tmp_path / "reports"
     shutil.copytree(REPORTS / "three-brokers" / "modular", folder)
     report = json.loads((folder / "broker-2.json").read_text("utf-8"))

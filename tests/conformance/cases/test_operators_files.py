@@ -11,7 +11,7 @@ THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 
 
 def report(usage, loads, version=None, bandwidth=1):
-    """A load report of a broker with a usage of CPU and of bandwidth, and its bundles in MB/s."""
+    """Return a broker's load report with its usage of CPU and bandwidth, and bundles in MB/s."""
     stats = {
         f"acme/orders/0x{start:x}0000000_0x{start + 1:x}0000000": {
             "msgRateIn": 100.0 * load,
@@ -44,7 +44,7 @@ def report(usage, loads, version=None, bandwidth=1):
 
 @pytest.fixture
 def ask(tmp_path, capsys):
-    """Makes a case of saved reports and settings, and explains it."""
+    """Return a function that makes a case of saved reports and settings, and explains it."""
 
     def asked(reports, conf="", *options, name="broker.conf", explain=(), save="{}.json"):
         folder = tmp_path / "reports"
@@ -302,7 +302,7 @@ def metric(name, value, **labels):
 
 
 def metrics_of(reports):
-    """Prometheus text of brokers whose reports are known."""
+    """Return metrics in Prometheus' text format of brokers with these reports."""
     text = '# TYPE pulsar_lb_cpu_usage gauge\npulsar_other{broker="x"} 1\n'
     for broker, one in reports.items():
         text += metric("pulsar_lb_cpu_usage", one["cpu"]["usage"], cluster="eu", broker=broker)

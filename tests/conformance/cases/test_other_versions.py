@@ -16,7 +16,7 @@ TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 
 @pytest.fixture
 def said(tmp_path, capsys):
-    """Run a command with a broker.conf; return the exit status and what was said."""
+    """Run a command with a broker.conf; return the exit status and the output."""
 
     def run(command, conf, *words):
         file = tmp_path / "broker.conf"

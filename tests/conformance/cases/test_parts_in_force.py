@@ -69,7 +69,7 @@ def test_so_is_a_difference_from_the_release_that_stands_for_a_version(written, 
 
 
 def test_every_part_of_a_way_is_in_force_with_some_settings(written):
-    """Otherwise a name could be misspelt, and the change would never be listed."""
+    """If this failed, a part's name could be misspelt, and the change would never be listed."""
     average = dict.fromkeys((STRATEGY, PLACER), f"{PACKAGE}impl.AvgShedder")
     files = (THRESHOLD, OVERLOAD, UNIFORM, average, EXTENSIBLE, SIMPLE)
     known = {part for one in files for part in read_settings(written(one), "4.2.4").parts()}

@@ -1,4 +1,4 @@
-"""Placement where the names of brokers, namespaces and policies decide."""
+"""Placement that depends on the names of brokers, namespaces and policies."""
 
 import json
 from contextlib import closing
@@ -19,7 +19,7 @@ def report(usage, address=""):
 
 @pytest.fixture
 def placed(tmp_path, capsys):
-    """Explains where a bundle goes; returns the status, standard output and standard error."""
+    """Return a function that explains a placement: it returns status, output and errors."""
 
     def asked(bundle, *options, reports=None):
         for name, one in (reports or {"b1": report(20), "b2": report(99)}).items():
@@ -173,7 +173,7 @@ NAMED = dict(zip(("broker-a", "broker-b", "broker-c"), IDS, strict=True))
 
 
 def test_brokers_follow_in_turn_in_the_order_of_their_ids(placed):
-    """Java prints a HashSet of the three IDs as 1, 2, 0, and one of the three names as b, c, a."""
+    """Java prints a HashSet of the three IDs as 1, 2, 0, and a HashSet of the names as b, c, a."""
     reports = {name: report(20, address) for name, address in NAMED.items()}
     options = ("--release", "4.2.4", "--setting", SELECTOR)
     _, out, err = placed(f"new/ns/{WHOLE}", *options, reports=reports)

@@ -26,7 +26,7 @@ def policy(namespaces, primary, secondary=(), least=1):
 
 
 def isolated(policies, namespace="acme/orders", brokers=("b1", "b2", "b3:8080")):
-    """The primary and the secondary brokers of a namespace, and the minimum of primary ones."""
+    """Return the primary and secondary brokers of a namespace, and the minimum of the former."""
     found = Constraints(policies_of("isolation.json", policies)).isolation(
         namespace, dict(zip(brokers, brokers, strict=True))
     )
@@ -83,7 +83,7 @@ def report(usage, bundles=(), version="3.0.7", topics=1):
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Explains where a bundle goes, by reports and files of restrictions."""
+    """Return a function that explains a placement, given reports and files of restrictions."""
 
     def asked(reports, *options, bundle=BUNDLE, status=0, **files):
         folder = tmp_path / "reports"
@@ -122,7 +122,7 @@ def test_an_unloaded_bundle_counts_with_its_owner_until_the_owners_next_report(e
 
 
 def test_a_bundle_outside_its_policy_stays_there_until_it_is_unloaded(explained):
-    """apache/pulsar#14429: policies decide about new assignments alone."""
+    """Policies apply only to new assignments (apache/pulsar#14429)."""
     _, err = explained(REPORTS, isolation={"eu": policy(["acme/.*"], ["b2"], ["b3"])})
     told = "policies keep new bundles of acme/orders off b1, but the bundle stays there until it"
     assert told in " ".join(err.replace("pulsar-conformance: ", "").split())
@@ -244,7 +244,7 @@ def test_a_text_that_names_no_bundle_is_refused(explained):
 
 
 class Restricted(FakeCluster):
-    """A cluster with a policy of isolation; without one, its path is not found."""
+    """A cluster with an isolation policy; without a policy, the API returns 404."""
 
     policies = None
 
@@ -293,7 +293,7 @@ class Versioned(FakeCluster):
 
 
 class Late(Versioned):
-    """Brokers whose reports do not have their bundles yet."""
+    """Brokers whose reports do not list their bundles yet."""
 
     def answer(self, name, path):
         found = super().answer(name, path)

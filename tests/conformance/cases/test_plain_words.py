@@ -1,4 +1,4 @@
-"""Answers of `settings` and `explain` about an operator's files, where words could mislead."""
+"""The output of `settings` and `explain` about operators' files is not misleading."""
 
 import json
 

@@ -1,7 +1,7 @@
-"""Versions of one line that decide otherwise than the release that was examined.
+"""Versions that decide differently from the examined release of their line.
 
-The versions and their behaviour are those of the pull requests named in specs/broker.yaml and of
-the sources of 2.10.4, 3.0.0, 3.0.7, 3.1.0 and 3.2.0.
+The versions and their behavior are from the pull requests in specs/broker.yaml, and from the
+sources of 2.10.4, 3.0.0, 3.0.7, 3.1.0 and 3.2.0.
 """
 
 import json
@@ -36,8 +36,8 @@ def model(version):
         ("3.0.12", ["2.11.2", "3.0.1"], False),
         ("2.11.1", ["2.11.2", "3.0.1"], True),
         ("2.11.2", ["2.11.2", "3.0.1"], False),
-        ("2.10.6", ["2.11.2", "3.0.1"], True),  # A line that never got it.
-        ("3.1.0", ["2.11.2", "3.0.1"], False),  # A later line has it from its start.
+        ("2.10.6", ["2.11.2", "3.0.1"], True),  # A line that never got the change.
+        ("3.1.0", ["2.11.2", "3.0.1"], False),  # A later line, which has the change from its start.
         ("3.2.4", ["3.0.8", "3.3.3"], True),
         ("3.3.2", ["3.0.8", "3.3.3"], True),
         ("4.0.0", ["3.0.8", "3.3.3"], False),
@@ -64,7 +64,7 @@ def test_each_revision_names_alternatives_that_exist():
 
 
 def brokers(*each):
-    """Return brokers with bundles: messages and megabytes per second."""
+    """Return brokers with bundles, given the messages and megabytes per second of each bundle."""
     found, averages = {}, {}
     for place, bundles in enumerate(each):
         names = []

@@ -13,7 +13,7 @@ ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 
 @pytest.fixture
 def settings(tmp_path, capsys):
-    """Writes a file, and returns the exit status and the JSON of the command `settings`."""
+    """Return a function that writes a file and runs `settings`: it returns the status and JSON."""
 
     def of_file(name, text):
         file = tmp_path / name

@@ -54,7 +54,7 @@ def test_a_value_that_java_parses_is_taken(text, value):
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Explain a file of these lines; return the status and what is printed."""
+    """Explain a file of these lines; return the status and the output."""
 
     def tell(*lines, options=()):
         file = tmp_path / "broker.conf"

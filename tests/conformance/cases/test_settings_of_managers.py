@@ -1,7 +1,7 @@
 """A setting has an effect under a load manager if that manager's classes read it.
 
-The names come from the sources of Pulsar 4.0.7 and 5.0.0-M1: each is listed where no class of the
-manager, nor any class that all managers share, calls the setting's getter.
+The names come from the sources of Pulsar 4.0.7 and 5.0.0-M1: a setting is listed if its getter is
+called neither by a class of the manager nor by a class that all managers share.
 """
 
 import pytest
@@ -68,15 +68,15 @@ IGNORED = {
     "modular": OF_SIMPLE | OF_EXTENSIBLE,
     "extensible": OF_SIMPLE | OF_MODULAR | OF_BOTH_OLDER,
 }
-"""Settings that no class of a manager reads."""
+"""The settings that no class of each load manager reads."""
 
 FORMER = {f"loadBalancerBandwith{way}ResourceWeight" for way in ("In", "Out")}
 CHOOSING = {"loadManagerClassName", "loadBalancerLoadSheddingStrategy"}
-"""Settings that choose whose settings count."""
+"""Settings that choose a load manager or strategy, and thereby which other settings count."""
 
 
 def reasons(folder, manager, name):
-    """Why a setting, changed alone under a manager, has no effect."""
+    """Return why a setting has no effect if only this setting is changed under a manager."""
     file = folder / "broker.conf"
     changed = f"{name}={other_value(broker_settings()[name])}"
     file.write_text(f"loadManagerClassName={CLASSES[manager]}\n{changed}\n")

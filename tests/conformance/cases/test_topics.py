@@ -1,4 +1,4 @@
-"""On which bundles and brokers topics are, by the bundles that brokers own."""
+"""The bundle and the broker of each topic, found from the bundles that brokers own."""
 
 import json
 

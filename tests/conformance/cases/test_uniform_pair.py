@@ -9,7 +9,7 @@ UNIFORM = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"
 
 
 def loaded(name, rate, throughput):
-    """A report with two bundles that share these messages and bytes per second."""
+    """Return a report with two bundles that share these messages and bytes per second."""
     start = int(name[1:]) * 2
     bundles = [f"t/ns/0x{n}0000000_0x{n + 1}0000000" for n in (start, start + 1)]
     stats = {one: {"msgRateIn": rate / 2, "msgThroughputIn": throughput / 2} for one in bundles}
@@ -24,7 +24,7 @@ def loaded(name, rate, throughput):
 
 @pytest.fixture
 def shed(tmp_path, capsys):
-    """Explains what is unloaded, given messages and bytes by broker."""
+    """Return a function that explains the unloads, given messages and bytes by broker."""
 
     def asked(release, traffic, *options):
         for name, carried in traffic.items():
@@ -38,7 +38,7 @@ def shed(tmp_path, capsys):
 
 
 def test_the_brokers_compared_are_named(shed):
-    """apache/pulsar#21174: the pair need not be the broker that comes first."""
+    """The pair need not contain the first broker (apache/pulsar#21174)."""
     traffic = {"b0": (5600, 56e6), "b1": (60000, 30e6), "b2": (15000, 30e6)}
     off = ("--setting", "loadBalancerMsgRateDifferenceShedderThreshold=0")
     out = shed("3.0.7", traffic, *off)

@@ -1,4 +1,4 @@
-"""Changes that `settings --to` lists for an upgrade: what runs, and which settings count."""
+"""Changes that `settings --to` lists for an upgrade: running classes, and settings that count."""
 
 import re
 
@@ -13,7 +13,7 @@ AVERAGE = {SHEDDING: f"{PACKAGE}impl.AvgShedder", PLACEMENT: f"{PACKAGE}impl.Avg
 
 @pytest.fixture
 def changes(capsys, tmp_path):
-    """Return what changes for settings between two versions, on one line, and the title."""
+    """Return the listed changes between two versions on one line, and the title."""
 
     def ask(settings, release, to=None):
         conf = tmp_path / "broker.conf"

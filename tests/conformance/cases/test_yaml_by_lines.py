@@ -1,4 +1,4 @@
-"""YAML files whose suffix does not say that they are YAML."""
+"""YAML files without the suffix of YAML files."""
 
 import pytest
 from pulsar_conformance.conformance.cases.settings import BadSetting

@@ -1,4 +1,4 @@
-"""Settings in YAML: of which component they are, and what is not read."""
+"""Settings in YAML: the component that they belong to, and parts that are not read."""
 
 from base64 import b64encode
 

@@ -39,7 +39,7 @@ def test_ask_answers_in_order_whatever_the_operation(monkeypatch, capsys):
 
 
 def test_ask_takes_the_files_that_the_suite_writes(tmp_path, monkeypatch, capsys):
-    """A saved case goes over many lines, and says under what it was saved."""
+    """A saved case has many lines, and contains the profile and readings of its run."""
     one, several = tmp_path / "one.json", tmp_path / "several.json"
     about = {"rule": "BUNDLE-01", "profile": "documented-3.0", "readings": {}}
     one.write_text(json.dumps({**CREATE, **about}, indent=1) + "\n")
@@ -285,7 +285,7 @@ def test_check_names_the_fault(bug, told):
 
 
 def needing(language):
-    """A language, skipped only where the machine lacks its compiler."""
+    """Return a test parameter for a language, skipped if the machine lacks its compiler."""
     program = new_adapter.SKELETONS[language].build.partition(" ")[0]
     lacking = bool(program) and shutil.which(program) is None
     return pytest.param(language, marks=pytest.mark.skipif(lacking, reason=f"needs {program}"))

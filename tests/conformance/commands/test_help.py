@@ -19,11 +19,11 @@ QUICK = (
     *("ask", "case", "explain", "new-adapter", "rules", "rule", "profiles", "readings"),
     *("settings", "schema", "completion"),
 )
-"""Commands whose examples in their help are run; of the others they are parsed."""
+"""Commands whose help has examples that are run; examples of other commands are only parsed."""
 
 
 def parsers(parser):
-    """A parser, and those of its acts."""
+    """Yield a parser and the parsers of its subcommands."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -12,7 +12,7 @@ EVERY = specs.load()
 
 @pytest.fixture
 def said(capsys):
-    """The output of a command, of which no line is too long for a terminal."""
+    """Return the output of a command; check that no line is too long for a terminal."""
 
     def say(*words):
         assert main(words) == 0

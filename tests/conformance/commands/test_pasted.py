@@ -1,8 +1,8 @@
 """The commands of the pages, pasted into a shell, page by page, as a reader would.
 
-A page's commands run one after the other in a folder that has what a clone has. Left out are those
-that download, need a cluster, Spark or a build of the site; test_readme.py parses these, too. A run
-draws few cases, so that all of it takes a minute.
+A page's commands run one after the other in a folder with the content of a clone. Commands that
+download, or need a cluster, Spark or the built site, are left out; test_readme.py parses these as
+well. Runs draw few cases, so that all commands together take a minute.
 """
 
 import os
@@ -19,15 +19,15 @@ DEAR = re.compile(
     r"|nox -s (?!conformance -- )|curl|javac|mvn|spark-submit|http\.server|report allure"
     r"|report freeze|--exhaustive|--spark|\baudit\b|\bfleet\b|\bcollect\b|python3 -m"
 )
-"""Commands that are not run; `report freeze` would write into the installed package."""
+"""Pattern of commands that are not run; `report freeze` would write into the installed package."""
 MAY_END_WITH_1 = re.compile(r"report diff")
-"""It ends with 1 where something became worse."""
+"""Pattern of commands that may exit with 1, since a rule became worse."""
 NEEDS = {"java": r"\bjava\b", "node": r"\bnode\b"}
 AS_EXPLAINED = ("before.json", "after.json")
-"""Reports that a page says are there."""
+"""Files that a page assumes to exist."""
 PROGRAMS = ("pulsar-conformance", "nox")
 HASTY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options for a Java that lives for a second."""
+"""Options that make short runs of Java fast."""
 LINKED = ("adapters", "fixtures")
 CASES = ".conformance/cases/shed.select"
 PAGES = ("README.md", *GUIDES)
@@ -40,7 +40,7 @@ def needs_what_is_lacking(command):
 
 
 def lines(page):
-    """The commands of a page in their order, without those that are dear or lack their program."""
+    """Return the commands of a page in order, without slow ones and those that lack a program."""
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             said = line.partition("  #")[0].strip()
@@ -53,7 +53,7 @@ PASTED = {page: found for page in PAGES if (found := list(lines(page)))}
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """A folder of the commands, which one warm process runs."""
+    """Provide a folder of client commands, which one server process runs."""
     folder = tmp_path_factory.mktemp("bin")
     for name in PROGRAMS:
         client(folder / name, folder / "socket", name)
@@ -63,7 +63,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture
 def clone(tmp_path, programs):
-    """A folder with what a clone has, and the environment in which its commands are found."""
+    """Provide a folder with the content of a clone, and an environment with the commands."""
     folder = tmp_path / "clone"
     (folder / "reports").mkdir(parents=True)
     for name in LINKED:
@@ -80,7 +80,7 @@ def clone(tmp_path, programs):
 
 
 def pasted(commands, folder, environment):
-    """The status of each command, and all that was said, of one shell."""
+    """Run commands in one shell; return the status of each, and the output."""
     done = subprocess.run(
         ["sh"],
         input="\n".join(f'{line}\nprintf "\\n@@ %s\\n" "$?"' for line in commands),

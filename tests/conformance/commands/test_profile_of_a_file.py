@@ -6,11 +6,11 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 
 RATHER = {"documented-3.0": "broker-1", "released-3.0": "broker-2"}
-"""The broker that takes the bundle: by load alone, or by the number of bundles of the namespace."""
+"""The broker that gets the bundle: by load only, or by the number of the namespace's bundles."""
 
 
 def place_file(folder, profile):
-    """A case that the documents and the releases decide differently, with a profile in its file."""
+    """Write a case that documents and releases decide differently, with a profile in its file."""
     case = {
         "settings": {},
         "bundle": "t/n/0x80000000_0xffffffff",

@@ -1,4 +1,4 @@
-"""Every command that takes questions reads the same files, and names a mistake alike."""
+"""Every command that takes questions reads the same files, and has the same error messages."""
 
 import json
 

@@ -14,7 +14,7 @@ def verdict(rule, adapter, profile="documented-3.0", word="pass", **given):
 
 
 def stream(names, profiles, verdicts):
-    """The lines of a run; an adapter is called like its implementation."""
+    """Return the verdict stream of a run; an adapter has the name of its implementation."""
     implementations = [
         {"adapter": name, "profile": profile, "name": name}
         for name in names
@@ -32,7 +32,7 @@ def shown(names, profiles, verdicts):
 
 
 def rows(found, area):
-    """The cells of an area, of every table."""
+    """Return the cells of an area's rows in every table."""
     return [line.split()[1:] for line in found if line.split()[:1] == [area]]
 
 
