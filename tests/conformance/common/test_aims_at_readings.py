@@ -1,4 +1,4 @@
-"""Aims at readings name the operation that their trials ask."""
+"""The aims of a reading name the operation that their trials ask."""
 
 import pytest
 from pulsar_conformance.conformance.catalogue import aims_by_reading

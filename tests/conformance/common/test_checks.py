@@ -22,11 +22,11 @@ OF_THE_MODEL = (
     "documented-4.2",
     "documented-5.0",
 )
-"""The readings that the model follows."""
+"""The profiles of documents that the model follows."""
 
 RELEASED = tuple(f"released-{version}" for version in ("5.0", "4.2", "4.0", "3.0", "2.10", "2.4"))
 PROFILES = (*OF_THE_MODEL, *RELEASED)
-"""Profiles, of which the first that has a rule is used to test the rule."""
+"""Profiles; a rule is tested under the first profile that has the rule."""
 
 RULES = specs.load().rules
 TESTABLE = [rule for rule in RULES if RULES[rule].untestable is None]
@@ -38,7 +38,7 @@ def profile_of(rule_id):
 
 @cache
 def drawn(rule_id):
-    """The trials that the strategy of the rule draws, legal or not."""
+    """Return the trials that the rule's strategy draws, legal or not."""
     return draw(checks()[rule_id].draws, EXAMPLES, f"checks/{rule_id}")
 
 
@@ -97,7 +97,7 @@ def test_equal_seeds_draw_equal_cases(rule_id):
 
 @pytest.mark.parametrize("rule_id", ["REPORT-09", "SPLIT-11"])
 def test_a_question_of_another_operation_that_fails_is_left_unanswered(rule_id):
-    """A rule over questions of two operations cannot read what is no answer."""
+    """A rule about questions of two operations cannot judge a failure as an answer."""
     profile = profile_of(rule_id)
     model = Model(profile)
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile))

@@ -8,7 +8,7 @@ from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
 FEW = 3
-"""Cases a rule and seed; a rule that so few do not reach says nothing."""
+"""Number of cases per rule and seed; a rule that these do not reach is not judged."""
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs java 17")
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go 1.21")
@@ -22,9 +22,7 @@ SEEDS = {
 }
 MARKS = {"sample:java": needs_java, "sample:javascript": needs_node, "sample:go": needs_go}
 SAMPLED = 1
-"""Seeds of an implementation that are not for the thorough tests alone; `nox -s conformance` judges
-each by another seed.
-"""
+"""Number of seeds of an implementation that usual tests try; `nox -s conformance` uses another."""
 
 
 def marks_of(adapter, number):
@@ -35,7 +33,7 @@ def marks_of(adapter, number):
 
 @pytest.fixture(scope="module")
 def implementations():
-    """One connection an implementation, for all seeds."""
+    """Provide one connection per implementation, for all seeds."""
     runs = {}
     yield runs
     for run in runs.values():

@@ -1,7 +1,8 @@
-"""Every check is sound on every legal case: none is broken by the reference, whoever drew the case.
+"""Every check is sound on every legal case: the reference breaks no rule on any case.
 
-A case that failed is saved, and judged by every rule that concerns one of its operations; a case
-that is reduced or pasted is one that no strategy draws. Neither may be laid at anyone's door.
+A case that failed is saved, and then judged by every rule about its operations. A case that is
+reduced or pasted may be one that no strategy draws. Such cases must not accuse a correct
+implementation either.
 """
 
 from functools import cache
@@ -19,18 +20,18 @@ from pulsar_conformance.reference import Model, Readings
 SEED = "cross"
 DRAWN = 6
 SAMPLED = [12, pytest.param(40, marks=pytest.mark.thorough)]
-"""Trials drawn for a rule, and those judged by all rules under one set of readings."""
+"""Number of trials judged under each set of readings, in usual and in thorough tests."""
 STEPS = [6, pytest.param(3, marks=pytest.mark.thorough)]
-"""One trial in this many is judged by every rule under the usual readings."""
+"""Distance between the trials judged under default readings, in usual and in thorough tests."""
 NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
 ALWAYS = ("documented-5.0", "unwritten-3.0")
-"""Profiles that take part in all runs; the others are among the thorough tests."""
+"""Profiles that usual tests cover; thorough tests cover all profiles."""
 PROFILES = [
     name if name in ALWAYS else pytest.param(name, marks=pytest.mark.thorough)
     for name, one in specs.load().profiles.items()
     if one.kind != "released"
 ]
-"""The rules that the model follows, without those that only releases keep."""
+"""The profiles of documents, whose rules the model follows."""
 
 
 def rules_of(profile):
@@ -38,7 +39,7 @@ def rules_of(profile):
 
 
 def changed(value, gone, random, share):
-    """A case without some names, and with a share of its numbers replaced."""
+    """Return a case without some names, and with a share of its numbers replaced."""
     if isinstance(value, dict):
         kept = {name: item for name, item in value.items() if name not in gone}
         return {name: changed(item, gone, random, share) for name, item in kept.items()}
@@ -53,14 +54,14 @@ def changed(value, gone, random, share):
 
 
 def names_in(value):
-    """Whatever a case names: keys of objects and words of lists."""
+    """Yield all names in a case: keys of objects and strings in lists."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [name for name in value if isinstance(name, str)] if inner else []
     return [*own, *(name for one in inner for name in names_in(one))]
 
 
 def nearby(trial, defaults, random):
-    """A legal trial that nobody drew: a few names less, a few numbers plainer."""
+    """Return a legal trial that no strategy drew: with fewer names, and simpler numbers."""
     for _ in range(20):
         names = sorted({name for _, case in trial.questions for name in names_in(case)})
         gone = set(random.sample(names, min(len(names), random.choice((0, 1, 2, 5)))))
@@ -78,7 +79,7 @@ def nearby(trial, defaults, random):
 
 @cache
 def pool(profile):
-    """Legal trials of every rule; others near those, and some in part or twice."""
+    """Return legal trials of every rule, similar trials, and some shortened or repeated trials."""
     defaults, random = specs.load().defaults(profile), Random(SEED)
     drawn = [
         trial
@@ -96,7 +97,7 @@ def pool(profile):
 
 
 def choices_of(profile):
-    """The profile's own readings, each of them taken the other way alone, and any mixture."""
+    """Return a profile's default readings, each with one change, and random mixtures."""
     own, random = specs.load().default_readings(profile), Random(SEED)
     every = {name: reading.values for name, reading in specs.load().readings.items()}
     flipped = [
@@ -107,7 +108,7 @@ def choices_of(profile):
 
 
 def problems(profile, choices, trials):
-    """The violations that the rules of these readings find in the reference."""
+    """Return the violations that rules under these readings find in the reference's answers."""
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, choices))
     model = Model(profile, choices)
     chosen = [rule for rule in rules_of(profile) if rule.applies(choices)]

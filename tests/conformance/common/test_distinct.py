@@ -1,11 +1,11 @@
-"""Equal values are kept once, however many were added, and whether they are hashable or not."""
+"""Equal values are kept only once, whether they are hashable or not."""
 
 from pulsar_conformance.conformance.common.trial import Trial
 from pulsar_conformance.conformance.drawing.drawing import MAX_COMPARED, Distinct, content_hash
 
 
 class Compared:
-    """A value that is not hashable, and counts how often it is compared."""
+    """A value that is not hashable, and that counts its comparisons."""
 
     __hash__ = None
     count = 0

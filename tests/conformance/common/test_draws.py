@@ -49,7 +49,7 @@ FEWER = {
     "USAGE-06": 15,
     "USAGE-07": 25,
 }
-"""The number of cases of each rule that has fewer than are asked for."""
+"""The number of cases of each rule for which fewer cases exist than are asked for."""
 
 DEFAULTS = specs.load().defaults("documented-3.0")
 

@@ -1,4 +1,4 @@
-"""Which answers are accepted as those that were worked out by hand."""
+"""Comparison of answers with those that were worked out by hand."""
 
 from dataclasses import replace
 

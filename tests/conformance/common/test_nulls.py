@@ -1,4 +1,4 @@
-"""No check accepts implementations that decide nothing."""
+"""No check accepts all implementations whose answers depend only on the form of a question."""
 
 from functools import cache
 from pathlib import Path
@@ -37,21 +37,21 @@ CONTENT = {
         "none of them tells what is written down; see tests/conformance/stories/test_written.py",
     ),
 }
-"""Rules with which every null implementation complies, and why that cannot be helped."""
+"""Rules that every null implementation keeps, each with the reason why that is unavoidable."""
 
 TESTABLE = [rule.id for rule in specs.load().rules.values() if rule.untestable is None]
 DEMANDED = [rule for rule in TESTABLE if specs.load().rules[rule].level == "must"]
 
 
 def court_of(rule):
-    """Judges by the newest profile that has the rule, under the readings that it needs."""
+    """Return an evaluator of the newest profile with the rule, under the readings that it needs."""
     profile = next(one for one in NEWEST_FIRST if rule in specs.load().rules_of(one))
     return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, rule.reading))
 
 
 @cache
 def trials_of(rule_id):
-    """Legal trials that aim at a rule, and its evaluator."""
+    """Return legal trials drawn for a rule, and its evaluator."""
     evaluator = court_of(specs.load().rules[rule_id])
     strategy = checks()[rule_id].draws.filter(
         lambda trial: not trial_flaw(trial, evaluator.defaults)
@@ -60,7 +60,7 @@ def trials_of(rule_id):
 
 
 def outcomes(rule_id, null):
-    """The outcomes of a rule for a null implementation, one for each of its trials."""
+    """Return a rule's outcomes for a null implementation, one for each of the rule's trials."""
     evaluator, trials = trials_of(rule_id)
     for trial in trials:
         answers = [null().answer(*question) for question in trial.questions]

@@ -1,4 +1,4 @@
-"""Which of the differences between two releases explains a changed decision."""
+"""The differences between two releases that explain a changed decision."""
 
 import pytest
 from pulsar_conformance.conformance.common.trial import Trial
@@ -17,7 +17,7 @@ POSITIONED = {
 
 
 def explained(older, newer, operation, case):
-    """Names of what explains that the models of two releases decide differently."""
+    """Return the names of the differences that explain why two releases decide differently."""
     causes = Causes(profile_of(older), profile_of(newer))
     trial = Trial.of(operation, case)
     answers = tuple(model.answer(*trial.questions[0]) for model in causes.models)
@@ -27,7 +27,7 @@ def explained(older, newer, operation, case):
 
 
 def equal_bundles(**percent):
-    """A broker with twelve bundles without samples, and an idle one."""
+    """Return a case with a broker that has twelve bundles without samples, and an idle broker."""
     edges = [f"{place * 0x10001:#010x}" for place in range(13)]
     usage = {name: {"usage": used, "limit": 100} for name, used in percent.items()}
     bundles = [f"t/ns/{edges[place]}_{edges[place + 1]}" for place in range(12)]
@@ -65,14 +65,14 @@ def test_what_the_older_release_has_nothing_of_is_no_cause(more):
 
 
 def test_the_order_of_equal_bundles_is_a_tie():
-    """2.4.2 goes through the leader's own map, 2.10.5 through a copy; no bundle is spared."""
+    """2.4.2 iterates over the leader's map, 2.10.5 over a copy without spared bundles."""
     assert explained("2.4.2", "2.10.5", "shed.select", equal_bundles(cpu=95)) is None
     case = equal_bundles(cpu=95, memory=97)  # 17 % of 4 MB/s instead of 15 %
     assert explained("2.4.2", "2.10.5", "shed.select", case) == ["heap-memory"]
 
 
 def test_a_bundle_with_statistics_and_no_owner_is_left_out():
-    """Rules ignore it, so that a release that splits it would seem to break SPLIT-05."""
+    """Rules ignore such a bundle; a release that splits it would seem to break SPLIT-05."""
     bundle = "t/ns/0x00000000_0x80000000"
     report = {"lastStats": {bundle: {"topics": 2000}}}
     asked = [Trial.of(changes.SPLITS, {"brokers": {"b1": one}}) for one in (report, {})]

@@ -69,7 +69,7 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
 
 
 def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
-    """Its branches have a weight by a name that 4.0 added."""
+    """The branches of 4.0 have a weight with a name that 4.0 added."""
     _, out, _ = told(capfd, "3.0.7", "4.0.7", "--operation", "usage.max", "--examples", "2")
     assert "3.0.7 has no loadBalancerBandwidth" in " ".join(out.split())
     older, newer = out.partition("    4.0.7\n")[::2]
@@ -81,7 +81,7 @@ def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
 
 
 def test_either_release_has_the_place_that_it_has_itself(capfd):
-    """The method of 2.4.2 was taken apart, and names are trimmed where fields are set."""
+    """The method of 2.4.2 was split up later, and another method trims the names."""
     words = ("--operation", "usage.nic", "--operation", "manager.choose", "--examples", "8")
     _, out, _ = told(capfd, "2.4.2", "2.10.5", *words)
     older, newer = (out.index(one) for one in ("getTotalNicLimitKbps", "getTotalNicLimit\n"))
@@ -198,7 +198,7 @@ def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
 
 
 def test_two_changes_explain_together_what_neither_does_alone():
-    """100 % of direct memory: weighted since 4.0.7, by a weight of 1 no less, and of 0 nothing."""
+    """Since 4.0.7, direct memory at 100 % is weighed, but only a weight other than 1 changes it."""
     case = {"settings": {}, "weighted": False}
     trial = Trial.of(
         "usage.max", {**case, "broker": {"directMemory": {"usage": 100, "limit": 100}}}
@@ -213,10 +213,10 @@ def test_two_changes_explain_together_what_neither_does_alone():
 
 
 def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
-    """A fifth of 10 - 1 messages is under 1000; of 500 MB/s it is over 1 MiB/s.
+    """A fifth of 9 messages is less than 1000; a fifth of 500 MB/s is more than 1 MiB/s.
 
-    Either is enough in 2.10.5, and the measure that counts has to have it since; both compare the
-    same two brokers.
+    In 2.10.5, one of the minimums is enough; later, the deciding measure has to reach its own. Both
+    releases compare the same two brokers.
     """
     settings = {"loadBalancerMsgRateDifferenceShedderThreshold": 50}
     busy = {"msgRateOut": 10, "msgThroughputOut": 500_000_000, "bundles": [LEFT, RIGHT]}
@@ -241,7 +241,7 @@ def test_what_no_case_shows_is_reported_in_words():
     changed = changes_without_case([], versions)
     names = [one.name for one in changed]
     assert "gone-brokers" in names
-    # 2.10.5 divides at no positions, and has no AvgShedder.
+    # 2.10.5 has neither splits at positions nor AvgShedder.
     assert not {"position-twice", "positions-for", "average-order"} & {*names}
     told = "\n".join(lines_without_case(changed, versions))
     assert "2.10.5: Yes.\n" in told

@@ -1,4 +1,4 @@
-"""The readings that an implementation follows are found from its answers alone."""
+"""The readings that an implementation follows are found only from its answers."""
 
 import re
 from dataclasses import replace
@@ -42,7 +42,7 @@ class Silent(ReferenceConnection):
 
 @pytest.fixture
 def connected(monkeypatch):
-    """Has every implementation reach a given connection."""
+    """Return a function that replaces every implementation's connection by a given one."""
 
     def to(connection):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -57,11 +57,11 @@ def found_of(connection, profile=PROFILE):
 
 
 SEEN_BESIDE = {"expensive-measure": {"overload-amount": "one"}}
-"""Readings that matter only under a certain alternative of another reading."""
+"""Readings that matter only under an alternative of another reading."""
 
 
 def alternatives(profile=PROFILE):
-    """Every alternative left open that is not the profile's own, of readings that cases aim at."""
+    """Return every open alternative other than the default, of readings that cases aim at."""
     usual = specs.load().default_readings(profile)
     return [
         (name, value)
@@ -72,12 +72,12 @@ def alternatives(profile=PROFILE):
 
 
 def indulgent(reading):
-    """The alternatives that allow whatever the others demand, so that no answer rules them out."""
+    """Return the alternatives that allow all that others demand, which no answer can exclude."""
     return {one.value for one in specs.load().readings[reading].alternatives if one.open}
 
 
 def told_by_no_answer(reading, choices, values):
-    """Whether the model answers every case that aims at a reading alike, whichever it follows."""
+    """True if the model's answers to all aims of a reading are equal under all alternatives."""
     models = [Model(PROFILE, {**choices, reading: value}) for value in values]
     return all(
         models[0].answer(*question) == model.answer(*question)
@@ -112,14 +112,14 @@ def test_a_single_reading_is_found_out(name, value, connected):
 
 
 class Lenient(Silent):
-    """The same, but takes the bundles with the least traffic first where any order will do."""
+    """Declares no readings, and prefers bundles with little traffic where any order is allowed."""
 
     def altered(self, operation, case, answer):
         return least_first(case) if operation == "shed.select" else answer
 
 
 def least_first(case):
-    """ThresholdShedder's amount, taken from the bundles with the least traffic first."""
+    """Return unloads of ThresholdShedder's amount, bundles with the least traffic first."""
     model = Model(PROFILE)
     cycle = Cycle(case, Settings(case["settings"], model.defaults), model.readings)
     if not cycle.enabled or cycle.strategy != "ThresholdShedder":
@@ -212,7 +212,7 @@ def test_each_reading_is_aimed_at_or_it_is_said_why_not():
 
 
 class Wavering(Silent):
-    """Sheds exactly at the threshold of 50 %, and not at another one."""
+    """Sheds at exactly the threshold if it is 50 %, and not at other thresholds."""
 
     def altered(self, operation, case, answer):
         threshold = case.get("settings", {}).get("loadBalancerBrokerOverloadedThresholdPercentage")
@@ -222,7 +222,7 @@ class Wavering(Silent):
 
 
 class Stubborn(Silent):
-    """Never splits in the middle."""
+    """Never splits a bundle in the middle."""
 
     def altered(self, operation, case, answer):
         lower, _, upper = case.get("bundle", "__").partition("_")

@@ -1,4 +1,4 @@
-"""Two implementations compared: the output, in which a broken rule comes first."""
+"""The output of a comparison of two implementations, in which a broken rule comes first."""
 
 import os
 import re

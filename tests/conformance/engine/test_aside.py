@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.engine.run import Run
 
 PROFILE = "documented-3.0"
 HALF = f"exec:{sys.executable} {Path(__file__).parents[2] / 'standins' / 'broken.py'} never"
-"""Unloads the same bundle whatever is asked, also where a usage is asked for."""
+"""An implementation that gives the same answer, an unload, to every question."""
 
 
 def verdicts(root, adapter, rules, asking):
@@ -27,7 +27,7 @@ def verdicts(root, adapter, rules, asking):
 
 
 def relative(found, root):
-    """Verdicts as text, without the folder in which failing cases are saved."""
+    """Return verdicts as text, without the folder in which failing cases are saved."""
     return {rule: str(verdict).replace(str(root), "") for rule, verdict in found.items()}
 
 
@@ -62,7 +62,7 @@ def test_a_promise_is_kept_with_what_is_raised():
 
 
 def in_wait(rules, root):
-    """A run that has drawn, what it has to be done aside, and what it tells."""
+    """Return a run that has drawn its cases, its tasks for another thread, and its events."""
     plan = Plan.make([HALF], [PROFILE], rules=rules, examples=2, root=root)
     later, told = [], []
     run = Run(plan, HALF, PROFILE, told.append, lambda work, *given: later.append((work, given)))
@@ -71,7 +71,7 @@ def in_wait(rules, root):
 
 
 def asked(later, told):
-    """Does what waits, one piece after the other; the operations that were asked, in order."""
+    """Run the waiting tasks one after the other; return the asked operations in order."""
     for work, given in later:
         work(*given)
     return [event.operation for event in told if isinstance(event, OperationAsked)]

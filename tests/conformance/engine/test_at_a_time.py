@@ -1,4 +1,4 @@
-"""An implementation that accepts several questions at a time is asked that many at most."""
+"""An implementation that accepts several questions at a time is never asked more at a time."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,14 +18,14 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 PROFILE = "documented-3.0"
 ASKED = ("bundles.locate", "manager.choose", "settings.defaults", "usage.max")
 SOON = 0.2
-"""Seconds in which whoever may be asked, too, is."""
+"""Seconds within which further questions that are allowed at the same time are asked."""
 
 LATE = 30
-"""Seconds after which ignore_event comes any more."""
+"""Maximum seconds to wait for other questions."""
 
 
 class Elsewhere(ReferenceConnection):
-    """The model as if it were in a process of its own; `most` is how many threads it met."""
+    """The model as if it were in another process; `most` is the maximum of concurrent questions."""
 
     def __init__(self, concurrency, patience):
         super().__init__("elsewhere", PROFILE, {})
@@ -60,7 +60,7 @@ class Elsewhere(ReferenceConnection):
 
 
 def asked_of(connection, monkeypatch):
-    """The answers to an example of each operation, asked by as many threads as there could be."""
+    """Return the answers to an example of each operation, asked by as many threads as possible."""
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
     one = Implementation("elsewhere", PROFILE, {})
     tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
@@ -85,7 +85,7 @@ def test_nothing_is_asked_beside_a_question_where_one_may_be_asked(monkeypatch):
 
 
 class Ended(Elsewhere):
-    """Breaks on one operation and, where it is the first, on what it is asked at the same time."""
+    """Breaks on one operation; the first time, concurrent questions break as well."""
 
     def __init__(self, at_work):
         super().__init__(2, SOON)
@@ -129,7 +129,7 @@ def test_what_another_question_ends_is_asked_again(monkeypatch):
 
 
 class AlwaysEnded(Elsewhere):
-    """A connection that some other question has always ended."""
+    """A connection that another question has always ended before."""
 
     def __init__(self):
         super().__init__(2, SOON)
@@ -147,7 +147,7 @@ def test_a_question_whose_connection_is_always_ended_by_others_is_given_up(monke
 
 
 class Restarted(Elsewhere):
-    """Breaks on its first question, which another question has caused."""
+    """Breaks on its first question because of another question."""
 
     restarts = True
     failed = False

@@ -1,4 +1,4 @@
-"""If a case takes seconds, fewer cases are drawn, and each serves every rule that it reaches."""
+"""If a case takes seconds, fewer cases are drawn, and every rule that a case reaches judges it."""
 
 import json
 from collections import Counter
@@ -31,7 +31,7 @@ PLACING = ("PLACE-02",)
 
 
 class Slow(ReferenceConnection):
-    """The model, which says that stories take it seconds, or does not."""
+    """The model; subclasses may declare that a story takes it seconds."""
 
     def __init__(self, costly):
         super().__init__("slow", PROFILE, {})
@@ -45,7 +45,7 @@ class Slow(ReferenceConnection):
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """The verdicts on a connection, by rule."""
+    """Return a function that judges a connection: it returns the verdicts by rule."""
 
     def by(connection, listed=(), rules=STORIES):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -99,7 +99,7 @@ def test_a_fault_is_found_all_the_same(judged, monkeypatch):
 
 
 class Once(Slow):
-    """Leaves a bundle without an owner the first time it is asked, and not again."""
+    """Leaves bundles without an owner the first time that a case is asked, but not later."""
 
     def __init__(self):
         super().__init__(("cluster.replay",))
@@ -130,7 +130,7 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
 
 
 class Draws(Slow):
-    """Gives the bundle to the broker that is used most, every so many times that it is asked."""
+    """Uses the busiest broker when a case is asked first, and then every `every` times."""
 
     def __init__(self, every):
         super().__init__(("place.select",))
@@ -170,7 +170,7 @@ def test_a_decision_that_is_drawn_is_confirmed_where_it_comes_again(judged, ever
 
 
 class AlwaysOnce(Once):
-    """Leaves a bundle of one story without an owner whenever it is asked."""
+    """Leaves a bundle of one story without an owner in every answer."""
 
     def __init__(self, case):
         super().__init__()
@@ -208,7 +208,7 @@ def test_half_of_those_that_tell_readings_apart_are_asked():
 
 
 class Fails(Slow):
-    """Fails in the stories that are drawn for one rule, and for no other."""
+    """Fails in the stories that are drawn for one rule, but in no other stories."""
 
     def __init__(self, rule):
         super().__init__(("cluster.replay",))

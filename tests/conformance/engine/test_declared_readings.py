@@ -26,7 +26,7 @@ class Declaring(ReferenceConnection):
 
 
 def closed(profile):
-    """Every alternative that a profile does not allow."""
+    """Return every alternative that a profile does not allow."""
     known = specs.load()
     return [
         (name, value)

@@ -1,4 +1,4 @@
-"""A failed answer counts against rules about the question that was asked, and against no other."""
+"""A failed answer counts only against rules about the question that was asked."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ BY_POSITION = {
 
 
 class FailsByPosition(ReferenceConnection):
-    """Fails where a bundle is to be split at positions."""
+    """Fails if a bundle has to be split at positions."""
 
     def __init__(self, costly):
         super().__init__("slow", PROFILE, {})

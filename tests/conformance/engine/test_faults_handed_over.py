@@ -30,7 +30,7 @@ PAIRS = [
 
 
 class SmallestFirst(ReferenceConnection):
-    """Sheds the bundle with the least traffic where the lower boundary makes one shed."""
+    """Sheds the bundle with the least traffic if the lower boundary requires an unload."""
 
     def exchange(self, operation, batch):
         answers = super().exchange(operation, batch)
@@ -79,7 +79,7 @@ def subject():
 
 
 def case_of(rule):
-    """A question of the rule's operations that both rules of a pair are asked."""
+    """Return a question of the rule's operations that the presupposed rule also judges."""
     example = next(one for one in fixtures.examples() if rule in one.rules)
     return Trial((Question(*example.questions[0]),))
 

@@ -30,7 +30,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl"
 
 
 class Speaking(ReferenceConnection):
-    """The model under some readings, which says others, or nothing, of them."""
+    """The model under some readings, which declares other readings or none."""
 
     def __init__(self, profile, follows, says):
         super().__init__("speaking", profile, follows)
@@ -38,7 +38,7 @@ class Speaking(ReferenceConnection):
 
 
 class Wavering(Speaking):
-    """Takes one reading one way where a case mentions a word, and the other way elsewhere."""
+    """Follows one alternative of a reading if a case contains a word, and the other elsewhere."""
 
     def __init__(self, profile, name, value, word):
         super().__init__(profile, {}, {})
@@ -54,7 +54,7 @@ class Wavering(Speaking):
 
 
 class WithoutHeap(Speaking):
-    """Counts no heap memory, as releases of Pulsar do."""
+    """Ignores heap memory, as releases of Pulsar do."""
 
     def exchange(self, operation, batch):
         return super().exchange(operation, list(map(without_heap, batch)))
@@ -71,7 +71,7 @@ def without_heap(case):
 
 
 class Fixed(Speaking):
-    """Sheds by one strategy, with one threshold whatever is set."""
+    """Sheds by one strategy, with a fixed threshold whatever the settings are."""
 
     def __init__(self, profile, strategy, setting, value):
         super().__init__(profile, {}, {})
@@ -86,7 +86,7 @@ class Fixed(Speaking):
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """Judges a connection by the rules that a reading may bear on; the run and its verdicts."""
+    """Return a function that judges a connection by rules about readings: the run and verdicts."""
 
     def judge(connection, profile, reading, pinned=()):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -101,7 +101,7 @@ def judged(monkeypatch, tmp_path):
 
 
 def others():
-    """Every documented alternative that is not the profile's own."""
+    """Yield every documented alternative other than the profile's default."""
     for profile in PROFILES:
         usual = specs.load().default_readings(profile)
         for name in documented_readings(profile):
@@ -111,16 +111,16 @@ def others():
 
 
 def wider(name):
-    """True if a reading has an alternative that allows all that the others do."""
+    """True if a reading has an alternative that allows all that its other alternatives allow."""
     return any(one.open for one in specs.load().readings[name].alternatives)
 
 
 UNTOLD = {"expensive-measure": "only who follows overload-amount=one is asked for it"}
-"""Readings that answers under the usual ones cannot tell, and why."""
+"""Readings that answers under the default readings cannot show, each with the reason."""
 
 
 def judges_shedding(profile, name):
-    """True if a reading that shedding alone can tell has rules of shedding to tell it."""
+    """False if only shedding could show a reading, but no rule about shedding depends on it."""
     areas = {rule.area for rule in specs.load().rules_of(profile)}
     return name not in ("shed-window", "broker-rates") or "OVERLOAD" in areas
 
@@ -153,7 +153,7 @@ TOGETHER = (
         "uniform-multiplier": "difference", "uniform-difference": "messages",
     },
 )  # fmt: skip
-"""Alternatives that are followed together; some decide whether others make a difference."""
+"""Alternatives that are followed together; some determine whether others have an effect."""
 
 
 @pytest.mark.parametrize("follows", TOGETHER, ids=["uniform", "threshold"])
@@ -174,7 +174,7 @@ def test_a_trigger_is_found_of_those_who_do_not_count_heap_memory(value, judged)
 
 
 def kept_all(recently_unloaded, strategy="OverloadShedder"):
-    """A broker at 95 % that keeps both of its bundles, parts of one before."""
+    """Return a case and an answer in which a broker at 95 % keeps two parts of a split bundle."""
     loads = {"msgRateIn": 900, "msgThroughputIn": 9e6, "numSamples": 10, "maxSamples": 10}
     parts = ("shop/eu/0x00000000_0x40000000", "shop/eu/0x40000000_0x80000000")
     busy = {"cpu": {"usage": 95, "limit": 100}, "msgRateIn": 1800, "msgThroughputIn": 18e6}
@@ -228,7 +228,7 @@ def test_a_rule_that_is_broken_in_controls_decides_no_reading(strategy, how, mon
     ],
 )
 def test_a_fixed_threshold_is_no_sign_of_a_reading(strategy, setting, value, seed, monkeypatch):
-    """It keeps bundles that must go, as under the reading that protects parts, or sheds less, as
+    """It keeps bundles that must go, as under the reading that protects parts, or sheds too few, as
     under the reading of a single bundle.
     """
     profile = "documented-3.0"
@@ -259,7 +259,9 @@ def test_what_is_declared_is_held_to(judged):
     assert "OVERLOAD-01" in broken
     assert "overload-trigger=reaches (declared)" in broken["OVERLOAD-01"].readings
     assert broken["OVERLOAD-01"].passes_under == ("overload-trigger=exceeds",)
-    assert not run.readings.excludes(name, "exceeds")  # no answer decides what is declared
+    assert not run.readings.excludes(
+        name, "exceeds"
+    )  # Answers do not change readings that are declared.
 
 
 def test_what_is_pinned_is_held_to(judged):
@@ -276,7 +278,7 @@ MIXED = {
     "threshold-target": ("percent", '"broker-2": {"cpu"'),
     "shed-measure": ("message-rate", '"strategy": "OverloadShedder"'),
 }
-"""Reading to its other alternative, and a word of the cases that are answered by it."""
+"""For each reading, another alternative, and a word of the cases that are answered by it."""
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -307,7 +309,7 @@ PIN = "--reading overload-trigger=exceeds or --reading overload-trigger=reaches"
 
 
 def test_hello_names_every_reading_by_which_an_implementation_is_judged(monkeypatch, tmp_path):
-    """A known deviation may list readings; the implementation is known once it has said hello."""
+    """Known deviations may set readings, and are found only once `hello` names the implementation."""
     told = []
 
     def connect(_name, profile, readings, _limits):

@@ -1,4 +1,4 @@
-"""Cases of rules that share operations are drawn together and asked at once."""
+"""Cases of rules that share operations are drawn and asked together."""
 
 from dataclasses import replace
 

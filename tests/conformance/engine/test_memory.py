@@ -1,4 +1,4 @@
-"""Earlier questions must not matter: if they do, the failure says so, and can be replayed."""
+"""If an answer depends on earlier questions, the failure says so and can be replayed."""
 
 import json
 import os
@@ -23,12 +23,12 @@ PROFILE = "documented-3.0"
 TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 FEW = 4
-"""Maximum number of questions in a row that these stand-ins need."""
+"""Maximum number of consecutive questions that show the faults of these stand-ins."""
 
 
 @pytest.fixture
 def connected(monkeypatch):
-    """Lets `reference` be another implementation in this process."""
+    """Return a function that replaces `reference` by another implementation in this process."""
 
     def connect(kind):
         def made(name, profile, readings, *_limits):
@@ -49,7 +49,7 @@ def verdicts(root, rules, replay=None):
 
 
 def _score_text(failure):
-    """True for a worked example that is answered otherwise, which has a file of its own."""
+    """True if the failure is a wrong answer to a worked example, which has its own file."""
     return failure.size.startswith("worked example")
 
 
@@ -126,7 +126,7 @@ def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, mo
 
 
 class Random50(ReferenceConnection):
-    """Takes one usage in 50 for 0 by chance."""
+    """Answers with a usage of 0 at random, once in 50 questions."""
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -143,7 +143,7 @@ STARTED = []
 
 
 def test_an_implementation_that_answers_at_random_is_restarted_few_times(connected, tmp_path):
-    """Each restart may take a second, and whole histories are asked again."""
+    """A restart may take a second, and all earlier questions are asked again after it."""
     STARTED.clear()
     connected(Random50)
     plan = Plan.make(["reference"], [PROFILE], rules=["USAGE-*"], examples=100, root=tmp_path)
@@ -153,7 +153,7 @@ def test_an_implementation_that_answers_at_random_is_restarted_few_times(connect
     assert failed
     few = (
         confirm.TRIED_AT_EVERY_LENGTH + 4
-    )  # the last few questions, all of them, and the case alone
+    )  # The last few questions, then all of them, then the case alone.
     assert len(STARTED) <= 1 + few * confirm.MAX_RANDOM
 
 

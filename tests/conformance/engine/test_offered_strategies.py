@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[2]
 
 @pytest.fixture
 def verdicts(tmp_path, monkeypatch):
-    """Judges a stand-in by chosen rules, and returns the verdict of each rule."""
+    """Return a function that judges a stand-in by some rules: it returns their verdicts."""
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=":")
 
     def judged(standin, rules):
@@ -39,6 +39,6 @@ def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(verdicts, 
 
 
 def test_a_strategy_of_later_documents_is_judged_by_what_holds_for_every_one(verdicts):
-    """The settings that those documents give it have no default in these."""
+    """These documents give no defaults of the strategy's settings."""
     rules = ("SHED-02", "SHED-03", "SHED-04", "SHED-15")
     assert verdicts("LaterStrategy", rules) == dict.fromkeys(rules, "pass")

@@ -1,4 +1,4 @@
-"""One case that crashes an implementation, makes it hang, is refused or gets an unusable answer."""
+"""One case makes an implementation crash, hang, refuse, or give an unusable answer."""
 
 import copy
 import json
@@ -71,7 +71,7 @@ def test_several_bad_cases_are_distinguished(monkeypatch):
     places = [0, 50, 99]
     bad = {id(cases[place]) for place in places}
     one, asked = implementation(monkeypatch, "crashes", lambda _, case: id(case) in bad)
-    with pytest.raises(AdapterError):  # each of those that are asked first
+    with pytest.raises(AdapterError):  # Each of the cases that are asked first.
         answers(one, "usage.max", cases)
     assert len(asked) == 4
     bad.remove(id(cases[50]))
@@ -138,13 +138,13 @@ def told(found):
 
 
 MARK = "77.125"
-"""A number that no other case has."""
+"""A number that occurs only in the bad case."""
 
 HOT = {"cpu": {"usage": 77.125, "limit": 100}, "memory": {"usage": 5, "limit": 8}}
 
 
 def with_mark(operation):
-    """A legal case with a number that no other has."""
+    """Return a legal case with the number that no other case has."""
     case = copy.deepcopy(OPERATIONS[operation].examples[0])
     if operation == "usage.max":
         return {**case, "broker": HOT}
@@ -163,7 +163,7 @@ RUNS = (
 
 
 def each_way():
-    """Each run with each way to break."""
+    """Yield each run with each way to break."""
     return one_in(4, [(*run, how) for run, how in product(RUNS, SAID)])
 
 
@@ -214,7 +214,7 @@ WAYS = {
 
 
 OUTSIDE = ("os._exit(7)", "time.sleep(60)")
-"""The ways that another process shows; answers and errors are told alike in this process, above."""
+"""Ways to break that need another process; the tests above cover those in this process."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Failing cases are reduced to few questions and to the same minimum, and stay legal and plain."""
+"""Failing cases are reduced to few questions and to the same minimum, and stay legal and simple."""
 
 import json
 from itertools import islice, pairwise
@@ -27,7 +27,7 @@ MB = 1_000_000
 
 
 def without_margin(case):
-    """Unloads an overloaded broker's excess alone."""
+    """Answer with unloads of only the excess of overloaded brokers, without the margin."""
     threshold = case["settings"].get("loadBalancerBrokerOverloadedThresholdPercentage", 85)
     unload = []
     for name, broker in case["brokers"].items():
@@ -45,7 +45,7 @@ def without_margin(case):
 
 
 def busiest_alone(case):
-    """Lets only the broker with the highest CPU usage unload."""
+    """Answer with unloads of only the broker with the highest CPU usage."""
     right = MODEL.answer("shed.select", case)["unload"]
     used = {name: one["cpu"]["usage"] for name, one in case["brokers"].items() if "cpu" in one}
     busiest = max(used, key=used.get, default=None)
@@ -53,7 +53,7 @@ def busiest_alone(case):
 
 
 class Judge:
-    """Says which trials break a rule, for a stand-in and a round at a time."""
+    """Judges which trials of a round break a rule, given a stand-in's answers."""
 
     def __init__(self, rule, standin):
         self.rule, self.standin, self.asks = rule, standin, 0
@@ -70,7 +70,7 @@ class Judge:
 
 
 def report(random, brokers=60, bundles=20):
-    """A case that an operator might paste: every broker below the threshold but one."""
+    """Return a case like one that an operator pastes: only one broker is over the threshold."""
     case = {"strategy": "OverloadShedder", "settings": {}, "brokers": {}, "bundles": {}}
     case["settings"] = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
     hot = random.randrange(brokers)
@@ -96,7 +96,7 @@ def report(random, brokers=60, bundles=20):
 
 
 def anonymous(trial):
-    """A case of one broker with bundles and others without, whatever their names and order."""
+    """Return a key of a case that does not depend on the names and order of its brokers."""
     [(_, case)] = trial.questions
     brokers = [one | {"bundles": len(one.get("bundles", ()))} for one in case["brokers"].values()]
     named = {name: len(value) for name, value in case.items() if isinstance(value, dict)}
@@ -142,7 +142,7 @@ def test_a_sum_does_not_hold_on_to_all_that_adds_up_to_it():
 
 
 def test_bundles_that_just_suffice_together_become_fewer():
-    """None of the four can go: they carry 80 % of 950 MB/s, what has to go, and no more."""
+    """The four bundles carry exactly the 80 % of 950 MB/s that have to go."""
     case = report(Random(4), brokers=2, bundles=4)
     case["settings"] = {"loadBalancerBrokerOverloadedThresholdPercentage": 25}
     hot = max(case["brokers"].values(), key=lambda one: one["cpu"]["usage"])

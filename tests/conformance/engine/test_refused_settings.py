@@ -1,4 +1,4 @@
-"""Settings that a release's configuration does not take leave its rules undecided."""
+"""If a release's configuration does not accept a setting, rules about it stay undecided."""
 
 import pytest
 from pulsar_conformance import specs
@@ -13,7 +13,7 @@ HALVES = ["shop/eu/0x00000000_0x80000000", "shop/eu/0x80000000_0xffffffff"]
 
 
 def kept_all(profile, threshold):
-    """The verdict on an overloaded broker that sheds nothing."""
+    """Return the verdict on an overloaded broker that sheds nothing."""
     traffic = {"msgThroughputIn": 1e8, "msgRateIn": 100}
     busy = {"cpu": {"usage": 99, "limit": 100}, **traffic, "bundles": HALVES}
     case = {

@@ -1,4 +1,4 @@
-"""A saved case that is replayed is judged by the rules that it reaches, and by no other."""
+"""A saved case that is replayed is judged only by the rules that it reaches."""
 
 import json
 import os

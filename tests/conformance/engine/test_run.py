@@ -107,7 +107,7 @@ def test_a_saved_case_of_any_operation_disturbs_no_rule():
 
 
 def test_a_saved_failure_is_held_against_the_rules_that_speak_of_it_alone():
-    """The same rules are broken by a run that draws the case, and by one that has it saved."""
+    """A run that draws a case and a run that has it saved find the same broken rules."""
     words = ("python:standins.variants:Speechless", "--rules", "BUNDLE-*")
     for saved in (0, 1):
         status, _, found = judged(*words)

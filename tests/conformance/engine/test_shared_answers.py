@@ -19,7 +19,7 @@ PROFILE = "documented-3.0"
 
 @pytest.fixture
 def connected(monkeypatch):
-    """Lets `reference` be another connection."""
+    """Return a function that replaces `reference` by another connection."""
 
     def connect(connection):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -34,7 +34,7 @@ def verdicts(rules, root, examples=5):
 
 
 class ShedsTwice(ReferenceConnection):
-    """Names a bundle twice in cases that are drawn for a single rule."""
+    """Unloads a bundle twice, but only in cases that are drawn for one rule."""
 
     def __init__(self, name, cases):
         super().__init__(name, PROFILE, {})
@@ -77,7 +77,7 @@ def test_the_models_own_answers_are_not_judged_again(connected, monkeypatch, tmp
 
 
 class Idle(ReferenceConnection):
-    """Unloads nothing, and says nothing of its readings."""
+    """Unloads nothing, and declares no readings."""
 
     def __init__(self):
         super().__init__("idle", PROFILE, {})
@@ -97,7 +97,7 @@ AREAS = [
 
 @pytest.mark.parametrize("area", AREAS)
 def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeypatch, tmp_path):
-    """The faults show in the cases of each rule. No case is reduced, which takes long."""
+    """The cases of each rule show the faults. No case is reduced, since that takes long."""
     monkeypatch.setattr(
         Confirmer, "shown", lambda _confirmer, _applied, fault, _known=None: ShownFault(fault)
     )
@@ -109,7 +109,7 @@ def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeyp
 
 
 def test_who_unloads_nothing_breaks_the_rule_of_the_amount(connected, tmp_path):
-    """It is not assumed to follow the other reading, under which it breaks another rule."""
+    """The run does not assume the other reading for it, under which it breaks another rule."""
     connected(Idle())
     found = verdicts(["OVERLOAD-02"], tmp_path)["OVERLOAD-02"]
     assert found.verdict == "fail"

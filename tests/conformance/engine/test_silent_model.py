@@ -16,14 +16,14 @@ PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "documented-4
 COMBINATIONS = 50
 EXAMPLES = 8
 FEW_EXAMPLES = 3
-"""Examples of the choices that are tried with all other tests."""
+"""Number of examples per rule in the choices that the usual tests try."""
 
 SAMPLED = 240
-"""One choice in this many is tried with all other tests; `nox -s thorough` tries every one."""
+"""Distance between the choices that the usual tests try; `nox -s thorough` tries all choices."""
 
 
 class Silent(ReferenceConnection):
-    """The model under readings of its own, of which it declares none."""
+    """The model under readings that it does not declare."""
 
     def __init__(self, profile, follows):
         super().__init__("silent", profile, follows)
@@ -31,7 +31,7 @@ class Silent(ReferenceConnection):
 
 
 def choices():
-    """Each documented alternative alone, and drawn combinations of all of them."""
+    """Yield each documented alternative alone, and random combinations of alternatives."""
     for profile in PROFILES:
         usual, random = specs.load().default_readings(profile), Random(profile)
         known = {name: some for name, some in documented_alternatives(profile).items() if some}
@@ -64,7 +64,7 @@ TWO_UNDECIDED = {
     "uniform-trigger": "either", "threshold-released": "usage",
     "broker-rates": "bundles", "shed-window": "long-term",
 }  # fmt: skip
-"""Alternatives of which the first two decide about a rule each."""
+"""Alternatives, of which the first two determine the verdict on one rule each."""
 
 
 def test_two_rules_may_each_need_a_reading_that_is_undecided(monkeypatch, tmp_path):
@@ -79,7 +79,7 @@ def test_two_rules_may_each_need_a_reading_that_is_undecided(monkeypatch, tmp_pa
 
 
 def wrong_verdicts(plan, profile):
-    """Reasons of the rules that do not pass, by rule ID."""
+    """Return the reasons of the rules that do not pass, by rule ID."""
     run = Run(plan, "reference", profile)
     try:
         verdicts = [run.verdict(rule) for rule in run.rules]

@@ -1,4 +1,4 @@
-"""`--time-limit`, in every command that asks an implementation something."""
+"""`--time-limit`, in every command that asks an implementation questions."""
 
 import argparse
 import io
