@@ -36,7 +36,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out the tests of releases that were not chosen."""
+    """Leave out the tests of releases that were not chosen."""
     chosen = config.getoption("--releases")
     if not chosen:
         return
@@ -56,10 +56,10 @@ NEEDED = {"spark": "pyspark", "browser": "selenium", "pulsar": "jpype", "cluster
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leaves out files of a marker whose package no other session than its own installs.
+    """Leave out files with a marker whose package is missing: only its own session installs it.
 
-    Files without the marker that is asked for by `-m` are left out, too: collecting all of them
-    takes 12 s of CPU time longer.
+    Files without the marker that `-m` asks for are also left out, since collecting all files takes
+    12 more seconds of CPU time.
     """
     if not collection_path.name.startswith("test_"):
         return None
@@ -73,14 +73,14 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def _marker_asked_for(config):
-    """The first marker of an expression such as `spark and not thorough`; otherwise empty."""
+    """Return the first marker of an expression such as `spark and not thorough`; else empty."""
     first, *more = config.getoption("markexpr").split() or [""]
     return "" if "or" in more or not first.isidentifier() or first == "not" else first
 
 
 @pytest.fixture(scope="session", autouse=True)
 def unwrapped_messages():
-    """Keeps each message on standard error in one line, except for tests that use `wrapped`."""
+    """Keep each message on standard error on one line, except for tests that use `wrapped`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(errors, "WIDTH", 100_000)
         yield
@@ -88,5 +88,5 @@ def unwrapped_messages():
 
 @pytest.fixture
 def wrapped(monkeypatch):
-    """Wraps messages on standard error as users see them."""
+    """Wrap messages on standard error as users see them."""
     monkeypatch.setattr(errors, "WIDTH", WIDTH)

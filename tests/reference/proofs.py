@@ -1,6 +1,4 @@
-"""Proofs about the model's own functions: each function runs on symbols, once for every execution
-path.
-"""
+"""Proofs about the model's own functions, which run on symbols, once for every execution path."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ z3 = pytest.importorskip("z3", reason="z3-solver has no wheel for this platform"
 
 
 class Refuted(AssertionError):
-    """An error: a claim does not hold. The message has values that show it."""
+    """Raised for a claim that does not hold. The message has values that show it."""
 
     def __init__(self, values):
         super().__init__(f"refuted by {values}")
@@ -18,12 +16,12 @@ class Refuted(AssertionError):
 
 
 class Unreachable(Exception):
-    """An error: the conditions of an execution path contradict each other."""
+    """Raised if the conditions of an execution path contradict each other."""
 
 
 class Paths:
-    """The execution paths of a function: which conditions were assumed true, and which come
-    next.
+    """The execution paths of a function: the conditions assumed on the current path, and the paths
+    that remain.
     """
 
     def __init__(self, assumptions):
@@ -42,7 +40,7 @@ class Paths:
         return value
 
     def solver(self):
-        """A solver that knows the assumptions and the conditions of this path."""
+        """Return a solver with the assumptions and the conditions of this path."""
         solver = z3.Solver()
         solver.set("timeout", 10_000)
         solver.add(*self.assumptions, *self.conditions)
@@ -58,11 +56,11 @@ class Paths:
 
 
 CURRENT: list[Paths] = []
-"""The paths of the proof that runs."""
+"""The paths of the running proof."""
 
 
 class Condition:
-    """A comparison of symbols; asking for its truth chooses a way."""
+    """A comparison of symbols; its evaluation to true or false chooses a path."""
 
     def __init__(self, expression):
         self.expression = plain(expression)
@@ -77,7 +75,7 @@ class Condition:
 
 
 def plain(value):
-    """The solver's expression for a symbol or a number."""
+    """Return the solver's expression for a symbol or a number."""
     if isinstance(value, Symbol | Condition):
         return value.expression
     if isinstance(value, bool):
@@ -86,7 +84,7 @@ def plain(value):
 
 
 class Symbol:
-    """A number about which nothing is known; arithmetic with it builds an expression."""
+    """An unknown number; arithmetic with it builds an expression."""
 
     __hash__ = None
 
@@ -140,17 +138,17 @@ class Symbol:
 
 
 def reals(names):
-    """Symbols for real numbers."""
+    """Return symbols for real numbers."""
     return [Symbol(z3.Real(name)) for name in names.split()]
 
 
 def integers(names):
-    """Symbols for whole numbers."""
+    """Return symbols for whole numbers."""
     return [Symbol(z3.Int(name)) for name in names.split()]
 
 
 def prove(claim, *assumptions):
-    """Prove what `claim()` returns, on every execution path, under assumptions.
+    """Prove under assumptions that `claim()` returns true on every execution path.
 
     Errors: `Refuted` with the values of all symbols.
     """

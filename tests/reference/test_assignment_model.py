@@ -1,4 +1,4 @@
-"""Which broker a release assigns a bundle to, by its source and worked by hand."""
+"""The broker that a release assigns to a bundle, worked out by hand from the source."""
 
 import pytest
 from pulsar_conformance import specs
@@ -33,13 +33,13 @@ def asked(brokers, settings=None, bundles=None, **more):
 
 
 def taken(profile, case):
-    """All brokers that a random choice may take."""
+    """Return all brokers that a random choice may select."""
     model = Model(profile)
     return {model.answer("place.broker", case)["broker"] for _ in range(2 * len(case["brokers"]))}
 
 
 def left(profile, case):
-    """The places in the source at which candidates were left out."""
+    """Return the places in the source at which candidates were left out."""
     steps = Model(profile).derive("place.broker", case).steps
     filters = {"again", *FILTERS.values()}
     texts = [step.text for step in steps if step.label.strip() in filters]
@@ -48,7 +48,7 @@ def left(profile, case):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_bundles_of_a_namespace_are_spread_however_busy_the_brokers(profile):
-    """b1 has 2 of the namespace, b2 one, b3 one that was assigned to it: b2 or b3 with less."""
+    """Of the namespace, b1 has 2 bundles, b2 has one, and b3 was assigned one: b2 or b3 gets it."""
     brokers = {"b1": broker(MINE[:1]), "b2": broker(["t/ns/0x00000000_0xffffffff"])}
     loads = {"t/ns/0x00000000_0xffffffff": carrying(9000), MINE[0]: carrying(1)}
     case = asked(brokers, bundles=loads)
@@ -91,7 +91,7 @@ def test_later_versions_come_first_where_they_are_preferred(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_second_bundle_of_a_namespace_stays_away_from_the_first_of_its_group(profile):
-    """The release counts the namespace itself: b1 has it, b2 another of the group, b3 none."""
+    """The release counts the namespace itself, on b1; b2 has another of the group, and b3 none."""
     other = "shop/app/0x00000000_0xffffffff"
     brokers = {"b1": broker(MINE[:1]), "b2": broker([other]), "b3": broker()}
     groups = {"shop/new": "blue", "shop/app": "blue"}
@@ -103,7 +103,7 @@ def test_a_second_bundle_of_a_namespace_stays_away_from_the_first_of_its_group(p
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_domains_count_where_they_are_enabled(profile):
-    """East has one of the group, on b1; b2 has none, nor has b3 of west, which carries more."""
+    """In east, b1 has a namespace of the group, b2 none. In west, b3 has none, but more load."""
     first, busy = "shop/app/0x00000000_0xffffffff", "t/ns/0x00000000_0xffffffff"
     brokers = {"b1": broker([first]), "b2": broker(), "b3": broker([busy])}
     groups = {"shop/new": "blue", "shop/app": "blue"}
@@ -116,7 +116,7 @@ def test_domains_count_where_they_are_enabled(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_overload_undoes_every_filter_but_isolation(profile):
-    """b1 has the fewest bundles and is overloaded; b2 may take it, too, and b3 may not."""
+    """b1 has the fewest bundles, but is overloaded; policies also permit b2, but not b3."""
     brokers = {"b1": broker(percent=99), "b2": broker(MINE[:1]), "b3": broker()}
     policy = {"namespaces": ["shop/new"], "primary": ["b1", "b2"], "secondary": [], "least": 1}
     case = asked(brokers, isolation=[policy])

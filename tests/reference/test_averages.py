@@ -1,4 +1,4 @@
-"""Averages over samples: both readings, the sizes that are drawn, and how they are explained."""
+"""Averages over samples: both readings, the drawn sizes, and the derivations."""
 
 from fractions import Fraction
 from random import Random

@@ -26,7 +26,7 @@ from pulsar_conformance.reference.uniform import bundles_to_even_out
 
 
 def holds(part, value):
-    """The expression that a range contains a hash, from its documented meaning."""
+    """Return the condition that a range contains a hash, by the documented meaning of ranges."""
     lower, upper, value = plain(part.lower), plain(part.upper), plain(value)
     ends = z3.And(upper == FULL_UPPER, value == FULL_UPPER)
     return z3.And(lower <= value, z3.Or(value < upper, ends))
@@ -142,7 +142,7 @@ def test_an_average_over_a_full_window_stays_within_its_samples(reading, window)
 
 
 def cycle_of(traffic):
-    """A cycle in which every bundle may move: the most traffic first."""
+    """Return a cycle in which every bundle may move, most traffic first."""
     return SimpleNamespace(movable=lambda _: list(range(len(traffic))), traffic=traffic.__getitem__)
 
 
@@ -216,7 +216,7 @@ def test_the_readings_of_the_grace_period_differ_at_its_edge_alone():
 
 
 class Placing(Spread):
-    """A namespace to place where nothing is known of the numbers that are compared."""
+    """A namespace to place, whose compared numbers are symbols."""
 
     def rivals(self, broker):
         return self.owned[broker]
@@ -253,11 +253,11 @@ def test_of_up_to_three_brokers_in_three_domains_the_least_loaded_of_the_best_do
 
 
 MESSAGES, BYTES = 100, 100_000_000
-"""A bundle's rates per second: ThresholdShedder may leave alone what is below 10 MB/s."""
+"""A bundle's rates per second, high since ThresholdShedder may ignore less than 10 MB/s."""
 
 
 def shedding_case(strategy, settings, usages):
-    """A case of brokers at these usages, the first with 100 bundles of 1 % of its traffic each."""
+    """Return a case of brokers at these usages; the first has 100 bundles of equal traffic."""
     names = [f"shop/eu/{low}_{high}" for low, high in pairwise(boundaries(100))]
     rates = {"msgRateIn": MESSAGES, "msgThroughputIn": BYTES}
     brokers = {
@@ -294,7 +294,7 @@ def five_points_below_the_average(usage, average):
 
 @dataclass(frozen=True)
 class Wrong:
-    """A constant of the model, a claim that depends on it, and the rule that cases of it break."""
+    """A constant of the model, a claim that depends on it, and the rule that wrong values break."""
 
     module: ModuleType
     constant: str

@@ -1,6 +1,6 @@
-"""Rules over the newer operations are judged on other answers than the model's, but for five.
+"""All but five rules about the newer operations are also judged on answers other than the model's.
 
-ARCHITECTURE.md lists the five, each with the alternative of a reading that nobody else follows.
+ARCHITECTURE.md lists the five, each with the alternative of a reading that only the model follows.
 """
 
 import json
@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def rules():
-    """The testable rules over the operations, by ID."""
+    """Return the testable rules about the newer operations, by ID."""
     found = (rule for profile in PROFILES for rule in specs.load().rules_of(profile))
     return {
         rule.id: rule
@@ -47,7 +47,7 @@ def rules():
 
 
 def published():
-    """The rules that released classes or running clusters were judged by."""
+    """Return the rules by which released classes or running clusters were judged."""
     for file in (ROOT / "reports" / "published").glob("*.json"):
         report = json.loads(file.read_text("utf-8"))
         if report["implementation"]["name"].startswith(("pulsar", "cluster")):
@@ -55,7 +55,7 @@ def published():
 
 
 def judged(adapter, names, root, *readings):
-    """The rules by which an implementation is judged that keeps them."""
+    """Judge an implementation, which must keep the rules; return the judged rules."""
     plan = Plan.make([adapter], PROFILES[-1:], readings, [*names], examples=8, root=root)
     run = Run(plan, adapter, PROFILES[-1])
     try:

@@ -47,7 +47,7 @@ def test_nobody_takes_a_bundle_without_candidates():
 
 
 def played(domains, namespaces, candidates):
-    """The brokers that take these namespaces, one after the other."""
+    """Place namespaces one after the other; return their brokers."""
     owned = {}
     for namespace in namespaces:
         case = {

@@ -1,4 +1,4 @@
-"""Branches of released code that draws of the documents do not reach, worked by hand."""
+"""Branches of released code that no draws for documented rules reach, worked out by hand."""
 
 import pytest
 from pulsar_conformance.reference import Model
@@ -89,7 +89,7 @@ def test_a_namespace_has_one_bundle_at_least(profile):
 
 
 def shed(profile, strategy, **settings):
-    """A broker at 90 % of its CPU with three bundles, beside one at 10 %."""
+    """Return the unloads of a broker at 90 % of CPU with three bundles; the other is at 10 %."""
     names = [f"t/ns/0x{n}0000000_0x{n + 1}0000000" for n in range(3)]
     average = {"msgThroughputIn": 10 * MB, "numSamples": 1, "maxSamples": 10}
     brokers = {
@@ -140,10 +140,10 @@ def test_a_simple_report_counts_more_than_two_to_the_31_topics_since_4_0(profile
 
 
 def cycles_in_which_b_leaves(profile):
-    """Brokers that shed in the last of three cycles; b is away in the second.
+    """Return the brokers that shed in the last of three cycles; b is away in the second.
 
-    With half of the history a is at 10 % and c at 25 %. b is at 50 %, over an average of 28.3 % and
-    10 points; or, where the first cycle counts, at 30 %, and 21.7 % and 10 points are not reached.
+    The history counts half, so a is at 10 % and c at 25 %. b is at 50 %, over 28.3 + 10 %. If the
+    first cycle counts as well, b is at 30 %, below 21.7 + 10 %.
     """
     both = {
         "msgThroughputIn": 5 * MB,

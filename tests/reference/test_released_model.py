@@ -1,4 +1,4 @@
-"""Decisions of the model under released profiles, worked by hand from their source."""
+"""Decisions of the model under released profiles, worked out by hand from Pulsar's source."""
 
 import json
 from itertools import pairwise
@@ -46,7 +46,7 @@ def shed(profile, strategy, brokers, bundles, **settings):
 
 
 def three(throughput):
-    """40, 10 and 10 %: 20 on average, 10 over the limit of 30 and five points are 15 %."""
+    """Return brokers at 40, 10 and 10 %: the first is 10 points over 20 + 10 %, so 10 + 5 % go."""
     brokers = {"b1": broker(40, throughput, [LEFT, RIGHT]), "b2": broker(10), "b3": broker(10)}
     return brokers, {LEFT: average(throughput * 0.2), RIGHT: average(throughput * 0.1)}
 
@@ -56,7 +56,7 @@ CASES = sorted((Path(fixtures.__file__).parent / "cases").glob("*/*.json"))
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_release_is_not_held_to_what_it_is_known_to_break(profile):
-    """Cases on which releases break the documents are no faults by the profile of a release."""
+    """In cases on which a release breaks the documents, its own profile finds no fault."""
     subject = JudgedImplementation.before_asking(Implementation("reference", profile, {}))
     rules = [rule for rule in specs.load().rules_of(profile) if rule.id in checks()]
     trials = [load_saved(file).trial for file in CASES]
@@ -69,7 +69,7 @@ def test_a_release_is_not_held_to_what_it_is_known_to_break(profile):
 
 
 def test_who_breaks_a_rule_that_the_release_keeps_is_found():
-    """A broker at 95 % of which nothing is unloaded: the release unloads, and so must others."""
+    """A broker at 95 % keeps all bundles: the release unloads, so others must unload as well."""
     subject = JudgedImplementation.before_asking(Implementation("reference", "released-4.2", {}))
     applied = AppliedRule(specs.load().rules["OVERLOAD-01"], subject)
     found = 0
@@ -84,7 +84,7 @@ def test_who_breaks_a_rule_that_the_release_keeps_is_found():
 
 
 def test_a_release_takes_the_threshold_off_the_amount_too():
-    """15 % of 100 MB/s are less than the larger bundle's 20; the documents shed 25 %."""
+    """The release sheds 15 % of 100 MB/s, less than the larger bundle; documents shed 25 %."""
     assert shed("released-3.0", "ThresholdShedder", *three(100 * MB)) == [LEFT]
     by_documents = {
         "loadBalancerBrokerThresholdShedderPercentage": 10,
@@ -97,7 +97,7 @@ def test_a_release_takes_the_threshold_off_the_amount_too():
 
 
 def test_under_ten_mebibytes_nothing_is_shed_unless_the_hidden_setting_says_so():
-    """15 % of 60 MB/s are 9 MB/s, and 10 MiB/s are 10.49."""
+    """15 % of 60 MB/s are 9 MB/s, less than 10 MiB/s, which are 10.49 MB/s."""
     assert shed("released-3.0", "ThresholdShedder", *three(60 * MB)) == []
     name = "loadBalancerBundleUnloadMinThroughputThreshold"
     assert shed("released-3.0", "ThresholdShedder", *three(60 * MB), **{name: 8}) == [LEFT]
@@ -124,14 +124,14 @@ def test_floats_of_32_bits_decide_at_the_threshold(percent, sheds):
 
 @pytest.mark.parametrize(("profile", "moved"), [("released-3.0", 2), ("released-4.2", 1)])
 def test_a_thousand_messages_more_are_moved_until_4_2(profile, moved):
-    """A fifth of 10000 - 1 is 1999: one bundle of 1500 fits, and 1000 more let another go."""
+    """A fifth of 10000 - 1 is 1999: one bundle of 1500 fits; an excess of 1000 lets another go."""
     brokers = {"b1": broker(bundles=[LEFT, RIGHT], messages=10000.0), "b2": broker(messages=1.0)}
     bundles = {LEFT: average(messages=1500.0), RIGHT: average(messages=1400.0)}
     assert len(shed(profile, "UniformLoadShedder", brokers, bundles)) == moved
 
 
 def test_a_thousand_more_than_the_largest_int_let_nothing_go():
-    """A fifth of 12 GB/s are more than an int holds, which is 1000 more than fits."""
+    """A fifth of 12 GB/s becomes the largest int; adding 1000 to it overflows."""
     most = {"msgThroughputOut": 12e9, "bundles": [LEFT, RIGHT]}
     case = {"strategy": "UniformLoadShedder", "settings": {}, "bundles": {}, "recentlyUnloaded": {}}
     question = ("shed.select", {**case, "brokers": {"b1": most, "b2": {}}})
@@ -198,7 +198,7 @@ def test_neutral_values_are_those_of_the_adapter():
 
 
 def test_java_s_numbers_and_maps():
-    """A hash is 31 times what was before, and the next letter; a and q have one place of 16."""
+    """A hash is 31 times the hash so far plus the next letter; a and q share a place of 16."""
     assert java_hash("ab") == 97 * 31 + 98
     assert to_float32(0.7) < 0.7 < to_float32(0.7) * 1.001
     assert to_int(-3.9) == -3
@@ -211,7 +211,7 @@ IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 
 
 def placed_in_turn(usage, owned=()):
-    """The answer and the decision about a bundle of a/b that RoundRobinBrokerSelector places."""
+    """Return the answer and the decision step for a bundle that RoundRobinBrokerSelector places."""
     settings = {
         "loadBalancerLoadPlacementStrategy": f"{IMPL}RoundRobinBrokerSelector",
         "loadBalancerDistributeBundlesEvenlyEnabled": True,
@@ -230,7 +230,7 @@ def placed_in_turn(usage, owned=()):
 
 
 def test_a_set_of_brokers_is_in_the_order_that_java_prints():
-    """b6 and b11 have one place of 16; a set of 12 that is built at once has 32 places."""
+    """b6 and b11 share a place of 16; a set that is constructed from 12 brokers has 32 places."""
     first, decision = placed_in_turn({f"b{number}": 10 for number in reversed(range(12))})
     assert first == "b1"
     rest = "b9, b10, b4, b11, b6, b5, b8, b0, b2, b3, b7"
@@ -238,14 +238,14 @@ def test_a_set_of_brokers_is_in_the_order_that_java_prints():
 
 
 def test_the_next_in_turn_is_chosen_if_the_first_is_overloaded():
-    """b0 and b2 have one place. The selector counts both calls: the second is for the next."""
+    """b0 and b2 share a place. The selector counts both calls: the second gets the next broker."""
     assert placed_in_turn({"b0": 80, "b2": 80})[0] == "b0"
     assert placed_in_turn({"b0": 90, "b2": 80})[0] == "b2"
     assert placed_in_turn({"b0": 90, "b2": 90, "b3": 90})[0] == "b2"
 
 
 def test_an_overloaded_choice_comes_before_brokers_of_its_place_that_are_added():
-    """b0 serves the namespace, so that b2 is in the set before it: b2, then b0."""
+    """b0 serves the namespace and is added later, so the order in the set is b2, b0."""
     owned = [("a/b/0x00000000_0x80000000", "b0")]
     assert placed_in_turn({"b0": 90, "b2": 90}, owned)[0] == "b0"
     assert placed_in_turn({"b0": 90, "b2": 80}, owned)[0] == "b2"
@@ -283,10 +283,10 @@ def test_a_release_stays_itself_by_other_defaults():
 
 
 def test_of_equal_domains_the_one_with_the_emptiest_brokers_is_taken():
-    """Each domain has two of the group: one broker has both, or two have one each.
+    """Each domain has two namespaces of the group: on one broker, or on two brokers.
 
-    Documents let either go on with its own emptiest; a release takes the fewest of all, which are
-    none on b1 and b2, beside the one with two.
+    By documents, the emptiest broker of either domain may be chosen. A release takes the broker
+    with the fewest of all: b1 or b2 with none, in the domain of the broker with two.
     """
     case = {
         "settings": {},
@@ -311,7 +311,7 @@ def test_of_equal_domains_the_one_with_the_emptiest_brokers_is_taken():
 
 
 def test_only_candidates_count_in_a_domain_of_a_release():
-    """b2 has one of the group and is no candidate: its domain counts as empty."""
+    """b2 has a namespace of the group, but is no candidate, so its domain counts as empty."""
     case = {
         "settings": {},
         "namespace": "t/new",
@@ -325,7 +325,7 @@ def test_only_candidates_count_in_a_domain_of_a_release():
 
 
 def test_a_topic_at_the_very_end_of_the_hashes_is_found_nowhere():
-    """The CRC of this topic is 0xffffffff: no bundle begins there, and the search goes beyond."""
+    """The CRC of this topic is 0xffffffff, where no bundle starts: the search finds none."""
     top = "persistent://t/ns/top-njwx544jvq7nxj7t7kw8vmo75rqwwfoomnawhmlv"
     case = {"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "topics": [top]}
     [found] = Model("documented-3.0").answer("bundles.locate", case)["bundles"]
@@ -351,7 +351,7 @@ def test_the_oldest_release_has_the_defaults_of_its_own_settings():
 
 
 def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
-    """In 16 places the two have 3 and 7; twelve bundles make it 32: then they have 19 and 7."""
+    """Of 16 places, the two bundles have 3 and 7; of 32, which twelve bundles need, 19 and 7."""
     digits = "0123456789abc"
     twelve = [f"t/ns/0x{low}0000000_0x{high}0000000" for low, high in pairwise(digits)]
     two = twelve[:2]

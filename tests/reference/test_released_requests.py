@@ -1,4 +1,4 @@
-"""Splits and load reports under a released profile, worked by hand."""
+"""Splits and load reports under a released profile, worked out by hand."""
 
 import pytest
 from pulsar_conformance import specs
@@ -65,7 +65,7 @@ STATS = {
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_marks_show_whose_report_it_is_and_resources_do_not(profile):
-    """Without a mark, what stands in systemResourceUsage is passed over."""
+    """Without a marker field, the content of systemResourceUsage is ignored."""
     unmarked = read(profile, systemResourceUsage=CPU)
     assert unmarked["manager"] == "modular"
     assert "cpu" not in unmarked["broker"]
@@ -86,7 +86,7 @@ def test_an_empty_report_is_read_as_one_of_a_broker_without_anything(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_simple_report_carries_what_its_bundles_do(profile):
-    """3 + 4 messages come in and 6 go out; bytes are said to be as many as messages."""
+    """3 + 4 messages come in and 6 go out; the numbers of bytes are the same."""
     stated = {"msgRateIn": 1000, "msgThroughputIn": 1000, "numTopics": 99, "numBundles": 9}
     broker = read(profile, underLoaded=False, bundleStats=STATS, **stated)["broker"]
     rates = {"msgRateIn": 7, "msgRateOut": 6, "msgThroughputIn": 7, "msgThroughputOut": 6}
@@ -121,7 +121,7 @@ def test_a_number_that_no_answer_holds_is_unsupported():
 
 
 def chosen(profile, owned, *reports, **settings):
-    """The bundles that a leader splits: `owned` are b1's, `reports` have counts of topics."""
+    """Return the bundles that a leader splits: `owned` are b1's, `reports` count topics."""
     brokers = {
         f"b{place}": {"lastStats": {name: {"topics": count} for name, count in stats.items()}}
         for place, stats in enumerate(reports, start=1)
@@ -163,7 +163,7 @@ def test_a_change_of_a_resource_without_weight_is_reported_at_once_before_4_0(pr
 
 
 def parts_by_traffic(profile, loads, **settings):
-    """The ends of a bundle's parts; each topic has messages in and out, and bytes in."""
+    """Return the boundaries of a bundle's parts, given each topic's messages and bytes."""
     default = {"defaultNamespaceBundleSplitAlgorithm": "flow_or_qps_equally_divide"}
     limit = {"loadBalancerNamespaceBundleMaxMsgRate": 450}
     names = ("msgRateIn", "msgRateOut", "msgThroughputIn")
@@ -204,7 +204,7 @@ MIB = 1024 * 1024
     ],
 )
 def test_releases_since_3_0_cut_by_traffic_one_hash_above_half_way(profile, loads, cuts):
-    """A limit must be exceeded by a tenth, and 450 x 1.1 and 100 MiB x 1.1 are more as doubles."""
+    """A limit must be exceeded by a tenth; 450 x 1.1 and 100 MiB x 1.1 are too large as doubles."""
     margin = {"flowOrQpsDifferenceThresholdPercentage": 10}
     assert parts_by_traffic(profile, loads, **margin) == cuts
     assert parts_by_traffic(profile, loads) == cuts

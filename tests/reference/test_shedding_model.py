@@ -26,7 +26,7 @@ def test_a_broker_without_traffic_sheds_one_bundle_for_its_usage(strategy):
 
 
 def moved(strategy, settings, messages, cycles=1):
-    """The derivation of the last cycle, as text; b1 has bundles of these messages a second."""
+    """Return the last cycle's derivation as text; b1's bundles have these messages per second."""
     names = [f"t/ns/0x{n:x}0000000_0x{n + 1:x}0000000" for n in range(len(messages))]
     reports = {
         "b1": {"cpu": {"usage": 70, "limit": 100}, "bundles": names, **rates(sum(messages))},
@@ -51,7 +51,7 @@ def rates(messages):
 
 
 def test_average_shedder_is_explained_by_hits_amount_and_destination():
-    """(10000 - 1000) x 0.5 = 4500: the bundle of 4000 goes, that of 6000 does not."""
+    """(10000 - 1000) x 0.5 = 4500: the bundle of 4000 goes, and the bundle of 6000 stays."""
     told = moved("AvgShedder", {"maxUnloadPercentage": 0.5}, [6000, 4000], cycles=2)
     assert "pair: b1 and b2: 70 - 20 = 50 points apart" in told
     assert "hits: over the high threshold of 40 in 2 cycles in a row, 2 needed" in told
@@ -60,7 +60,7 @@ def test_average_shedder_is_explained_by_hits_amount_and_destination():
 
 
 def test_uniform_shedder_is_explained_by_its_share_and_least_amounts():
-    """A fifth of 9 MB/s is 1.8 MB/s; a tenth, and 900 messages, are less than both minimums."""
+    """A fifth of 9 MB/s is 1.8 MB/s; a tenth, and 900 messages, are below both minimums."""
     told = moved("UniformLoadShedder", {}, [8500, 1500])
     assert any("9 MB/s x 0.2 = 1.8 MB/s" in step for step in told), told
     few = moved("UniformLoadShedder", {"maxUnloadPercentage": 0.1}, [8500, 1500])

@@ -1,4 +1,4 @@
-"""Settings under keys of YAML files that nothing reads: each is named with its line."""
+"""Settings under keys of YAML files that no program reads: each is named with its line."""
 
 import pytest
 from pulsar_conformance.conformance.cases.settings_files import read_settings
@@ -154,7 +154,7 @@ nothing: {{}}
 
 
 def test_keys_beside_settings_at_the_top_are_named_and_others_counted(read):
-    """No setting of a broker takes an object; domains are made with pulsar-admin."""
+    """No setting of a broker is an object; failure domains are created with pulsar-admin."""
     found = read(AT_THE_TOP)
     assert found.values == {SHEDDING: True}
     assert found.others == 1

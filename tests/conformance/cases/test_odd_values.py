@@ -1,4 +1,4 @@
-"""`settings` lists values that are in force and hardly meant, and says what each does."""
+"""`settings` lists values that are in force but hardly intended, with the effect of each."""
 
 import json
 

@@ -68,7 +68,7 @@ def test_misses_are_grouped_by_what_is_broken(capfd):
 
 
 def test_a_tie_is_no_deviation(capfd, tmp_path):
-    """4.0 breaks THRESHOLD-03 in every cycle, but a tie is why it sheds another of equal bundles."""
+    """4.0 breaks THRESHOLD-03 in every cycle, but sheds another of equal bundles by a tie."""
     rates = {"msgRateIn": 1, "msgRateOut": 1, "msgThroughputIn": 5e7, "msgThroughputOut": 5e7}
     samples = {**rates, "numSamples": 10, "maxSamples": 10}
     equals = [f"t/ns/{part}" for part in ("0x00000000_0x80000000", "0x80000000_0xffffffff")]

@@ -309,7 +309,7 @@ PIN = "--reading overload-trigger=exceeds or --reading overload-trigger=reaches"
 
 
 def test_hello_names_every_reading_by_which_an_implementation_is_judged(monkeypatch, tmp_path):
-    """Known deviations may set readings, and are found only once `hello` names the implementation."""
+    """Known deviations may set readings; they are found once `hello` names the implementation."""
     told = []
 
     def connect(_name, profile, readings, _limits):

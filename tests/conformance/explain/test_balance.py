@@ -51,7 +51,7 @@ def test_each_condition_has_its_figures(explained, loads, reason):
 
 
 def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
-    """A broker that gets no traffic, though its CPU is as busy (apache/pulsar#22416)."""
+    """One broker gets no traffic, although its CPU is as busy as others' (apache/pulsar#22416)."""
     out = explained({"a": 0.5, "b": 0.4}, traffic={"a": 1e7, "b": 1e6})
     assert "b is underloaded: its 1 MB/s are under 0.125 of the 10 MB/s of a" in out
 
@@ -89,7 +89,7 @@ AFTER = "listed after one that does not fit"
     ],
 )
 def test_the_amount_and_the_bundles_that_fit_into_it_are_shown(explained, order, rows):
-    """40 MB/s are to move, as (90 - 10) / 2 / 90 of 90 MB/s."""
+    """40 MB/s have to move: the fraction (90 - 10) / 2 / 90 of 90 MB/s."""
     top = {NAMES[rate]: {"msgThroughputIn": rate * 1e6} for rate in order}
     out = explained({"a": 0.9, "b": 0.1}, traffic=9e7, top=top)
     assert "to move: (90 % - 10 %) / 2 / 90 % of 90 MB/s = 40 MB/s" in out
@@ -125,7 +125,7 @@ def test_without_transfers_bundles_have_no_destination(explained):
 
 
 def test_without_a_broker_per_cycle_nothing_goes(explained):
-    """LoadStats.hasTransferableBrokers is false from the start."""
+    """With a limit of 0 brokers, LoadStats.hasTransferableBrokers is false from the start."""
     most = "loadBalancerMaxNumberOfBrokerSheddingPerCycle"
     out = explained({"a": 0.8, "b": 0.16}, "--setting", f"{most}=0")
     assert f"answer: unload nothing, since {most} is 0" in out

@@ -14,7 +14,7 @@ TOP = [
 
 @pytest.fixture
 def saved(tmp_path):
-    """Return the folder with the load data of three brokers, each in one file."""
+    """Save the load data of three brokers, one file for each, and return the folder."""
     for name, load in (("b1", 0.8), ("b2", 0.5), ("b3", 0.4)):
         one = {"weightedMaxEMA": load, "msgThroughputEMA": 100 * load * MB}
         top = {"topBundlesLoadData": TOP} if name == "b1" else {}

@@ -1,4 +1,4 @@
-"""A derivation gives the reason that decides, in the unit that decides."""
+"""A derivation gives the reason for a decision, in the unit that the decision compares."""
 
 import json
 from fractions import Fraction
@@ -17,7 +17,7 @@ MINIMUM = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 @pytest.fixture
 def explained(capsys):
-    """Explains an example, and returns the output on one line."""
+    """Return a function that explains an example: it returns the output on one line."""
 
     def told(name, *options):
         assert main(["explain", name, *options]) == 0
@@ -32,7 +32,7 @@ def averages(megabytes, messages=1000):
 
 
 def threshold_cycle(loads, unloaded, *, idle=10, **settings):
-    """A cycle of a broker at 80 % with these loads of its bundles, in MB/s, and an idle one."""
+    """Return a cycle with a broker at 80 %, whose bundles have these MB/s, and an idle broker."""
     bundles = dict(zip((LEFT, RIGHT), map(averages, loads), strict=False))
     busy = {"cpu": {"usage": 80, "limit": 100}, "msgThroughputIn": sum(loads) * 1e6}
     brokers = {"busy": busy | {"bundles": [*bundles]}}
@@ -113,7 +113,7 @@ def test_load_data_from_before_the_unload_are_said_to_be():
 
 
 def test_a_release_tells_which_bundles_are_swapped(explained):
-    """TransferShedder.findBundlesForUnloading of 4.2.4: 600 KB/s exceed 550, less 100 in return."""
+    """In 4.2.4, a bundle of 600 KB/s exceeds 550 KB/s, and goes in exchange for one of 100 KB/s."""
     told = explained("transfer-twelve-percent", "--judge-by", "released-4.2")
     assert "(12 - 1) / 2 / 12 of 1.2 MB/s = 550 KB/s from a to d; a bundle beyond it" in told
     swapped = "from d to a, in exchange for shop/eu/0x01000000_0x02000000"
@@ -123,7 +123,7 @@ def test_a_release_tells_which_bundles_are_swapped(explained):
 
 
 def test_boundaries_that_the_document_prints_otherwise_are_compared_with_it():
-    """Each mean in the document that is not half-way is one of the digits, taken as decimal."""
+    """The document computes some means by reading hexadecimal digits as decimal digits."""
     cases = [one for one in fixtures.examples() if one.id.startswith("split-by-flow-case-")]
     assert len(cases) == 3
     for one in cases:
@@ -134,7 +134,7 @@ def test_boundaries_that_the_document_prints_otherwise_are_compared_with_it():
 
 
 def test_an_example_is_explained_by_a_release_with_its_own_defaults(capsys):
-    """No page that released-4.2 is judged by gives the settings of TransferShedder."""
+    """The pages by which released-4.2 is judged give no settings of TransferShedder."""
     words = ["explain", "--example", "transfer-deviation", "--judge-by", "released-4.2", "--all"]
     assert main(words) == 0
     told = " ".join(capsys.readouterr().out.split())

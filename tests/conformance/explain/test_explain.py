@@ -21,7 +21,7 @@ SPECS = specs.load()
 
 
 def walked(out):
-    """Each bundle of a derivation, in its order: what becomes of it, and why."""
+    """Return each bundle of a derivation, in order, with its fate and the reason."""
     joined = re.sub(r"\n {8,}", " ", out)
     steps = re.findall(r"^ +(goes|stays) +(\S+) = (.*)$", joined, re.MULTILINE)
     return [(name, becomes, why) for becomes, name, why in steps]
@@ -46,7 +46,7 @@ def test_every_worked_example_can_be_explained(example, capsys):
 
 
 def too_wide(text):
-    """Lines over 80 columns that have more than one word."""
+    """Return the lines over 80 columns that have more than one word."""
     return [line for line in text.splitlines() if len(line) > 80 and len(line.split()) > 1]
 
 

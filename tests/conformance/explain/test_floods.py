@@ -1,4 +1,4 @@
-"""A calculation fits a screen or two, however many brokers, topics or bundles its case has."""
+"""An explanation stays short, however many brokers, topics or bundles its case has."""
 
 import json
 import re
@@ -8,8 +8,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.fixtures import examples
 
 SCREENS = 150
-"""Number of lines that an explanation without --all may have; examples and stories have more text
-of their own."""
+"""Maximum number of lines of an explanation without --all, except for examples and stories."""
 
 RANGES = [f"shop/eu/0x{n << 20:08x}_0x{(n + 1) << 20:08x}" for n in range(300)]
 RATES = {"msgRateIn": 100, "msgThroughputIn": 10**5, "numSamples": 10}

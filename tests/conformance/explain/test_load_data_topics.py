@@ -1,6 +1,4 @@
-"""Load data of the extensible load manager in the forms that operators have: metrics and
-messages.
-"""
+"""Load data of the extensible load manager in operators' formats: metrics and messages."""
 
 import json
 
@@ -40,7 +38,7 @@ def explained(tmp_path, capsys):
 BOTH = metrics_of("b1", 0.30) + metrics_of("b2", 0.90, memory=90)
 
 
-# The smoothed usage of a broker is the one that it reports as max_ema, not that of this moment.
+# A broker reports its smoothed usage as max_ema; its current usage is another value.
 def test_the_smoothed_usage_of_the_metrics_is_the_one_that_decides(explained):
     status, out, err = explained(BOTH, "--release", "3.0.7", "--setting", MANAGER)
     assert status == 0
@@ -50,7 +48,7 @@ def test_the_smoothed_usage_of_the_metrics_is_the_one_that_decides(explained):
     assert "usageHistory is unknown" not in err
 
 
-# By default, 0.9 of the smoothed usage is that of before: 0.1 x 95 % alone is more than 5 %.
+# By default, earlier usage counts 0.9: even with 0 before, 0.1 x 95 % is more than 5 %.
 def test_a_smoothed_usage_that_nothing_explains_is_not_used(explained):
     text = metrics_of("b1", 0.05) + metrics_of("b2", 0.90, memory=90)
     status, out, err = explained(text, "--release", "3.0.7", "--setting", MANAGER)

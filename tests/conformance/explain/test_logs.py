@@ -1,4 +1,4 @@
-"""Lines that the load balancer logs, recomputed."""
+"""Explanations recompute the numbers in lines that the load balancer logs."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def explained(tmp_path, capsys):
 
 @pytest.mark.parametrize("scale", [1, 100])
 def test_a_plan_over_the_average_is_recomputed(explained, scale):
-    """72 % against 43.3 + 10 %, of 100 MiB/s; before 2.10 the figures are fractions."""
+    """72 % exceed 43.3 + 10 %, of 100 MiB/s; before 2.10, the log has fractions."""
     figures = [0.72 * scale, 0.433 * scale, 0.1 * scale, 23.7, 76.3]
     status, out, _ = explained(OVER_AVERAGE.format(*figures))
     assert status == 0
@@ -121,7 +121,7 @@ UNLOADING = "Unloading bundle from source broker to dest broker"
     ],
 )
 def test_the_attributes_of_a_structured_line_are_read(tmp_path, capsys, line):
-    """5.0 logs figures as attributes, which a layout prints at the end or as JSON."""
+    """5.0 logs numbers as attributes, which a layout prints at the end of the line or as JSON."""
     file = tmp_path / "broker.log"
     file.write_text(line + "\n")
     assert main(["explain", "--log", str(file)]) == 0
@@ -232,7 +232,7 @@ def test_lines_of_every_shedder_and_of_splits_are_explained(explained, line, exp
     assert (status, explained_as in out) == (0, True), out
 
 
-# AvgShedder moves an amount only if it is more than the minimum, and logs the others as less.
+# AvgShedder moves only an amount above the minimum, and logs any other amount as less.
 def test_an_amount_that_is_exactly_the_minimum_agrees(explained):
     _, out, _ = explained(
         "AvgShedder - broker:[b1] is planning to shed bundles to broker:[b2],but the throughput "
@@ -259,7 +259,7 @@ UNLOADED = re.compile(r"\[(Threshold|Overload)Shedder\] Unloading bundle: (\S+) 
 
 
 def log_of(version):
-    """A log of a cluster of a release on loopback, with rounds of each strategy."""
+    """Return the log of a release's cluster on loopback, with cycles of each strategy."""
     return (LOGS / f"broker-{version}.log").read_text().splitlines()
 
 

@@ -1,6 +1,6 @@
 """Questions that people asked in public about decisions, and the answers.
 
-Those about files of settings and reports are in tests of cases.
+Questions about files of settings and reports are in the tests of cases.
 """
 
 import json
@@ -26,7 +26,7 @@ BUNDLES = [
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Explains questions, or a folder of reports."""
+    """Return a function that explains questions, or a folder of reports."""
 
     def explain(*questions, reports=None, options=()):
         if reports is not None:
@@ -49,7 +49,7 @@ def resource(usage, limit=100):
 
 
 def report(cpu, loads, version="3.0.7", **more):
-    """A report with the bundles' traffic in bytes per second."""
+    """Return a report, given the traffic of the broker's bundles in bytes per second."""
     stats = {
         bundle: {"msgThroughputIn": load / 2, "msgThroughputOut": load / 2, "topics": 3}
         for bundle, load in loads.items()
@@ -60,7 +60,7 @@ def report(cpu, loads, version="3.0.7", **more):
 
 
 def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
-    """87.08 % over 85 %: at least 0.3622 MiB/s of 5.365 MB/s, in a thread about log lines."""
+    """From a question about log lines: at 87.08 % over 85 %, 0.3622 MiB/s of 5.365 MB/s go."""
     whole = 0.36224863451117845 * MIB / (0.8708186149597168 - 0.85 + 0.05)
     parts = dict(zip(BUNDLES[:3], (0.5 * whole, 0.3 * whole, 0.2 * whole), strict=True))
     reports = {
@@ -83,7 +83,7 @@ AVERAGING = (
     "minUnloadMessageThroughput=10485760",
     "minUnloadMessage=10000",
 )
-"""The settings of a comment on its proposal, with two hits of the high threshold."""
+"""The settings in a comment on the proposal of AvgShedder: two hits of the high threshold."""
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ AVERAGING = (
     ],
 )
 def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits, said):
-    """Half of the difference of 69 MB/s has room for the bundle of 30, and not for that of 40."""
+    """The bundle of 30 MB/s fits into half of the difference of 69 MB/s; that of 40 does not."""
     reports = {
         "broker-a": report(80, {BUNDLES[0]: 4e7, BUNDLES[1]: 3e7}, "4.2.4"),
         "broker-b": report(20, {BUNDLES[2]: 1e6}, "4.2.4"),
@@ -105,7 +105,7 @@ def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits
 
 
 def test_brokers_without_a_pair_far_enough_apart_are_shown_their_partner(explained):
-    """Sorted by usage, the first is paired with the last, and the middle one with itself."""
+    """Of brokers sorted by usage, the first is paired with the last, and the middle with itself."""
     asked = [word for text in AVERAGING for word in ("--setting", text)]
     usages = {"broker-a": 70, "broker-b": 66, "broker-c": 4}
     reports = {
@@ -134,7 +134,7 @@ def test_a_pair_that_is_close_together_is_named(explained, broker, said):
 
 @pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
 def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
-    """A measured round of five brokers: one is over the limit, though two more are as busy."""
+    """A recorded cycle of five brokers: one is over the limit, although two others are as busy."""
     now = {"b161": 41.94, "b206": 68.51, "b32": 61.43, "b83": 62.01, "b87": 34.53}
     before = {"b161": 12.01, "b206": 24.56, "b32": 12.96, "b83": 9.38, "b87": 11.10}
     brokers = {}
@@ -182,7 +182,7 @@ def test_partitions_on_bundles_are_counted_and_compared_with_chance(explained):
 
 
 def test_a_report_without_the_speed_of_a_network_card_is_usable(tmp_path, capsys):
-    """A limit of -1 means not measured: CPU decides; a card without a speed is refused."""
+    """A limit of -1 means not measured, so CPU counts; a question about the speed is refused."""
     unread = {"bandwidthIn": resource(-1.0, -1.0), "bandwidthOut": resource(-1.0, -1.0)}
     one = {**report(0, {}, **unread), "cpu": resource(164.48, 1600)}
     (tmp_path / "n1.json").write_text(json.dumps(one))
@@ -219,7 +219,7 @@ def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_are_not_given(
 
 
 def test_a_bundle_is_split_by_the_rates_that_are_given(explained):
-    """The hashes of the topics are in the order 7, 11, 3; each carries more than a part may."""
+    """By hash, the topics are in the order 7, 11, 3; each exceeds the limit of a part."""
     operation, case = split("flow_or_qps_equally_divide", by="broker")
     case["topicLoads"] = {topic: {"msgRateIn": 20000, "msgRateOut": 11000} for topic in HOT}
     for profile in ("released-3.0", "released-5.0", "documented-4.2"):
@@ -285,7 +285,7 @@ def test_round_robin_of_partitions_is_a_difference_to_a_release(tmp_path, monkey
 
 
 def test_no_rule_judges_a_case_that_the_release_would_refuse(tmp_path, monkeypatch, capfd):
-    """A threshold of 90.5, which 4.2 cannot read: its direct memory counts nothing at 90."""
+    """4.2 cannot read a threshold of 90.5, and its direct memory does not count at 90."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.chdir(tmp_path)
     case = {
@@ -311,7 +311,7 @@ def test_no_rule_judges_a_case_that_the_release_would_refuse(tmp_path, monkeypat
 
 
 def test_hits_are_counted_for_each_broker_and_not_for_a_pair(explained):
-    """The second cycle is the first that counts for broker-b, and the second for broker-c."""
+    """The second cycle is the first hit of broker-b, and the second hit of broker-c."""
 
     def cycle(**usages):
         brokers = {

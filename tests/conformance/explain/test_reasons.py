@@ -1,4 +1,4 @@
-"""The figures that decide are printed, whatever the decision."""
+"""The numbers that determine a decision are printed, whatever the decision is."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
 
 
 def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
-    """25 % of 40 MB/s is no more than 10 MB/s (load-balance-4.1, ThresholdShedder)."""
+    """25 % of 40 MB/s is not more than the minimum of 10 MB/s (load-balance-4.1)."""
     brokers = {"b0": usage(40), "b1": usage(10), "b2": usage(10)}
     brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
     averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
@@ -152,7 +152,7 @@ def test_a_bundle_without_traffic_stays_for_that_reason(explain):
 
 
 def test_a_difference_at_a_threshold_is_reported_and_so_is_what_would_have_counted(explain):
-    """25 points are not over a low threshold of 25, however few cycles in a row are enough."""
+    """25 points do not exceed a low threshold of 25, whatever number of hits is needed."""
     case = {
         "strategy": "AvgShedder",
         "settings": {

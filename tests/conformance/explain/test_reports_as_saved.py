@@ -14,7 +14,7 @@ MINUTE = 60_000
 
 
 def report(host, cpu, bundles, **fields):
-    """A load report of the modular load manager, with the same traffic in each bundle."""
+    """Return a load report of the modular load manager, with the same traffic in each bundle."""
     stats = {
         "msgRateIn": 10_000.0,
         "msgRateOut": 10_000.0,
@@ -42,7 +42,7 @@ THREE = {
 
 @pytest.fixture
 def save(tmp_path):
-    """Write JSON, or text as it is, to files of a folder; return the folder."""
+    """Return a function that writes JSON or texts to files of a folder, and returns the folder."""
 
     def write(files):
         for name, content in files.items():
@@ -136,7 +136,7 @@ def test_the_same_report_twice_counts_once(said, save):
 
 
 def simple(host, cpu, bundles):
-    """A load report of the simple load manager."""
+    """Return a load report of the simple load manager."""
     whole = report(host, cpu, bundles)
     moved = ("cpu", "lastStats", "lastUpdate", "bundles", "loadReportType")
     return {
@@ -174,7 +174,7 @@ def test_reports_of_the_simple_manager_are_taken_where_no_manager_is_asked_about
 
 
 def metrics_text(brokers, names=("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")):
-    """Prometheus text with the same usage of each resource, by broker."""
+    """Return metrics in Prometheus' text format: each broker uses all resources equally."""
     return "".join(
         f'pulsar_lb_{name}_usage{{broker="{broker}"}} {usage}\n'
         for broker, usage in brokers.items()
@@ -245,7 +245,7 @@ def test_a_resource_that_was_not_measured_is_named(said, save):
 
 
 def saved_with(save, **fields):
-    """The three brokers' reports, the last one with other fields."""
+    """Save the reports of three brokers, with some fields of the last report changed."""
     reports = {**THREE, "b3": {**THREE["b3"], **fields}}
     return save({f"{name}.json": one for name, one in reports.items()})
 

@@ -1,4 +1,4 @@
-"""Topics over bundles: counts, and the chance of so uneven a spread."""
+"""The number of topics in each bundle, and the probability of such an uneven distribution."""
 
 import random
 from collections import Counter
@@ -36,7 +36,7 @@ def test_topics_are_counted_by_bundle(explain):
 
 @pytest.mark.parametrize(("topics", "told"), [(100, "over 99.9 %"), (2, "50.0 %")])
 def test_a_probability_is_not_rounded_to_certainty(topics, told):
-    """Both of two names are in the same half every second time; of 100, two almost certainly share
+    """Two names are in the same half with probability 1/2; of 100 names, two almost certainly share
     one of 100 bundles.
     """
     edges = [f"0x{one:08x}" for one in (*range(0, 2**32, 2**32 // topics), 2**32 - 1)]

@@ -1,4 +1,4 @@
-"""`explain --sweep`: from which value of a setting on a bundle stays."""
+"""`explain --sweep` finds the value of a setting from which on a bundle stays."""
 
 import json
 

@@ -17,7 +17,7 @@ OLD = "(TransferShedder.isUnderLoaded before apache/pulsar#22321)"
 
 @pytest.fixture
 def decided(tmp_path, capsys):
-    """Explains brokers of name, load and bytes per second, with the MB/s of their top bundles."""
+    """Return a function that explains brokers: name, load, bytes/s, and MB/s of top bundles."""
 
     def decide(brokers, *options, top=None):
         folder = tmp_path / "load"
@@ -110,7 +110,7 @@ def test_the_only_image_of_a_settings_file_names_the_release(decided, tmp_path):
 
 
 def settings_in(folder, form, value):
-    """Return the options that set the excluded namespaces in one of three ways."""
+    """Return the options that set the excluded namespaces in one of three formats."""
     if form == "--setting":
         return form, f"{EXCLUDED}={value}"
     file = folder / f"settings{form}"
@@ -161,7 +161,7 @@ def test_a_tie_of_the_busiest_brokers_is_stated(decided):
 
 
 def test_a_bundle_that_does_not_fit_goes_in_exchange(decided):
-    """5.5 MB/s are to move; 3 + 3 - 0.25 - 0.25 is no more than the rest of 12 MB/s."""
+    """5.5 MB/s have to move: 3 + 3 MB/s go, and 0.25 + 0.25 MB/s come in exchange."""
     top = {"a": [3, 3, 3, 3], "c": [0.25] * 4}
     out, _ = decided(TIED, "--release", "4.2.4", top=top)
     assert f"goes {bundle_of('a', 0)} 3 MB/s leaves 2.5 MB/s" in out
@@ -210,7 +210,7 @@ RULES = TransferRules(
 
 
 def test_what_comes_is_counted_in_debug_mode_alone():
-    """TransferShedder adds to trafficMarkedToGain only if it logs."""
+    """TransferShedder increases trafficMarkedToGain only in debug mode, when it logs."""
     brokers = {
         name: {"weightedMaxEMA": load, "msgThroughputEMA": traffic}
         for name, (load, traffic) in TIED.items()

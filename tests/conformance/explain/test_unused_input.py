@@ -28,7 +28,7 @@ def said(capsys):
 
 @pytest.fixture
 def reports(tmp_path):
-    """A copy of saved load reports."""
+    """Provide a copy of saved load reports."""
     return Path(shutil.copytree(DIRECT_MEMORY, tmp_path / "reports"))
 
 

@@ -1,4 +1,4 @@
-"""Explanations under a release take the values of settings that a broker takes."""
+"""Explanations under a release parse values of settings as its brokers do."""
 
 import json
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_a_setting_that_a_release_lacks_changes_nothing_wherever_it_is_given(exp
         assert LACKING in err
         assert not any("ResourceWeight" in name for name in json.loads(out)["case"]["settings"])
     file = tmp_path / "case.json"
-    file.write_text(out, "utf-8")  # It names released-3.0, that of 3.0.7.
+    file.write_text(out, "utf-8")  # The output names released-3.0, the profile of 3.0.7.
     _, out, err = explained([], "--setting", f"{NEW_NAME}=0.1", folder=file)
     assert LACKING in err
     assert "with the changed settings" not in out

@@ -1,4 +1,4 @@
-"""An explanation is about the manager, strategy and brokers that run."""
+"""An explanation is about the load manager, the strategy and the brokers that run."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ def said(capsys):
 
 @pytest.fixture
 def conf(tmp_path):
-    """A function that writes a broker.conf with these lines."""
+    """Return a function that writes a broker.conf with these lines."""
 
     def written(*lines):
         file = tmp_path / "broker.conf"

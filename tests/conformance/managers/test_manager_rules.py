@@ -78,7 +78,7 @@ WRONG = {
     takes_any_capitals: {"MANAGER-05"},
     knows_no_extensible_one: {"MANAGER-03"},
 }
-"""The rule that each breaks where broker.conf counts."""
+"""The rules that each wrong choice breaks if broker.conf counts."""
 
 
 def trials(rule):
@@ -91,7 +91,7 @@ def evaluator(rule, readings):
 
 
 def broken(answer, readings):
-    """The rules that a choice breaks."""
+    """Return the rules that a choice of the load manager breaks."""
     chosen = [rule for rule in RULES if rule.untestable is None and rule.applies(readings)]
     return {
         rule.id

@@ -1,4 +1,4 @@
-"""CHANNEL-06 judges the parts of a bundle while it is being split, and nothing else."""
+"""CHANNEL-06 judges only the parts of a bundle that is being split."""
 
 import pytest
 from pulsar_conformance import specs

@@ -28,13 +28,13 @@ def memory(percent):
 
 @pytest.mark.parametrize("settings", [{}, {MEMORY: 1.0}, {MEMORY: 0.2}])
 def test_a_candidate_overloaded_under_any_weights_leaves_one_choice(settings):
-    """100 % of the memory is above 10 % as it is, and 20 % by a weight of 0.2, too."""
+    """100 % of memory is above 10 %, and so is 20 %, its value with a weight of 0.2."""
     assert placing_is_determined(placing(settings, idle={}, full=memory(100)), READINGS)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.05])
 def test_a_candidate_overloaded_without_weights_only_leaves_the_choice_open(weight):
-    """100 % of the memory is 0 % or 5 % by these weights, below 10 %; neither carries a thing."""
+    """With these weights, 100 % of memory is 0 % or 5 %, below 10 %; no broker has traffic."""
     assert not placing_is_determined(placing({MEMORY: weight}, idle={}, full=memory(100)), READINGS)
 
 

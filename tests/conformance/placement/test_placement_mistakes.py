@@ -1,4 +1,4 @@
-"""Each mistake in a placer breaks the rule that forbids it, and no rule about anything else."""
+"""Each mistake in a placement strategy breaks only rules about this mistake."""
 
 from functools import cache
 
@@ -22,7 +22,7 @@ GENERAL = {"PLACE-02", "PLACE-04", "PLACE-05", "PLACE-06", "PLACE-13"} | {
     "ANTI-03",
     "ANTI-05",
 }
-"""Rules about the choice itself: whatever goes wrong before it may show in them, too."""
+"""Rules about the final choice, which any earlier mistake may break as well."""
 
 MISTAKES = {
     placers.Unweighted: "PLACE-02",
@@ -62,7 +62,7 @@ def breaks(placer, rule, trial):
 
 
 def broken(placer, area):
-    """The rules of an area that a placer breaks."""
+    """Return the rules of an area that a placement strategy breaks."""
     every = specs.load().rules_of(PROFILE)
     rules = [one for one in every if one.area == area and set(one.operations) <= OFFERED]
     return {

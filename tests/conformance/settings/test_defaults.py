@@ -1,4 +1,4 @@
-"""Defaults: an answer may give a value as itself or as text, and in no other way."""
+"""Defaults: an answer may give a value only as itself or as text."""
 
 import pytest
 from pulsar_conformance import specs

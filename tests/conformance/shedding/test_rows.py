@@ -1,6 +1,4 @@
-"""State that a strategy keeps between cycles is judged by consecutive cycles, asked of one
-object.
-"""
+"""Consecutive cycles, asked of one object, judge the state that a strategy keeps between cycles."""
 
 import json
 
@@ -24,7 +22,7 @@ LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """The verdicts about another implementation in this process."""
+    """Return a function that judges another implementation in this process: the verdicts."""
 
     def judge(kind, *rules):
         def made(name, profile, readings, *_limits):
@@ -58,9 +56,7 @@ def test_a_strategy_with_a_wrong_memory_fails_only_over_several_cycles(kind, jud
 
 
 def test_a_fault_of_a_single_cycle_fails_the_rule_of_single_cycles(judged):
-    """An implementation that never sheds breaks OVERLOAD-01 in each cycle, whatever happened
-    before.
-    """
+    """An implementation that never sheds breaks OVERLOAD-01 in each cycle, whatever came before."""
     found = failed(judged(Idle, "OVERLOAD-01", "OVERLOAD-12"))
     assert found == {"OVERLOAD-01"}
 
@@ -78,7 +74,7 @@ def row(*cycles, strategy="OverloadShedder", settings=None):
 
 
 def cycle(used, minutes=0, recent=None, **more):
-    """b1 has this percentage and two bundles of 60 and 40 MB/s, b2 has 0."""
+    """Return a cycle: b1 has this usage and two bundles of 60 and 40 MB/s, and b2 is at 0 %."""
     rates = {name: {"msgThroughputIn": size, "numSamples": 1} for name, size in BYTES.items()}
     b1 = {"cpu": {"usage": used, "limit": 100}, "msgThroughputIn": 1e8, "bundles": [LEFT, RIGHT]}
     return {
@@ -107,7 +103,7 @@ def test_an_unloaded_bundle_stays_for_the_grace_period(minutes, again):
 
 
 def test_an_unload_reported_in_one_cycle_counts_in_later_ones():
-    """20 minutes before the first cycle are 25 before the second, and 31 before the third."""
+    """An unload 20 minutes before the first cycle is 25 and 31 before the second and third."""
     case = row(cycle(95, recent={LEFT: 20}), cycle(95, 5), cycle(95, 6))
     assert unloaded(case) == [[RIGHT], [], [LEFT]]
 
@@ -124,7 +120,7 @@ WEIGHTED = {
 
 @pytest.mark.parametrize("profile", [PROFILE, "released-3.0"])
 def test_earlier_usage_is_a_brokers_history(profile):
-    """19 x 0.9 + 6 = 23.1, limit 11.55 + 10: it sheds; 10 x 0.9 + 6 = 15, limit 7.5 + 10."""
+    """At 19 x 0.9 + 6 = 23.1 % over 11.55 + 10 %, b1 sheds; at 10 x 0.9 + 6 = 15 %, it does not."""
     case = row(cycle(19), cycle(60, 5), strategy="ThresholdShedder", settings=WEIGHTED)
     assert [bool(one) for one in unloaded(case, profile)] == [False, True]
     case = row(cycle(10), cycle(60, 5), strategy="ThresholdShedder", settings=WEIGHTED)

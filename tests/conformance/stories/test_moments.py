@@ -1,4 +1,4 @@
-"""The certain facts about a cluster after each event of a story."""
+"""The facts that are certain about a cluster after each event of a story."""
 
 from pulsar_conformance.conformance.stories.world import moments
 from pulsar_conformance.reference import Settings

@@ -1,4 +1,4 @@
-"""Stories: the model's simulation, failures planted in it, and how short their stories become."""
+"""Stories: the model's answers, failures planted in it, and the length of failing stories."""
 
 from fractions import Fraction
 from random import Random
@@ -30,9 +30,9 @@ RULES = specs.load().rules
 PROFILE = "documented-3.0"
 EXAMPLES = 100
 LONGEST = 8
-"""Maximum number of events that show a failure."""
+"""Maximum number of events in a story that shows a failure."""
 LONGER = {"ANTI": 14}
-"""By area: two namespaces in use with their groups, and brokers in two domains, have to stay."""
+"""Larger maximums by area: ANTI needs two namespaces with groups, and brokers in two domains."""
 
 PLANTED = {
     machines.nobody_takes_new_topics: "OWN-01",
@@ -80,7 +80,7 @@ OTHERWISE = {
     "ANTI-15": {"second-domain": "moved"},
     "ANTI-16": {"second-domain": "refused"},
 }
-"""Rules of one reading, and the other one, which a machine may follow by mistake."""
+"""Rules of one alternative of a reading, and the other alternative, which a stand-in may follow."""
 
 
 def profile_of(rule):
@@ -88,7 +88,7 @@ def profile_of(rule):
 
 
 class Saying(Implementation):
-    """The model under other readings than those that it says it follows."""
+    """The model under readings other than those that it declares."""
 
     def __init__(self, profile, says, follows):
         super().__init__("reference", profile, says)
@@ -104,7 +104,7 @@ def asked(rule):
 
 
 def broken(rule, subject, examples=EXAMPLES):
-    """The drawn stories that break a rule, and nothing that it builds on."""
+    """Yield the drawn stories that break a rule, and no rule that it presupposes."""
     trials = draw_trials(rule.id, subject.resolved.profile, 0, examples)
     found = own_faults(AppliedRule(rule, subject), trials)
     return [trial for trial, fault in zip(trials, found, strict=True) if fault]
@@ -160,7 +160,7 @@ FOLLOWING = {
     machines.the_dead_lead: {"MANAGER-10"},
     machines.measures_the_idlest_resource: set(),
 }
-"""All rules about time that a failure breaks; one at a single moment breaks none of them."""
+"""All rules about time that each failure breaks; a failure at a single moment breaks none."""
 
 
 @pytest.mark.parametrize("machine", one_in(3, FOLLOWING), ids=lambda machine: machine.__name__)

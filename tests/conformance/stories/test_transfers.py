@@ -56,7 +56,7 @@ LOADED = (
     used("b", 30),
     up(2),
 )
-"""Two bundles on one broker, of which only the smaller one fits into half the difference."""
+"""Two bundles on one broker; only the smaller bundle fits into half of the difference."""
 
 
 def played(*events, loaded=LOADED, **settings):
@@ -66,7 +66,7 @@ def played(*events, loaded=LOADED, **settings):
 
 
 def shed(steps):
-    """Each shed bundle's namespace and the number of its step, with where it was assigned."""
+    """Return the namespace of each shed bundle, the number of its step, and its new broker."""
     found = []
     for number, step in enumerate(steps, start=1):
         to = {one["bundle"]: one["to"] for one in step.get("assigned", ())}
@@ -144,7 +144,7 @@ def test_a_strategy_that_stories_do_not_play_is_declined(profile, strategy):
 
 
 def strategies(rule_id, manager, profile):
-    """The strategies of the stories that are drawn for an implementation with a load manager."""
+    """Return the strategies in the stories drawn for an implementation with this load manager."""
     implementation = Implementation("reference", profile, {})
     implementation.hello = replace(implementation.hello, manager=manager)
     plan = Plan(("reference",), (profile,), examples=10)

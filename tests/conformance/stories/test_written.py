@@ -1,6 +1,4 @@
-"""The records that brokers write, and when: stand-ins that keep the rules, and some that break
-them.
-"""
+"""The records that brokers write, and their times: stand-ins that keep or break the rules."""
 
 from functools import cache
 
@@ -20,7 +18,7 @@ EXAMPLES = 20
 
 @cache
 def answered(rule):
-    """Legal trials of a rule, each with the model's steps."""
+    """Return legal trials of a rule, each with the model's steps."""
     trials = draw(checks()[rule].draws, EXAMPLES, f"written/{rule}")
     legal = [one for one in trials if trial_flaw(one, EVALUATOR.defaults) is None]
     model = Model(PROFILE)
@@ -28,7 +26,7 @@ def answered(rule):
 
 
 def broken(change):
-    """The rules that the model breaks after a change of its steps."""
+    """Return the rules that the model breaks after a change of its steps."""
     found = set()
     for rule in RULES:
         for trial, steps in answered(rule):
@@ -101,7 +99,7 @@ FORBIDDEN = {
     "every other writing": (with_written(every_other), {"DATA-12"}),
     "a sample in four": (with_written(a_sample_each_time), {"DATA-11"}),
 }
-"""A change of each step, and the rules that it breaks."""
+"""Changes of every step, each with the rules that it breaks."""
 
 
 def more_often(one):
@@ -128,7 +126,7 @@ def nothing_told(step):
 
 
 def reporting(change):
-    """Reports at other times, and samples enough for them."""
+    """Return a change of the times of reports, with as many samples as these need."""
     return lambda step: with_written(more_samples)(each_report(change)(step))
 
 
