@@ -17,7 +17,7 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 
 @pytest.fixture
 def step(tmp_path):
-    """Runs a step with inputs; the process, and the folder in which it ran."""
+    """Return a function that runs a step with inputs: it returns the process and its folder."""
     tool = tmp_path / "temp" / "pulsar-conformance" / "bin" / "pulsar-conformance"
     tool.parent.mkdir(parents=True)
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m pulsar_conformance.conformance "$@"\n')

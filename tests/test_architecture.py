@@ -1,4 +1,4 @@
-"""The folders of the project: which imports which, and how large they are."""
+"""The folders of the project: the folders that each may import, and their size."""
 
 import ast
 import re
@@ -42,7 +42,7 @@ UPWARDS = (
 SUBJECTS = UPWARDS[UPWARDS.index("bundles") : UPWARDS.index("catalogue")]
 
 UP = {("stories", "cases")}
-"""A question about a moment of a story is asked only if it is legal."""
+"""Imports of a later folder that are allowed: stories check the legality of their questions."""
 
 FORBIDDEN = {
     "specs": ("reference", "conformance", "adapters", "fixtures", "reports", "audit"),
@@ -56,10 +56,10 @@ FORBIDDEN = {
     "conformance/common": ("adapters",),
     "conformance/engine": ("adapters.spark", "adapters.pulsar", "adapters.cluster"),
 }
-"""Folders that nothing in a folder imports.
+"""For each folder, the folders that no file in it may import.
 
-A number that is written in several places is written independently: the engine on Spark uses
-nothing of the model, and a check uses nothing of an adapter.
+A number that is written in several places is written independently: the engine on Spark uses no
+code of the model, and a check uses no code of an adapter.
 """
 
 DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
@@ -72,14 +72,14 @@ ASKED_IN = 8
 
 
 def sources(folder=""):
-    """The modules that are written by hand, without copies in a built site."""
+    """Return the modules that are written by hand, without copies in a built site."""
     names = [folder] if folder else FOLDERS
     files = (file for name in names for file in sorted((ROOT / name).rglob("*.py")))
     return [file for file in files if not file.is_relative_to(BUILT)]
 
 
 def imports(file):
-    """The modules of the project that a file imports, without the name of the package."""
+    """Return the modules of the project that a file imports, without the package's name."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE[:-1]):
             module = node.module.removeprefix(PACKAGE[:-1]).removeprefix(".")
@@ -140,7 +140,7 @@ FORMULAS = ("overload", "threshold", "uniform", "shedding", "usage", "sequences"
 
 
 def test_a_fault_of_a_formula_of_the_model_is_not_one_of_its_judge():
-    """Checks take constants from the model's formulas, such as the names of settings."""
+    """Checks take only constants from the model's formulas, such as the names of settings."""
     wrong = [
         f"{file.relative_to(ROOT)} imports {name}"
         for folder in (f"conformance/{one}" for one in JUDGED_BY_ITSELF)
@@ -215,7 +215,7 @@ ABOUT_OTHERS = (
     "specs/requirements",
     "specs/schema",
 )
-"""Data about implementations, lists of rules, and help: no way in which a rule is decided."""
+"""Folders with data about implementations, lists of rules, and help, which decide no rule."""
 
 
 def test_a_rule_of_shedding_is_found_in_six_folders():
@@ -245,7 +245,7 @@ def test_a_file_of_tests_states_its_markers_once():
 
 
 def test_nothing_that_a_command_writes_is_committed():
-    """Commands write to `out` and `.conformance` of the folder in which they run, unless told."""
+    """By default, commands write to `out` and `.conformance` in the current folder."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     assert listed.returncode == 0, listed.stderr
     tops = {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name}

@@ -1,4 +1,4 @@
-"""Commands load only what they need: no adapter that is not named, and little for a look-up."""
+"""Commands load only the modules that they need, such as those of the named adapter."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ TRANSPORTS = ("admin_api", "cluster", "operated", "pulsar", "spark")
 
 
 def loaded(folder, *words):
-    """The modules of the project that a command run in a folder has imported by its end."""
+    """Run a command in a folder; return the project's modules that it has imported."""
     command = [sys.executable, "-c", LOADED, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -29,7 +29,7 @@ def test_looking_something_up_loads_little(tmp_path, words):
 
 
 def test_a_run_loads_no_transport_but_the_one_it_names(tmp_path):
-    """With every rule of the profile, so that all subjects are loaded, and no saved case."""
+    """The run judges every rule of the profile, so it loads all subjects; it has no saved case."""
     run = ("run", "--adapter", "reference", "--examples", "1")
     modules = loaded(tmp_path, *run, "--out", str(tmp_path / "out"))
     assert len(modules) <= 150

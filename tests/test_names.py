@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports", "audit")
 CALLED_BY_NAME = ("samples", "skeletons", "assets")
-"""Folders of programs that run elsewhere, and whose functions others name."""
+"""Folders of programs that run elsewhere; the protocol or a browser decides their functions' names.
+"""
 
 HOOKS = {
     "add_arguments": "adds the options of a command to its parser",
@@ -18,7 +19,7 @@ HOOKS = {
     "main": "runs a program, and returns its exit status",
     "check": "checks the rest of an adapter's name before anything is started",
 }
-"""Functions that `conformance/commands/main.py`, `adapters/names.py` or Python look for."""
+"""Function names that `conformance/commands/main.py`, `adapters/names.py` or Python look for."""
 
 ANSWERS = {
     "anti_affinity": "place.anti_affinity",
@@ -43,7 +44,7 @@ ANSWERS = {
     "split_candidates": "bundles.split_candidates",
     "top_bundles": "report.bundles",
 }
-"""Functions that answer an operation, or draw its cases, by that operation."""
+"""Names of functions that answer an operation or draw its cases, each with the operation."""
 
 SHARED = {
     "algorithms": "split algorithms that a release can be asked for",
@@ -81,14 +82,14 @@ SHARED = {
     "unloads": "the documented unloads of each broker, by its strategy",
     "with_weights": "draws clusters with weights of resources",
 }
-"""Purpose of all functions of a name; each is defined for another engine, subject or strategy."""
+"""Names of several functions with one purpose, each for another engine, subject or strategy."""
 
 MEANINGS = {**HOOKS, **ANSWERS, **SHARED}
 
 
 @cache
 def public():
-    """The files that define each public function or class."""
+    """Return the public functions and classes that several files define, with these files."""
     found = defaultdict(list)
     for file in (file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py"))):
         if not set(file.parts).isdisjoint(CALLED_BY_NAME):
@@ -100,7 +101,7 @@ def public():
 
 
 def is_a_check(files):
-    """True if a rule's check, as a predicate and as a column of the audit, has one name."""
+    """True if the name is that of a rule's check, as a predicate and as a column of the audit."""
     return all(file.startswith(("conformance/", "audit/verdicts/checks/")) for file in files) and (
         any(file.startswith("audit/") for file in files)
     )

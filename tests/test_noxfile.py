@@ -1,4 +1,4 @@
-"""The sessions, as nox reads them."""
+"""The sessions of the noxfile, as nox reads them."""
 
 import importlib.util
 import re
@@ -18,7 +18,7 @@ FOLDERS = ("specs", "reference", "conformance", "adapters", "fixtures", "reports
 
 
 def unregistered(function=None, **_):
-    """Replaces nox's decorator, which would put every session into its registry."""
+    """Replace nox's decorator, which would add every session to nox's registry."""
     return function or unregistered
 
 

@@ -14,13 +14,13 @@ SOURCES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*
 BESIDE = sorted((ROOT / "tests").rglob("*.py"))
 
 RIDDLE = re.compile(r"(What|So many|So long|So often|Those|That which|Of) ")
-"""Beginnings of texts that have to be read twice, since they say neither what a thing is nor what
-it does.
+"""Beginnings of texts that describe neither a thing nor its effect, so that readers have to read
+them twice.
 """
 
 
 def texts(file):
-    """The docstrings and comments of a file, each with its line."""
+    """Yield the docstrings and comments of a file, each with its line."""
     source = file.read_text("utf-8")
     for node in ast.walk(ast.parse(source)):
         match node:

@@ -1,4 +1,4 @@
-"""The public names of the package, and the examples of their page."""
+"""The public names of the package, and the examples on the page about them."""
 
 import json
 import re
@@ -125,14 +125,14 @@ FIRST = {operation: case for one in reversed(examples()) for operation, case in 
 
 @pytest.mark.parametrize("operation", sorted(FIRST))
 def test_an_answer_without_its_fields_is_none(operation):
-    """Only a decline or an answer of the operation's own form reaches a check."""
+    """A check gets only declined answers, or answers in the form of the operation."""
     for wrong in ({}, {"why": "it's quiet"}, {"answer": 1}):
         with pytest.raises(IllegalAnswer):
             judge(operation, FIRST[operation], wrong, profile=profile_for(operation))
 
 
 def profile_for(operation):
-    """A profile under which the first example of an operation is legal."""
+    """Return a profile under which the first example of an operation is legal."""
     case, known = FIRST[operation], load()
     return next(
         one for one in known.profiles if not case_flaw(operation, case, known.defaults(one))
@@ -143,7 +143,7 @@ THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 
 
 def without_threshold():
-    """A case of ThresholdShedder whose answer depends on a setting that it leaves out."""
+    """Return a case of ThresholdShedder without a setting on which its answer depends."""
     example = next(one for one in examples() if one.id == "threshold-40-10-10")
     [(operation, case)] = example.questions
     settings = {name: value for name, value in case["settings"].items() if name != THRESHOLD}
@@ -151,7 +151,7 @@ def without_threshold():
 
 
 def test_a_setting_without_a_documented_default_must_be_given(tmp_path, capsys):
-    """The protocol: such a setting is in every case whose answer depends on it."""
+    """By the protocol, every case whose answer depends on such a setting contains the setting."""
     told = f"case.settings: {THRESHOLD} has no documented default; the case must set it"
     operation, case = without_threshold()
     for ask in (answer, explain):

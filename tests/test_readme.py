@@ -35,7 +35,7 @@ GUIDES = sorted(
 )
 PAGES = ("README.md", "CONTRIBUTING.md", *GUIDES)
 LONGEST = 200
-"""Maximum number of lines of the README. The guides have everything else."""
+"""Maximum number of lines of the README. Further content belongs into the guides."""
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REPORTS = {
     "report": "allure",
@@ -55,12 +55,12 @@ def text(page):
 
 
 def fences(page):
-    """Language, file that the page has the reader write, and content."""
+    """Yield each code block: its language, the file that readers should write, and its content."""
     return FENCE.findall(text(page))
 
 
 def commands(page):
-    """Each command in a shell fence: its words, without comment and redirection."""
+    """Yield each command in a shell block: its words, without comment and redirection."""
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             for command in line.split("&&"):
@@ -84,7 +84,7 @@ COMMANDS_THERE = [(page, words) for page in PAGES for words in commands(page)]
 
 
 def parsed(words):
-    """The arguments of a command of the suite; SystemExit where they cannot be."""
+    """Return the parsed arguments of a command of the suite; SystemExit if they are invalid."""
     parser = argparse.ArgumentParser()
     subparsers = parser.add_subparsers(required=True)
     for name in COMMANDS:
@@ -93,7 +93,7 @@ def parsed(words):
 
 
 def everything():
-    """The text of all pages, joined."""
+    """Return the joined text of all pages."""
     return "\n".join(map(text, PAGES))
 
 
@@ -112,7 +112,7 @@ SENTENCES = (
 
 
 def inline(page):
-    """Each command that stands within a sentence, or is indented in a list."""
+    """Yield each command that is in a sentence, or indented in a list."""
     for found in INLINE.findall(" ".join(text(page).split())):
         yield shlex.split(found)
     for line in re.findall(r"^    (pulsar-conformance .*)$", text(page), re.MULTILINE):
@@ -120,7 +120,7 @@ def inline(page):
 
 
 def helped():
-    """Each command that the help of a command shows."""
+    """Yield each command that the help of a command shows."""
     for name in COMMANDS:
         said = " ".join(parser_of(name).format_help().split())
         for found in re.findall(r"[`'\"](pulsar-conformance [a-z][^`'\"]*)[`'\"]", said):
@@ -134,7 +134,7 @@ LINKING = (
     *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports").glob("*/README.md")),
     *sorted(one.relative_to(ROOT).as_posix() for one in (ROOT / "reports/changes").glob("*.md")),
 )
-"""Pages that are read in the repository."""
+"""Pages whose links must work in the repository."""
 
 WITHIN = [(page, words) for page in SENTENCES for words in inline(page)] + list(helped())
 
@@ -216,7 +216,7 @@ def test_the_command_of_a_published_report_can_be_given(file):
 
 
 def given(words):
-    """Parses a command as its program would; what it names exists."""
+    """Parse a command as its program would, and check that all that it names exists."""
     program, *rest = words
     if program.endswith("nox"):
         assert rest[:1] == ["-s"]
@@ -232,7 +232,7 @@ def given(words):
 
 
 def check(args):
-    """Profiles, readings, rules, adapters and files that were given exist."""
+    """Check that the profiles, readings, rules, adapters and files in arguments exist."""
     given = vars(args)
     every = specs.load()
     profiles = [*(given.get("conformance_judge_by") or ()), given.get("profile")]
@@ -256,7 +256,7 @@ def check(args):
 
 
 def written():
-    """File -> content, of those that the pages have their reader write."""
+    """Return the content of each file that the pages tell readers to write."""
     return {file: content for page in PAGES for _, file, content in fences(page) if file}
 
 

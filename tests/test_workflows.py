@@ -35,7 +35,7 @@ exec {sys.executable} -m pulsar_conformance.conformance "$first" "$@"
 
 
 def workflow(job):
-    """A workflow of the guide, by the name of a job."""
+    """Return a workflow of the guide, by the name of a job."""
     return next(one for one in YAML if isinstance(one, dict) and job(one))
 
 
@@ -47,7 +47,10 @@ def program(file, script):
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """Runs lines in a folder with a balancer; what would download or install is only noted."""
+    """Return a function that runs lines in a folder with a balancer.
+
+    Commands that would download or install anything are only recorded.
+    """
     monkeypatch.chdir(tmp_path)
     assert main(["new-adapter", "--lang", "python"]) == 0
     programs = tmp_path / "programs"

@@ -99,7 +99,7 @@ def test_an_example_holds_where_the_documents_give_an_allowed_answer(unpacked):
 
 
 def test_an_example_does_not_hold_where_its_settings_have_no_default(unpacked):
-    """The documents of 2.10 have the rule, but not the weights' defaults."""
+    """The documents of 2.10 have the rule, but no defaults of the weights."""
     _, folder = unpacked
     [file] = folder.glob("cases/*/usage-weights-not-set.json")
     profiles = json.loads(file.read_text("utf-8"))["profiles"]

@@ -64,13 +64,13 @@ SWITCHES = (
     "--disable-sync",
     "--no-first-run",
 )
-"""Flags that let Chromium run anywhere, without calls of its own."""
+"""Flags with which Chromium runs on any machine, and makes no requests of its own."""
 SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
 def axe():
-    """The source of axe-core, from npm, once."""
+    """Return the source of axe-core, which is downloaded from npm once."""
     folder = cache() / "tests"
     archive = folder / f"axe-core-{AXE}.tgz"
     if not archive.exists():
@@ -82,7 +82,7 @@ def axe():
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A server that answers with the site's own page if a page does not exist, as web hosts do."""
+    """A server that returns the site's own 404 page for missing pages, as web hosts do."""
 
     def log_message(self, *_):
         pass
@@ -98,7 +98,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def served():
-    """The address of the site on a server of its own."""
+    """Serve the site, and provide its address."""
     handler = functools.partial(Quiet, directory=str(SITE))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -129,11 +129,11 @@ document.head.append(Object.assign(document.createElement("style"),
   {textContent: "* { transition: none !important }"}))
 for (const one of document.querySelectorAll("details")) one.open = true
 """
-"""Links would fade from one scheme's colour to the other's."""
+"""Script that switches off transitions, since links would fade between the schemes' colors."""
 SCHEMES = {"default": {}, "slate": {"runOnly": ["color-contrast"]}}
-"""Schemes of colours, and what is looked for in each: another scheme changes colours alone."""
+"""Color schemes, with the checks for each: the second scheme changes only colors."""
 WITHIN = {"preload": False}
-"""No page is to load its style sheets again, which it may not without a server."""
+"""Options that keep axe from loading style sheets again, which fails without a server."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,7 +167,7 @@ def test_a_page_opens_without_a_server_and_can_be_read_by_everybody(kind, browse
 
 
 SETTLES_WITHIN = 60
-"""Seconds within which a page on a busy machine has laid out what was opened or resized."""
+"""Maximum seconds until a page has its layout after a change, on a busy machine."""
 
 UNREACHABLE = """
 return [...document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")]
@@ -177,7 +177,7 @@ return [...document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre >
 
 
 def unreachable(browser):
-    """The boxes that scroll, but not with the keyboard."""
+    """Return the boxes that scroll, but that the keyboard cannot scroll."""
     return browser.execute_script(UNREACHABLE)
 
 
@@ -281,7 +281,7 @@ FOUND_LINKS = """
 return [...document.querySelectorAll("*")].filter((one) => one.shadowRoot)
   .flatMap((one) => [...one.shadowRoot.querySelectorAll("a")].map((link) => link.href))
 """
-"""The search shows its results in an element with a tree of its own."""
+"""Script that finds the links of search results, which are in the shadow tree of an element."""
 
 
 def test_the_search_finds_a_rule_without_a_server(browser):
@@ -302,11 +302,11 @@ def answered(browser):
 
 
 STARTS_WITHIN = 30
-"""Seconds of processor time in which the playground answers, however busy the machine is."""
+"""Maximum seconds of processor time until the playground answers, also on a busy machine."""
 
 
 def processor_time(browser):
-    """The seconds that the browser's living processes have computed."""
+    """Return the seconds of processor time of the browser's running processes."""
     spent = 0.0
     driver = psutil.Process(browser.service.process.pid)
     for process in (driver, *driver.children(recursive=True)):
@@ -334,14 +334,14 @@ def change_number(browser, case):
 
 
 def expected_course(profile):
-    """The course of the world as the command simulates it."""
+    """Return the simulation of the world by the command."""
     variant = Variant("reference", profile, "ThresholdShedder", {})
     [course] = simulate_worlds(variant, [named_world(WORLD)], CYCLES, {})
     return course
 
 
 def shown_courses(browser, wait):
-    """The moves and the lines of each profile's simulation, once all are there."""
+    """Wait for the simulations; return the moves and the lines of each profile's simulation."""
     wait.until(lambda _: "Simulated" in said(browser, "loop-state").text)
     found = {}
     for one in browser.find_elements(By.CSS_SELECTOR, ".pc-of-profile"):

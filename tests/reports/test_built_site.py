@@ -17,13 +17,13 @@ SITE = Path(os.environ.get("PULSAR_CONFORMANCE_SITE", ROOT / "reports" / "out" /
 LARGEST = 300_000
 """Maximum number of bytes of a page."""
 LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src", "use": "href"}
-"""The attributes that lead from a page to a file, by tag."""
+"""The attribute of each tag that links to a file."""
 NOT_FILES = ("http", "https", "mailto", "data")
 STATIC = ("stylesheet", "icon", "preload")
 
 
 class Page(HTMLParser):
-    """A page's anchors, its links, and its pictures without a text."""
+    """Parses a page: its anchors, its links, and its pictures without a text."""
 
     def __init__(self, file):
         super().__init__()
@@ -42,7 +42,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages():
-    """Every page of the site, by its file."""
+    """Return every page of the site, by file."""
     found = {file.resolve(): Page(file) for file in sorted(SITE.rglob("*.html"))}
     assert len(found) > 200
     # Addresses carry a case of the playground, here that of a worked example, or a choice of rows.

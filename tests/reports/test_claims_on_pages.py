@@ -1,4 +1,4 @@
-"""Which rules the pages of documents name for each sentence, and where a rule's sentences recur."""
+"""The rules that pages of documents name for each sentence, and the documents that repeat it."""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""A placement is drawn by its candidates."""
+"""The picture of a placement shows its candidates."""
 
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reports.pages.making import ShownExample

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "reports" / "examples"
 NAMES = sorted({"README.md", *(f"{Path(one.file).stem}.md" for one in fixtures.examples())})
 LONGEST = 700
-"""Maximum number of characters of a row."""
+"""Maximum number of characters of a table's row."""
 CELLS = re.compile(r"(?<!\\)\|")
 
 each_page = pytest.mark.parametrize("name", NAMES)
@@ -33,12 +33,12 @@ each_page = pytest.mark.parametrize("name", NAMES)
 
 @cache
 def built():
-    """The pages, built by the first test that reads one, since that takes seconds."""
+    """Return the pages; the first test that reads one builds all, which takes seconds."""
     return pages()
 
 
 def part_of(example):
-    """The part of its area's page that shows an example."""
+    """Return the part of a page that shows an example."""
     page = built()[f"{Path(example.file).stem}.md"]
     return page.partition(f'<a id="{example.id}"></a>')[2].partition('<a id="')[0]
 
@@ -112,7 +112,7 @@ def test_numbers_are_of_known_sections():
 
 @pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
 def test_different_numbers_of_an_answer_look_different(example):
-    """At most a millionth of the unit is lost."""
+    """Rounding loses at most a millionth of the unit."""
     numbers = {
         value
         for answers in example.allowed or ()

@@ -1,4 +1,4 @@
-"""The Allure results of a run, and the report that is made of them."""
+"""The Allure results of a run, and the report that is made from them."""
 
 import json
 import os
@@ -56,7 +56,7 @@ RULES = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The folder in which a stand-in was judged."""
+    """Judge a stand-in; return the folder of the run."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "standin.py").write_text(STANDIN)
     (folder / "known.yaml").write_text(KNOWN)
@@ -70,7 +70,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(run):
-    """The Allure result of each rule."""
+    """Return the Allure result of each rule."""
     files = (run / "reports" / "out" / "allure").glob("*-result.json")
     found = [json.loads(file.read_text()) for file in files]
     return {result["name"].split()[0]: result for result in found}
@@ -268,7 +268,7 @@ def test_every_status_but_passed_has_a_category(results):
 
 
 def report(folder, monkeypatch, path=None, cache=None):
-    """Exit status of the report in a folder, with what stands in `path` alone on the PATH."""
+    """Make the report in a folder, with only `path` on the PATH; return the exit status."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache or folder / "cache"))
     if path is not None:
@@ -277,7 +277,7 @@ def report(folder, monkeypatch, path=None, cache=None):
 
 
 def program(folder, name, script):
-    """A stand-in for a program."""
+    """Write a script that replaces a program."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(f"#!/bin/sh\n{script}\n")

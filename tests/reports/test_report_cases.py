@@ -1,4 +1,4 @@
-"""The cases that show the failures in a report are stored beside it."""
+"""The cases that show the failures in a report are stored next to the report."""
 
 import json
 from pathlib import Path
@@ -13,12 +13,12 @@ RULE = "OVERLOAD-02"
 
 
 def line_of(report):
-    """The verdict on the rule."""
+    """Return the report's verdict on the rule."""
     return next(line for line in report["verdicts"] if line["rule"] == RULE)
 
 
 def broken_stream(**failure):
-    """The verdict stream of a run in which one rule fails, in a file of the current folder."""
+    """Write the verdict stream of a run in which one rule fails to the current folder."""
     report = json.loads(REFERENCE.read_text("utf-8"))
     whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
     line_of(report).update(verdict="fail", failure=whole, why="")

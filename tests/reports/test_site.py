@@ -169,7 +169,7 @@ def test_a_report_says_why_saved_cases_were_asked(pages):
 
 
 class Cells(HTMLParser):
-    """Counts the rows and the verdicts of the matrix."""
+    """Parser that counts the rows and the verdicts of the matrix."""
 
     def __init__(self):
         super().__init__()
@@ -332,7 +332,7 @@ LOOP = {
 
 
 def test_the_playground_answers_without_compiled_validators(tmp_path):
-    """As in a browser: nothing is there but the archive and the standard library."""
+    """As in a browser, only the archive and the standard library are available."""
     import subprocess
     import sys
 

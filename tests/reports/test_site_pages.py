@@ -1,4 +1,4 @@
-"""Each page of the site has a place and a name of its own, and says where its cases are."""
+"""Each page of the site has a unique path and title, and says where its cases are."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from pulsar_conformance.reports.site.results import deviations, results
 LINE = re.compile(r'<line class="pc-\w+" x1="([\d.]+)" x2="[\d.]+" y1="(-?[\d.]+)" y2="([\d.]+)"')
 TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)</text>')
 CAP = 4
-"""Half the height of a digit: the middle of a text is so far above its baseline."""
+"""Half the height of a digit: the distance from a text's baseline up to its middle."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The sums in hand calculations of examples have the results that are written, within rounding."""
+"""The sums in the hand calculations of examples have the written results, within rounding."""
 
 import ast
 import operator
@@ -39,7 +39,7 @@ def half_unit(text):
 
 
 def value_of(node):
-    """Evaluate a parsed sum exactly; its numbers are texts."""
+    """Evaluate a parsed sum exactly; the numbers in it are texts."""
     if isinstance(node, ast.UnaryOp):
         return -value_of(node.operand)
     if isinstance(node, ast.BinOp):
@@ -48,7 +48,7 @@ def value_of(node):
 
 
 def wrong_sums(line):
-    """Return the sums of a line that do not come to what is written."""
+    """Return the sums of a line whose results are not the written ones."""
     found = []
     line = THOUSANDS.sub("", line)
     for said, result, percent in SUM.findall(line):

@@ -1,4 +1,4 @@
-"""Settings of the releases: the data that readers use and the model's own agree."""
+"""Settings of the releases: the data for commands agree with the data in the model."""
 
 import pytest
 from pulsar_conformance.reference.released.configuration import FIELDS, default_of, version_of

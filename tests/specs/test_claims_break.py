@@ -19,13 +19,13 @@ DRAWN = 12
 
 
 def profile_of(rule):
-    """The newest profile of the rule that the model follows, else the newest release."""
+    """Return the newest profile of documents that has the rule, else the newest release's."""
     kinds = {name: SPECS.profiles[name].kind for name in SPECS.rules[rule].profiles}
     return next((name for name in reversed(kinds) if kinds[name] != "released"), list(kinds)[-1])
 
 
 def trials_of(rule, profile):
-    """Worked examples first, then what the check draws."""
+    """Yield the trials of a rule: worked examples first, then drawn trials."""
     defaults = SPECS.defaults(profile)
     worked = [
         Trial(tuple(Question(*one) for one in example.questions))
@@ -38,7 +38,7 @@ def trials_of(rule, profile):
 
 
 def deviating(rule, trial, told, models):
-    """A deliberate fault, and which answers it changes: all, the first or the last."""
+    """Yield deliberate faults, each applied to all answers, to the first and to the last."""
     model, *others = models
     for other in others:
         with suppress(MissingSetting):
@@ -71,7 +71,7 @@ def other_models(rule, profile):
 
 @cache
 def breaking(rule):
-    """The fault that makes the rule's check fail; None if there is none."""
+    """Return the fault that makes the rule's check fail; None if there is none."""
     profile = profile_of(rule)
     readings = SPECS.rules[rule].reading
     evaluator = RuleEvaluator(SPECS.defaults(profile), Readings.of(profile, readings))

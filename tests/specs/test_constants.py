@@ -1,4 +1,4 @@
-"""If a number of the documents is changed by one step, up or down, a worked example fails."""
+"""If a number of the documents is changed by one step up or down, a worked example fails."""
 
 import pytest
 from mutants.children import run_tasks
@@ -15,10 +15,10 @@ NUMBERS = [
     if one.operator in ("number", "unit") and one.function.isupper()
     if one.id not in explained() and not one.file.startswith("story/")
 ]
-"""Constants and tables of the model for single questions."""
+"""Numbers in constants and tables of the model for single questions."""
 
 STEP = {"loadBalancerHistoryResourcePercentage": 0.1}
-"""Where 1 is no step."""
+"""Steps of settings for which 1 is too large a step."""
 
 PROFILE = PROFILES[0]
 DEFAULTS = [

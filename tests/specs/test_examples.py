@@ -24,7 +24,7 @@ def trial_of(example: Example) -> Trial:
 
 
 NAMES = {name: {rule.id for rule in SPECS.rules_of(name)} for name in SPECS.profiles}
-"""The rules of each profile; those of a release without the ones that it takes over."""
+"""The rules of each profile; for a release, only the rules that name its profile."""
 NAMES |= {
     name: {rule.id for rule in SPECS.rules.values() if name in rule.profiles}
     for name, one in SPECS.profiles.items()
@@ -33,7 +33,7 @@ NAMES |= {
 
 
 def profiles_of(example: Example) -> list[str]:
-    """The profiles in which a run would ask the example."""
+    """Return the profiles in which a run would ask the example."""
     trial = trial_of(example)
     return [
         profile
@@ -45,7 +45,7 @@ def profiles_of(example: Example) -> list[str]:
 
 
 def readings_of(example: Example, profile: str) -> list[dict[str, str]]:
-    """The profile's readings, and those with one more taken the other way."""
+    """Return the profile's readings, and these readings with one of them changed."""
     usual = {**SPECS.default_readings(profile), **example.readings}
     free = [reading for reading in SPECS.readings.values() if reading.id not in example.readings]
     others = [
@@ -83,7 +83,7 @@ def test_every_testable_rule_has_an_example():
 
 
 FOLLOWED = {name for name, one in SPECS.profiles.items() if one.kind != "released"}
-"""The profiles that the model follows."""
+"""The profiles of documents, which the model follows."""
 
 
 def test_a_rule_that_loses_its_only_example_is_noticed():

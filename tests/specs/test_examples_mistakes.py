@@ -14,7 +14,7 @@ BUNDLED = Path(fixtures.__file__).parent
 
 @dataclass(frozen=True)
 class Mistake:
-    """An edit of overload.yaml, the line that must be named, and what must be said."""
+    """An edit of overload.yaml, the line that the error must name, and the expected message."""
 
     before: str
     after: str

@@ -1,4 +1,4 @@
-"""Missing properties are found without a validator as they are with one."""
+"""Missing properties are found without a validator just as with a validator."""
 
 import copy
 
@@ -11,7 +11,7 @@ QUESTIONS = {question[0]: question for one in reversed(examples()) for question 
 
 
 def smaller(value, path=()):
-    """Every case with one property or element less, with the path of what is gone."""
+    """Yield every case with one property or element removed, and the path of the removed part."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
         yield (*path, key)

@@ -1,4 +1,4 @@
-"""Pairs of implementations: one that a sentence allows, and one that it forbids."""
+"""Pairs of implementations: a sentence allows the first and forbids the second."""
 
 from dataclasses import replace
 from functools import cache
@@ -37,7 +37,7 @@ def trials_of(rule, profile):
 
 
 def breaks(answer, rules, judged=NONE, profile=PROFILE):
-    """The rules, of these, that an implementation breaks; `answer` takes operation and case."""
+    """Return the rules, of these, that the function `answer` of operation and case breaks."""
     readings = Readings.of(profile, judged)
     evaluator = RuleEvaluator(SPECS.defaults(profile), readings)
     found = set()
@@ -54,13 +54,13 @@ def breaks(answer, rules, judged=NONE, profile=PROFILE):
 
 
 def model(profile=PROFILE, **readings):
-    """The model, its readings with underscores for hyphens."""
+    """Return the model; names of readings have underscores instead of hyphens."""
     chosen = {name.replace("_", "-"): value for name, value in readings.items()}
     return Model(profile, chosen).answer
 
 
 def shedding(decide, **readings):
-    """An implementation that decides a cycle of shedding by itself, and else is the model."""
+    """Return an implementation that sheds by `decide`, and otherwise answers like the model."""
     whole = Model(PROFILE, {name.replace("_", "-"): value for name, value in readings.items()})
 
     def answer(operation, case):
@@ -82,7 +82,7 @@ def everything(cycle):
 
 
 def cheapest(cycle):
-    """The bundle with the fewest messages of each overloaded broker."""
+    """Unload the bundle with the fewest messages of each overloaded broker."""
     for name, broker in cycle.brokers.items():
         movable = sorted(cycle.movable(broker), key=lambda one: cycle.rates(one).messages)
         if max(broker.percent.values()) > 85 and len(broker.bundles) > 1 and movable:
@@ -90,7 +90,7 @@ def cheapest(cycle):
 
 
 def least_first(cycle):
-    """Under ThresholdShedder enough, the bundles with the least traffic first."""
+    """Unload enough under ThresholdShedder, the bundles with the least traffic first."""
     levels = Levels(cycle)
     for name, broker in cycle.brokers.items():
         carried = 0
@@ -101,7 +101,7 @@ def least_first(cycle):
 
 
 def changed(change, operation="report.read"):
-    """The model, but for what is made of its answers to one operation."""
+    """Return the model with a change of its answers to one operation."""
     whole = model()
 
     def answer(asked, case):
@@ -130,7 +130,7 @@ def without_cpu(_case, told):
 
 
 def in_three(case, told):
-    """Ranges divided into three."""
+    """Divide a range into three."""
     if case["algorithm"] != "range_equally_divide" or "bundles" not in told:
         return told
     lower, upper = (int(end, 16) for end in case["bundle"].split("_"))
@@ -226,7 +226,7 @@ PAIRS = {
         (changed(by_a_stranger, "place.anti_affinity"), "ANSWER-01"),
     ),
 }
-"""Allowed implementation, rules, readings, profile; and the violation with its rule."""
+"""For each sentence, an allowed implementation with rules, and a forbidden one with its rule."""
 
 
 @pytest.mark.parametrize("name", one_in(3, PAIRS))
@@ -269,7 +269,7 @@ def test_the_order_that_is_declared_is_held_to():
 
 
 def test_an_overloaded_broker_may_give_up_its_dearest_bundle_first():
-    """Under every strategy, and the one with the most messages, whatever its bytes are."""
+    """It does so under every strategy; the bundle has the most messages, whatever its bytes are."""
     dearest = {"threshold-order": "traffic", "overload-scope": "all", "overload-amount": "one"}
     by_model = model(**{name.replace("-", "_"): value for name, value in dearest.items()})
     assert breaks(by_model, ["THRESHOLD-12"], dearest) == set()
@@ -285,7 +285,7 @@ def test_giving_up_everything_fails(rule):
 
 def test_a_history_that_counts_nothing_is_ignored():
     def remembers(cycle):
-        """Compares the greatest usage that was ever seen."""
+        """Decide by the highest usage that was ever seen."""
         levels = Levels(cycle)
         for name, broker in cycle.brokers.items():
             most = max((*broker.history, levels.present[name]))

@@ -16,13 +16,13 @@ from pulsar_conformance.reference.threshold import Levels
 from test_sentences_allow import NONE, PROFILE, SPECS, breaks, changed, cheapest, model, shedding
 
 ALIKE = ("SHED-05", "SHED-06", "OVERLOAD-11")
-"""The rules that compare two answers with each other."""
+"""The rules that compare two answers."""
 
 SHEDDING = tuple(f"THRESHOLD-0{n}" for n in range(1, 7))
 
 
 def at_random(seed):
-    """Under ThresholdShedder enough of any bundles, others at each ask; else the model."""
+    """Return the model, but with enough random bundles under ThresholdShedder at each question."""
     chance, whole = Random(seed), model()
 
     def answer(operation, case):
@@ -46,7 +46,7 @@ def at_random(seed):
 
 
 def always_by_threshold(case, told):
-    """The setting is passed over: only the case's own strategy counts."""
+    """Ignore the setting of the strategy: only the strategy field of the case counts."""
     if case["strategy"] is not None:
         return told
     settings = {OVER_AVERAGE: 10, **case["settings"]}
@@ -55,19 +55,19 @@ def always_by_threshold(case, told):
 
 
 def always_overload(case, told):
-    """Where the case names no strategy, OverloadShedder's."""
+    """Use OverloadShedder if the case names no strategy."""
     if case["strategy"] is not None:
         return told
     return model()("shed.select", {**case, "strategy": f"{PACKAGE}OverloadShedder"})
 
 
 def with_the_overloaded(case, _told):
-    """Overloaded brokers shed under every strategy."""
+    """Let overloaded brokers shed under every strategy."""
     return model(overload_scope="all")("shed.select", case)
 
 
 def all_from_the_overloaded(cycle):
-    """Bundles with the least traffic listed first, which takes the others, too."""
+    """Unload all bundles of overloaded brokers, listed with the least traffic first."""
     for name, broker in cycle.brokers.items():
         if max(broker.percent.values()) > 85 and len(broker.bundles) > 1:
             yield from ((name, one) for one in cycle.movable(broker)[::-1])
@@ -78,7 +78,7 @@ def listed_backwards(_case, told):
 
 
 def parted_anywhere(chance):
-    """Topics parted at any hash between the middle two, another one at each ask."""
+    """Return a split between the middle two topics, at a random hash at each question."""
 
     def parted(case, told):
         default = case["settings"].get("defaultNamespaceBundleSplitAlgorithm", RANGE)

@@ -1,4 +1,4 @@
-"""Deviations that show in few cases only are found in the cases that their rule draws."""
+"""Deviations that only few cases show are found in the cases drawn for their rule."""
 
 import pytest
 from pulsar_conformance import specs
@@ -34,7 +34,7 @@ def breaks(rule, answer):
 
 
 def seen_as(change):
-    """The model, for whom each case is another one."""
+    """Return the model, which gets a changed case instead of each case."""
     return lambda operation, case: MODEL.answer(operation, change(case))
 
 
@@ -51,7 +51,7 @@ def threshold_of_ten(case):
 
 
 def weighted(case, broker):
-    """The resources as they count for ThresholdShedder."""
+    """Return the broker's resources, weighted as for ThresholdShedder."""
     weight = {
         name.removeprefix("loadBalancer").removesuffix("ResourceWeight"): value
         for name, value in case["settings"].items()
@@ -68,13 +68,13 @@ def weighted(case, broker):
 
 
 def remembered(_case, broker):
-    """A broker that is used as much as it ever was."""
+    """Return a broker whose usage is the highest that it ever had."""
     past = max(broker.get("usageHistory", ()), default=None)
     return broker if past is None else {**broker, "cpu": {"usage": past, "limit": 100}}
 
 
 def stops_early(operation, case):
-    """No split where the namespace would come within two bundles of its maximum."""
+    """Split no bundle of a namespace that is within a few bundles of its maximum."""
     told = MODEL.answer(operation, case)
     most = case["settings"].get(MAX_BUNDLES, DEFAULTS[MAX_BUNDLES])
     counts = case["namespaceBundles"]
@@ -83,7 +83,7 @@ def stops_early(operation, case):
 
 
 def many_by_range(operation, case):
-    """Topics are counted up to sixty."""
+    """Split by range instead of by topics if there are more than sixty topics."""
     if operation == "bundles.split" and len(case["topics"]) > 60:
         case = {**case, "algorithm": RANGE}
     return MODEL.answer(operation, case)
@@ -104,7 +104,7 @@ DEVIATIONS = {
     "more than sixty topics": ("SPLIT-11", many_by_range),
     "an algorithm that is named is ignored": ("SPLIT-17", seen_as(always_by_topics)),
 }
-"""The rule that is broken, and by whom."""
+"""For each deviation, the rule that it breaks, and the implementation."""
 
 
 @pytest.mark.parametrize("name", DEVIATIONS)

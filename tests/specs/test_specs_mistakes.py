@@ -21,7 +21,7 @@ def directory(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Mistake:
-    """An edit of one file, the line that must be named, and what must be said."""
+    """An edit of one file, the line that the error must name, and the expected message."""
 
     file: str
     before: str

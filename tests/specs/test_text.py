@@ -31,7 +31,7 @@ def test_numbers_of_a_table_are_aligned_to_the_right():
 
 
 def test_only_one_module_lays_out_text():
-    """Wrapping and tables are in `specs.text`; a report with colours may use Rich by itself."""
+    """Only `specs.text` wraps text and makes tables; reports with colors may use Rich directly."""
     wrong = [
         file.relative_to(ROOT).as_posix()
         for folder in FOLDERS

@@ -1,4 +1,4 @@
-"""Behaviour of versions, as somebody read it in their sources without a look at the model."""
+"""Behavior of versions, found in their sources by a reader who did not know the model."""
 
 from pathlib import Path
 
