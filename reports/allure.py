@@ -77,12 +77,12 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
 
     Errors: `CannotReport` if Node or npm is missing or fails.
     """
-    node, tool = _node(), allure_program(cache() / f"allure-{ALLURE}")
+    node, tool = _node(), allure_program(tool_cache() / f"allure-{ALLURE}")
     history = to.absolute().parent / HISTORY
     with TemporaryDirectory() as folder:
         config = Path(folder, "allurerc.json")
         attached = Path(folder, MATRIX)
-        attached.write_text(matrix(results), encoding="utf-8")
+        attached.write_text(rule_matrix(results), encoding="utf-8")
         config.write_text(json.dumps(_config(results, attached, history)), encoding="utf-8")
         drop_newest_run(history, results)
         words = [node, tool, "generate", "--config", config, "--output", to, *results]
@@ -92,7 +92,7 @@ def make_report(results: Sequence[Path], to: Path) -> Path:
     return index
 
 
-def matrix(results: Sequence[Path]) -> str:
+def rule_matrix(results: Sequence[Path]) -> str:
     """Return a table of rules and implementations, from the verdict streams next to the results."""
     out = StringIO()
     table = csv.writer(out, lineterminator="\n")
@@ -152,7 +152,7 @@ def allure_program(folder: Path) -> Path:
     return folder / program
 
 
-def cache() -> Path:
+def tool_cache() -> Path:
     """Return the folder in which tools are kept between runs."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "pulsar-conformance")

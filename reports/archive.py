@@ -179,7 +179,7 @@ def _profiles_citing(source: Source) -> Iterator[str]:
     """Yield the profiles that cite a source directly, not as a copy in another document."""
     known = load()
     if known.documents[source.document].copy_of is None:
-        yield from (profile for profile in known.profiles if known.says(profile, source))
+        yield from (profile for profile in known.profiles if known.has_source(profile, source))
 
 
 def _text(value: Any) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.reports.texts import Text, find_texts, sentence_changes
 from pulsar_conformance.specs import Document, Rule, Sentence, Specs, load, load_from
-from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.claims import claiming_rules
 from pulsar_conformance.specs.errors import UserError, status_of
 from rich.console import Console
 from rich.table import Table
@@ -89,7 +89,7 @@ def _print_differences(console: Console, document: Document, text: Text) -> int:
 def _print_document(
     console: Console, specs: Specs, document: Document, text: Text, only_unclaimed: bool
 ) -> Counter[str]:
-    claimed, words = claims(specs), text.by_fingerprint()
+    claimed, words = claiming_rules(specs), text.by_fingerprint()
     total: Counter[str] = Counter()
     console.print(Line(f"\n{document.id}  {document.title}  ({text.file.name})", style="bold"))
     for section in document.sections:

@@ -89,7 +89,7 @@ def broker_settings() -> Mapping[str, BrokerSetting]:
 
 
 @cache
-def renamed() -> Mapping[str, str]:
+def current_names() -> Mapping[str, str]:
     """Map the former name of each renamed setting to its current name."""
     return dict(broker_data()["renamed"])
 

@@ -4,7 +4,7 @@ from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.model import Where
 
 
-def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
+def claiming_rules(specs: Specs) -> dict[Where, tuple[str, ...]]:
     """Return, for each sentence, the IDs of the rules that claim it, in the order of the rules."""
     found: dict[Where, tuple[str, ...]] = {}
     order = list(specs.rules)
@@ -24,9 +24,9 @@ def claims(specs: Specs) -> dict[Where, tuple[str, ...]]:
     return found
 
 
-def unclaimed(specs: Specs) -> list[Where]:
+def unclaimed_sentences(specs: Specs) -> list[Where]:
     """Return the sentences that a rule should claim, but that no rule claims."""
-    claimed = claims(specs)
+    claimed = claiming_rules(specs)
     return [
         where
         for document in specs.documents.values()

@@ -163,7 +163,7 @@ class Specs:
             for number in sentence.like:
                 yield from self._repeated(before, title, section.sentences[number - 1])
 
-    def says(self, profile: str, source: Source) -> bool:
+    def has_source(self, profile: str, source: Source) -> bool:
         """True if the profile's documents contain, or repeat, one of the sentences of a source."""
         held = self._sentences[profile]
         places = ((source.document, source.section, number) for number in source.sentences)
@@ -176,7 +176,7 @@ class Specs:
         return tuple(
             one.value
             for one in self.readings[reading].alternatives
-            if any(self.says(profile, source) for source in one.sources)
+            if any(self.has_source(profile, source) for source in one.sources)
         )
 
     def default_readings(self, profile: str) -> dict[str, str]:
@@ -236,7 +236,7 @@ class Specs:
         found = [
             f"{source.document} § {source.section}"
             for source in rule.sources
-            if self.says(profile, source) and self.documents[source.document].copy_of is None
+            if self.has_source(profile, source) and self.documents[source.document].copy_of is None
         ]
         return list(dict.fromkeys(found)) or [f"observed: {rule.why}"]
 

@@ -21,7 +21,7 @@ from pulsar_conformance.specs.broker import (
     was_added_by,
 )
 from pulsar_conformance.specs.loading import load
-from pulsar_conformance.specs.revisions import Revision, revised
+from pulsar_conformance.specs.revisions import Revision, differing_revisions
 from pulsar_conformance.specs.versions import Version, numbers_of, precedes
 
 MILESTONE = re.compile(r"-m\d", re.IGNORECASE)
@@ -242,7 +242,10 @@ def judged_version(version: str) -> JudgedVersion | None:
         lacks = (*found.lacks, *(one for one in lacks if one not in found.lacks))
     base = found or JudgedVersion(version, _released_profile_for(version))
     release = release_of_profile(base.profile)
-    changed, defaults = tuple(revised(version, release)), former_defaults(version, release)
+    changed, defaults = (
+        tuple(differing_revisions(version, release)),
+        former_defaults(version, release),
+    )
     if not (found or lacks or changed or defaults):
         return None
     ways = {name: both[has] for one, has in changed for name, both in one.ways.items()}
@@ -277,7 +280,7 @@ def release_of_profile(profile: str) -> str:
     return next(one for one in every_release() if release_line(one) == line)
 
 
-def assumption(version: str) -> str:
+def assumption_text(version: str) -> str:
     """Return text saying that a version is assumed to be like an earlier release, or an empty text.
 
     That is assumed if no release of its line is known, except milestones. Errors: as
@@ -294,12 +297,12 @@ def assumption(version: str) -> str:
     return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{_but(version)}"
 
 
-def caveat(version: str) -> str:
+def caveat_text(version: str) -> str:
     """Return text saying that a version was not examined; empty if it was. Errors: as
     `nearest_release`.
     """
-    if version.count(".") < 2 or _is_milestone(version) or assumption(version):
-        return assumption(version)
+    if version.count(".") < 2 or _is_milestone(version) or assumption_text(version):
+        return assumption_text(version)
     like = _examined_like(version)
     if numbers_of(like) == numbers_of(version):
         return ""

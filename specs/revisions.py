@@ -58,7 +58,7 @@ def has_revision(version: str, pull: int) -> bool:
     return next(one for one in revisions() if one.pull == pull).is_in(version)
 
 
-def revised(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
+def differing_revisions(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
     """Yield the changes that only one of two versions has, and whether `version` is that one."""
     for one in revisions():
         has = one.is_in(version)

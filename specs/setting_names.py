@@ -11,11 +11,11 @@ from pulsar_conformance.specs.broker import (
     BrokerSetting,
     broker_data,
     broker_settings,
+    current_names,
     nearest_release,
-    renamed,
     was_added_by,
 )
-from pulsar_conformance.specs.judged import assumption, has_setting
+from pulsar_conformance.specs.judged import assumption_text, has_setting
 from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.versions import precedes
 
@@ -38,15 +38,17 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     own = broker_settings().get(name)
     if own is not None and version is not None and not has_setting(own, version):
         known = nearest_release(version)
-        assumed = f"{known}, which is assumed for {version}," if assumption(version) else version
+        assumed = (
+            f"{known}, which is assumed for {version}," if assumption_text(version) else version
+        )
         former = broker_settings().get(own.replaces)
         has = former is not None and has_setting(former, version)
         instead = f"; its name there is {own.replaces}" if has else ""
         return f"Pulsar {assumed} has no such setting{_added(own, version)}{instead}"
     if own is not None or name in load().settings or name in load().hidden:
         return None
-    if name in renamed():
-        return f"its name is now {renamed()[name]}"
+    if name in current_names():
+        return f"its name is now {current_names()[name]}"
     near = get_close_matches(name.lower(), spellings(), n=1, cutoff=MIN_SIMILARITY)
     if near:
         return f"there is no such setting; the most similar name is {spellings()[near[0]]}"

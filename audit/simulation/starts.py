@@ -35,7 +35,7 @@ from pulsar_conformance.conformance.explain.running import check_case
 from pulsar_conformance.reference.shedding import STRATEGY
 from pulsar_conformance.specs import UnknownName, load
 from pulsar_conformance.specs.errors import similar_file
-from pulsar_conformance.specs.judged import caveat, judged_version, nearest_profile
+from pulsar_conformance.specs.judged import caveat_text, judged_version, nearest_profile
 
 ALL = "all"
 USUAL_STRATEGY = "ThresholdShedder"
@@ -84,7 +84,7 @@ def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
     """Return a recorded world whose brokers decide like the version that their reports name."""
     judged, profile = judged_version(world.version), nearest_profile(world.version)
     told = filter(
-        None, (f"Pulsar {world.version} is simulated by {profile}", caveat(world.version))
+        None, (f"Pulsar {world.version} is simulated by {profile}", caveat_text(world.version))
     )
     ways = judged.ways if judged else {}
     return replace(world, ways=ways, notes=(*world.notes, *told))

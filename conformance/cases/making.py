@@ -57,7 +57,7 @@ from pulsar_conformance.reference.ranges import namespace_of
 from pulsar_conformance.reference.released.placement import IN_TURN
 from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.specs.judged import (
-    caveat,
+    caveat_text,
     judged_version,
     nearest_profile,
     version_of_released,
@@ -393,7 +393,7 @@ def _notes(
         told = f"the brokers run {', '.join(versions)}; {versions[0]} is explained"
         yield f"{told}; for another version, add --release"
     if versions and profile:
-        yield from filter(None, [caveat(versions[0])])
+        yield from filter(None, [caveat_text(versions[0])])
         below = ", except for the differences below" if differs else ""
         yield f"Pulsar {versions[0]} is explained by {profile}{below}"
     if read is not None:

@@ -305,7 +305,7 @@ def adapted_to_version(
     from pulsar_conformance.specs.broker import broker_settings
     from pulsar_conformance.specs.judged import (
         STRATEGY,
-        caveat,
+        caveat_text,
         default_in_version,
         judged_version,
         nearest_profile,
@@ -314,7 +314,7 @@ def adapted_to_version(
     )
 
     profile, judged = nearest_profile(version), judged_version(version)
-    notes = [*filter(None, [caveat(version)]), f"Pulsar {version} is explained by {profile}"]
+    notes = [*filter(None, [caveat_text(version)]), f"Pulsar {version} is explained by {profile}"]
     if judged is None:
         asked = replace(provided, profile=profile, readings={}, ways={}, version=version)
         return asked, tuple(notes)

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 from pulsar_conformance.reference.splitting import RANGE
 from pulsar_conformance.specs.balancers import no_class_text
-from pulsar_conformance.specs.broker import broker_data, broker_settings, renamed
+from pulsar_conformance.specs.broker import broker_data, broker_settings, current_names
 from pulsar_conformance.specs.errors import UserError
 from pulsar_conformance.specs.judged import algorithms_in
 from pulsar_conformance.specs.odd_values import effects_of_value
@@ -116,7 +116,7 @@ def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
 
     Errors: `BadSetting`, and `specs.UnknownName` for an unknown setting.
     """
-    if name in renamed():
+    if name in current_names():
         raise BadSetting(f"{name}: {why_unknown(name)}")
     if why_unknown(name) is not None:
         raise specs.UnknownName(name, "setting", spellings().values())

@@ -90,7 +90,7 @@ def _labelled_properties(
     """Yield a rule's other properties, each with a label; with `profile`, only its sources."""
     yield "level", rule.level
     for source in rule.sources:
-        if profile and not known.says(profile, source):
+        if profile and not known.has_source(profile, source):
             continue
         yield "source", _place(source)
         yield "", known.documents[source.document].url

@@ -23,9 +23,9 @@ CASES = "cases"
 
 FORMS: Mapping[str, Callable[[making.Report], str]] = {
     "badge": formats.badge,
-    "endpoint": formats.endpoint,
-    "summary": formats.markdown,
-    "junit": formats.junit,
+    "endpoint": formats.badge_json,
+    "summary": formats.summary_markdown,
+    "junit": formats.junit_xml,
 }
 PURPOSES = {
     "badge": "print a badge as SVG",
@@ -145,7 +145,7 @@ def _make(args: argparse.Namespace) -> int:
     about = making.RunDetails(
         day, args.project, args.url, args.contact, args.mode, args.known_deviations
     )
-    for report in making.make_reports(making.stream(args.stream or args.out / STREAM), about):
+    for report in making.make_reports(making.read_stream(args.stream or args.out / STREAM), about):
         one = report["implementation"]
         name = f"{one['name']}-{one['profile']}".replace(" ", "-").replace("/", "-")
         report = making.with_cases(report, args.to / CASES / name)

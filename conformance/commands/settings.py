@@ -213,7 +213,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         version_to_compare,
     )
     from pulsar_conformance.specs.broker import release_line
-    from pulsar_conformance.specs.judged import caveat, judged_version, nearest_profile
+    from pulsar_conformance.specs.judged import caveat_text, judged_version, nearest_profile
     from pulsar_conformance.specs.versions import numbers_of
 
     release = release_compared(found)
@@ -241,7 +241,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     later = later_releases(found, to)
     new = version_to_compare(later, to)
     changes = list(upgrade_changes(found, later, new, every=every or bool(to)))
-    told = (note_on_version(to, new), new and caveat(new)) if to or changes else ()
+    told = (note_on_version(to, new), new and caveat_text(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
         known = f", of which {later[-1]} is known" if later and new not in later else ""
@@ -294,12 +294,12 @@ def _rows(some: Iterable[Unused]) -> list[str]:
 
 def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
     """Yield a note on the assumed release if the file's release is not known or not examined."""
-    from pulsar_conformance.specs.judged import caveat
+    from pulsar_conformance.specs.judged import caveat_text
 
     if assumed:
         version = found.version
         yield f"no release is given: Pulsar {version} is assumed; to change that, add --release"
-    elif note := caveat(found.version):
+    elif note := caveat_text(found.version):
         yield note
 
 

@@ -99,7 +99,7 @@ def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
     links = {}
     for source in rule.sources:
         document = specs.load().documents[source.document]
-        if document.copy_of is None and specs.load().says(profile, source):
+        if document.copy_of is None and specs.load().has_source(profile, source):
             page = f"{document.title}, Pulsar {document.version}"
             title = f"{source.section}: {page}" if source.section else page
             links[document.link(source.section)] = title

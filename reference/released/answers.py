@@ -213,7 +213,7 @@ def cycles(context: Context, case: Case, release: ReleasedWays) -> Derivation:
     )
 
 
-OWN: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
+RELEASE_ANSWERS: Mapping[Answer, Callable[[Context, Case, ReleasedWays], Derivation]] = {
     answers.managers.defaults: defaults,
     answers.bundles.locate: locate,
     answers.bundles.split: split,
@@ -244,6 +244,6 @@ def answer_of_release(
         return reports.due(context, case, release)
     if operation == policies.CHANGE:
         return policies.changed(context, case, release)
-    if documented in OWN:
-        return OWN[documented](context, case, release)
+    if documented in RELEASE_ANSWERS:
+        return RELEASE_ANSWERS[documented](context, case, release)
     return documented(context, case)

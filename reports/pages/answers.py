@@ -14,8 +14,8 @@ from pulsar_conformance.reports.pages.cells import (
     Json,
     format_assumed_load,
     format_field,
-    inline,
-    listed,
+    format_object,
+    join_shortened,
 )
 
 DECLINED: Mapping[str, str] = {
@@ -88,12 +88,12 @@ def _unloads(unload: Sequence[Mapping[str, str]]) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    return listed([f"`{name}`" for name in names])
+    return join_shortened([f"`{name}`" for name in names])
 
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return format_assumed_load(value) if "numSamples" in value else inline(value)
+        return format_assumed_load(value) if "numSamples" in value else format_object(value)
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return _names(value) if value else "none"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
@@ -110,4 +110,4 @@ def _pairs(values: Sequence[Json]) -> Iterator[tuple[Json, Json]]:
 def _changes(before: Json, value: Json) -> str:
     """Return the fields in which an object differs from the object before it, as text."""
     changed = {name: one for name, one in value.items() if before.get(name) != one}
-    return inline(changed) if changed else "as before"
+    return format_object(changed) if changed else "as before"

@@ -58,9 +58,9 @@ def format_field(name: str, value: Any) -> str:
     if isinstance(value, int | float):
         return UNITS[name](value) if name in UNITS else format_number(value)
     if isinstance(value, Mapping):
-        return inline(value)
+        return format_object(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return listed([format_field(name, one) for one in value])
+        return join_shortened([format_field(name, one) for one in value])
     return str(value).removeprefix(STRATEGIES)
 
 
@@ -69,10 +69,10 @@ def format_number(value: float) -> str:
     return plain(exact(value), PLACES)
 
 
-def inline(value: Json) -> str:
+def format_object(value: Json) -> str:
     """Return an object as the text of one cell."""
     if set(value) == {"usage", "limit"}:
-        return usage(value)
+        return format_usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
         return format_load(value)
     return (
@@ -80,7 +80,7 @@ def inline(value: Json) -> str:
     )
 
 
-def usage(value: Json) -> str:
+def format_usage(value: Json) -> str:
     """Return the usage of a resource as text. It includes the percentage if the limit is
     not 100.
     """
@@ -149,7 +149,7 @@ def format_setting(name: str, value: Any) -> str:
     return f"{format_field(name, value)} {unit}"
 
 
-def listed(texts: Sequence[str]) -> str:
+def join_shortened(texts: Sequence[str]) -> str:
     """Return texts joined with commas. Many texts are shortened to the first ones, the last one and
     their number.
     """

@@ -14,7 +14,7 @@ from pulsar_conformance.fixtures import Case, Example, examples
 from pulsar_conformance.reference import Step, fold_steps
 from pulsar_conformance.reference.channel import with_numbered_changes
 from pulsar_conformance.reports.pages.answers import LINE, format_answers
-from pulsar_conformance.reports.pages.origins import origin
+from pulsar_conformance.reports.pages.origins import origin_sentences
 from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
 from pulsar_conformance.reports.pages.stories import LED, WRITTEN, event_differences, event_table
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -249,7 +249,7 @@ def template_environment(package: str) -> Environment:
     )
     made.filters["cell"] = _escaped
     made.filters["as_sentence"] = as_sentence
-    made.globals.update(specs=load(), question=_question, origin=origin)
+    made.globals.update(specs=load(), question=_question, origin=origin_sentences)
     return made
 
 

@@ -36,7 +36,7 @@ def stated_numbers() -> Mapping[str, Mapping[str, Sequence[float]]]:
     return stated
 
 
-def origin(example: Example) -> Iterator[str]:
+def origin_sentences(example: Example) -> Iterator[str]:
     """Yield sentences on the example's section, its numbers, and rules that no document states."""
     rules = [load().rules[one] for one in example.rules]
     observed = [rule for rule in rules if rule.provenance == "observed" and not rule.sources]

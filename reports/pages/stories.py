@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsar_conformance.reference.numbers import Fraction, exact, plain, throughput
 from pulsar_conformance.reports.pages.answers import LINE
-from pulsar_conformance.reports.pages.cells import Json, format_field, inline, listed
+from pulsar_conformance.reports.pages.cells import Json, format_field, format_object, join_shortened
 from pulsar_conformance.reports.pages.tables import Table
 
 HEADINGS = ("minute", "event", "what comes of it")
@@ -81,7 +81,7 @@ def _event(kind: str, about: Json) -> str:
         said["capacity"] = throughput(exact(said["capacity"]))
     if kind == "topic":
         name = said.pop("topic")
-        return f"topic {name}: {inline(said)}"
+        return f"topic {name}: {format_object(said)}"
     if kind == "setting":
         return f"{said['name']} = {format_field('value', said['value'])} ({said['how']})"
     first, *rest = said.items() if said else [("", "")]
@@ -98,7 +98,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
             yield word if step[word] == "*" else f"{word}: {step[word]}"
     to = {one["bundle"]: one["to"] for one in step.get("assigned", ())}
     for one in step.get("split", ()):
-        yield f"{one['bundle']} is split into {listed(one['into'])} ({one['reason']})"
+        yield f"{one['bundle']} is split into {join_shortened(one['into'])} ({one['reason']})"
     for one in step.get("unloaded", ()):
         where = f", goes to {to.pop(one['bundle'])}" if one["bundle"] in to else ""
         yield f"{one['bundle']} leaves {one['from']} ({one['reason']}){where}"
@@ -112,7 +112,7 @@ def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
         if before.get(topic) != owner and (_space(topic), owner) not in told
     }
     for owner, topics in groupby(sorted(changed, key=lambda one: str(changed[one])), changed.get):
-        yield f"{owner or 'no broker'} owns {listed(list(topics))}"
+        yield f"{owner or 'no broker'} owns {join_shortened(list(topics))}"
     yield from _written_results(step)
 
 
@@ -131,13 +131,14 @@ def _written_results(step: Json) -> Iterator[str]:
             yield f"{broker} reports at {_minutes(report['minutes'])}"
     written = step.get("written", {})
     if written.get("minutes"):
-        samples = (f"{one} {each['numSamples']}" for one, each in written["bundles"].items())
-        yield f"the leader writes at {_minutes(written['minutes'])}, samples: {listed([*samples])}"
+        counts = [f"{one} {each['numSamples']}" for one, each in written["bundles"].items()]
+        samples = join_shortened(counts)
+        yield f"the leader writes at {_minutes(written['minutes'])}, samples: {samples}"
 
 
 def _minutes(minutes: Sequence[Any]) -> str:
     noun = "minute" if len(minutes) == 1 else "minutes"
-    return f"{noun} {listed([plain(exact(one)) for one in minutes])}"
+    return f"{noun} {join_shortened([plain(exact(one)) for one in minutes])}"
 
 
 def _space(topic: str) -> str:

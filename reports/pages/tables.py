@@ -18,9 +18,9 @@ from pulsar_conformance.reports.pages.cells import (
     Json,
     format_field,
     format_load,
+    format_object,
     format_setting,
     format_ways,
-    inline,
 )
 
 LONG = 60
@@ -220,7 +220,9 @@ def _bundles(case: Json) -> Table:
     columns: dict[str, Mapping[str, str]] = {"broker": owners}
     for frame in ("shortTermData", "longTermData"):
         known = case["bundles"].items()
-        columns[TITLES[frame]] = {name: inline(one[frame]) for name, one in known if frame in one}
+        columns[TITLES[frame]] = {
+            name: format_object(one[frame]) for name, one in known if frame in one
+        }
     columns["latest"] = latest
     shown = {run[0]: run[1:] for run in _alike(case)}
     filled = {heading: column for heading, column in columns.items() if column}
@@ -260,7 +262,7 @@ def _rows(title: str, objects: Sequence[Any]) -> Table:
             tuple((number, kind, format_field(kind, one)) for number, kind, one in kinds),
         )
     if len(fields) > MAX_FIELD_COLUMNS:
-        return Table(("", title), tuple((number, inline(one)) for number, one in runs))
+        return Table(("", title), tuple((number, format_object(one)) for number, one in runs))
     headings = (title, *(TITLES.get(field, field) for field in fields))
     rows = (
         (number, *(format_field(field, one.get(field)) for field in fields)) for number, one in runs

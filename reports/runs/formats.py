@@ -28,7 +28,7 @@ LONGEST = 120
 """Maximum number of characters of an answer that a message of JUnit XML quotes."""
 
 
-def message(report: Report) -> str:
+def badge_text(report: Report) -> str:
     """Return the text of a badge, which says how many of the applicable rules are kept."""
     counts = report["summary"]
     applicable = sum(counts.values()) - counts.get("not_applicable", 0)
@@ -37,7 +37,7 @@ def message(report: Report) -> str:
     return f"{report['requirements']['profile']} {counts.get('pass', 0)}/{applicable}{listed}"
 
 
-def colour(report: Report) -> str:
+def badge_color(report: Report) -> str:
     """Return the color of a badge, which corresponds to the exit status of the run."""
     if report["conformant"]:
         return COLOURS["good"]
@@ -45,20 +45,20 @@ def colour(report: Report) -> str:
     return COLOURS["bad" if bad else "known"]
 
 
-def endpoint(report: Report) -> str:
+def badge_json(report: Report) -> str:
     """Return the badge as JSON that a badge service can read."""
     badge = {
         "schemaVersion": 1,
         "label": LABEL,
-        "message": message(report),
-        "color": colour(report),
+        "message": badge_text(report),
+        "color": badge_color(report),
     }
     return json.dumps(badge) + "\n"
 
 
 def badge(report: Report) -> str:
     """Return the badge as an SVG image, for which no badge service is needed."""
-    said = message(report)
+    said = badge_text(report)
     left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
     return _rendered(
         "badge.svg.jinja",
@@ -66,11 +66,11 @@ def badge(report: Report) -> str:
         message=said,
         left=left,
         right=right,
-        colour=colour(report),
+        colour=badge_color(report),
     )
 
 
-def markdown(report: Report) -> str:
+def summary_markdown(report: Report) -> str:
     """Return a summary for a pull request: the numbers of verdicts, and each violated rule."""
     rules = specs.load().rules
     broken = [
@@ -89,7 +89,7 @@ def markdown(report: Report) -> str:
     )
 
 
-def junit(report: Report) -> str:
+def junit_xml(report: Report) -> str:
     """Return JUnit XML with a suite per implementation and a case per rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"

@@ -41,7 +41,7 @@ class RunDetails:
     """File with the known deviations of the run."""
 
 
-def stream(file: Path) -> list[Line]:
+def read_stream(file: Path) -> list[Line]:
     """Return the lines of a verdict stream. Errors: `BadReport`."""
     try:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]

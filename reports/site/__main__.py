@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pulsar_conformance.reports.allure import cache
+from pulsar_conformance.reports.allure import tool_cache
 from pulsar_conformance.reports.site import vendored
 from pulsar_conformance.reports.site.making import Site
 from pulsar_conformance.specs.errors import status_of
@@ -36,7 +36,7 @@ def _write(to: Path) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8", newline="\n")
     shutil.copytree(HERE / ASSETS, docs / ASSETS)
-    vendored.fetch_packages(cache() / "site", docs / ASSETS / VENDOR)
+    vendored.fetch_packages(tool_cache() / "site", docs / ASSETS / VENDOR)
     vendored.write_model(docs / ASSETS / VENDOR)
     shutil.copytree(HERE / "theme", theme)
     (to / CONFIGURATION).write_text(site.configuration(), "utf-8")

@@ -24,14 +24,14 @@ from pulsar_conformance.reports.site.results import (
     Result,
     deviations,
     deviations_by_release,
-    long_run,
+    long_run_violations,
     results,
     version_numbers,
     version_steps,
 )
 from pulsar_conformance.reports.table import WORDS
 from pulsar_conformance.specs import AREAS, Rule, Specs, load, operations, schema
-from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.claims import claiming_rules
 from pulsar_conformance.specs.text import anchor, counted
 
 GUIDES = Path(__file__).parent / "guides"
@@ -66,7 +66,7 @@ class Site:
         self.templates.globals.update(
             areas=AREAS,
             labels=document_labels(self.specs),
-            long_run=long_run(),
+            long_run=long_run_violations(),
             longest=LONGEST,
             deviations=self.deviations,
             seeded=mutants.seeded_defects(),
@@ -166,7 +166,7 @@ class Site:
         page = {
             "operations": asked,
             "hello": hello,
-            "shared": shapes.shared(),
+            "shared": shapes.shared_shapes(),
             "conversation": CONVERSATION.read_text("utf-8"),
         }
         return self._page("protocol", **page, tolerance=tolerance)
@@ -260,7 +260,7 @@ def _counts(specs: Specs) -> Mapping[str, int]:
         "rules": len(specs.rules),
         "stated": sum(bool(rule.sources) for rule in specs.rules.values()),
         "sentences": len(set(sentences.values())),
-        "claimed": len({sentences[place] for place in claims(specs)}),
+        "claimed": len({sentences[place] for place in claiming_rules(specs)}),
         "examples": len(examples()),
         "by_hand": sum(one.required_answers is not None for one in examples()),
         "readings": len(specs.readings),

@@ -259,7 +259,7 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviati
     return found
 
 
-def long_run() -> dict[str, dict[str, str]]:
+def long_run_violations() -> dict[str, dict[str, str]]:
     """Return in how many worlds published simulations violate a rule, by variant and rule.
 
     A rule is left out if the variant keeps it in every world.

@@ -54,7 +54,7 @@ class Shape:
     fields: tuple[SchemaField, ...]
 
 
-def shared() -> tuple[Shape, ...]:
+def shared_shapes() -> tuple[Shape, ...]:
     """Return the shapes that several operations share."""
     return tuple(_shapes(schema("shapes")["$defs"], ""))
 

@@ -15,7 +15,7 @@ import pulsar_conformance
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.conformance.commands.main import COMMANDS, HelpFormatter, parser_of
 from pulsar_conformance.specs import Rule, load
-from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.claims import claiming_rules
 from pulsar_conformance.specs.model import Where
 from pulsar_conformance.specs.text import WIDTH
 
@@ -51,7 +51,7 @@ def check_of(rule: str) -> CheckFunction | None:
 
 @cache
 def _claims() -> Mapping[Where, Sequence[str]]:
-    return claims(load())
+    return claiming_rules(load())
 
 
 def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:

@@ -19,7 +19,7 @@ from pulsar_conformance.audit.simulation.variants import Variant, simulate_world
 from pulsar_conformance.audit.simulation.worlds import named_world
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
-from pulsar_conformance.reports.allure import cache
+from pulsar_conformance.reports.allure import tool_cache
 from pulsar_conformance.reports.site.results import results
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -71,7 +71,7 @@ SERIOUS = ("serious", "critical")
 @pytest.fixture(scope="module")
 def axe():
     """Return the source of axe-core, which is downloaded from npm once."""
-    folder = cache() / "tests"
+    folder = tool_cache() / "tests"
     archive = folder / f"axe-core-{AXE}.tgz"
     if not archive.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,9 @@ from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.reports.pages.cells import (
     RATES,
     format_field,
+    format_object,
     format_setting,
-    inline,
-    listed,
+    join_shortened,
 )
 from pulsar_conformance.reports.pages.origins import stated_numbers
 from pulsar_conformance.reports.pages.tables import Table, case_tables
@@ -203,14 +203,14 @@ def test_the_index_explains_what_pages_show():
     load = {"msgThroughputIn": 1e8, "msgThroughputOut": 2e8, "numSamples": 10, "maxSamples": 1000}
     sessions = {"producerCount": 3, "consumerCount": 4}
     shown = [
-        inline(load).partition(",")[0],
-        inline(load).partition(", ")[2],
-        inline({"msgThroughputIn": 1e8, "msgThroughputOut": 0}),
-        inline(sessions),
-        inline({"numSamples": 0}),
-        inline({"usage": 5, "limit": 20}),
+        format_object(load).partition(",")[0],
+        format_object(load).partition(", ")[2],
+        format_object({"msgThroughputIn": 1e8, "msgThroughputOut": 0}),
+        format_object(sessions),
+        format_object({"numSamples": 0}),
+        format_object({"usage": 5, "limit": 20}),
         format_field("bundles", None),
-        listed([f"b{number}" for number in range(1, 9)]),
+        join_shortened([f"b{number}" for number in range(1, 9)]),
     ]
     missing = [one for one in shown if f"`{one}`" not in built()["README.md"]]
     assert missing == []
@@ -268,7 +268,7 @@ def test_a_value_has_its_unit(name, value, written):
     ],
 )
 def test_an_object_is_written_in_one_cell(value, written):
-    assert inline(value) == written
+    assert format_object(value) == written
 
 
 def test_a_setting_has_its_documented_unit():
@@ -356,7 +356,7 @@ def test_an_answer_in_words(answers, written):
 
 
 def test_few_are_all_listed():
-    assert listed(["a"] * 6) == "a, a, a, a, a, a"
+    assert join_shortened(["a"] * 6) == "a, a, a, a, a, a"
 
 
 def test_the_pages_are_written_and_other_files_left_alone(tmp_path, monkeypatch, capsys):

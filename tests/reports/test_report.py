@@ -364,8 +364,8 @@ def test_the_report_says_what_the_run_was(run):
 
 
 def test_the_matrix_has_a_row_for_each_rule(run, tmp_path):
-    rows = allure.matrix([run / "reports" / "out" / "allure"]).splitlines()
+    rows = allure.rule_matrix([run / "reports" / "out" / "allure"]).splitlines()
     assert rows[0] == 'rule,"forgetful 1, documented-3.0"'
     assert set(rows[1:]) >= {"OVERLOAD-01,FAIL", "BUNDLE-03,pass", "OVERLOAD-05,-"}
     assert len(rows) == 1 + len(RULES)
-    assert allure.matrix([tmp_path / "allure"]) == "rule\n"
+    assert allure.rule_matrix([tmp_path / "allure"]) == "rule\n"

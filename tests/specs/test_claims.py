@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from pulsar_conformance.conformance.catalogue import checks
 from pulsar_conformance.specs import Specs, load
-from pulsar_conformance.specs.claims import Where, claims, unclaimed
+from pulsar_conformance.specs.claims import Where, claiming_rules, unclaimed_sentences
 
 
 def test_every_sentence_is_claimed_or_accounted_for() -> None:
-    assert unclaimed(load()) == []
+    assert unclaimed_sentences(load()) == []
 
 
 def test_a_sentence_awaits_only_areas_without_rules() -> None:
@@ -27,7 +27,7 @@ def test_a_sentence_awaits_only_areas_without_rules() -> None:
 
 def test_a_claimed_sentence_is_not_said_to_carry_none() -> None:
     specs = load()
-    for document, title, number in claims(specs):
+    for document, title, number in claiming_rules(specs):
         section = specs.documents[document].section(title)
         assert section is not None
         sentence = section.sentences[number - 1]
@@ -37,18 +37,18 @@ def test_a_claimed_sentence_is_not_said_to_carry_none() -> None:
 def test_without_a_claim_a_gap_opens() -> None:
     specs = load()
     repeating = {one.id for one in specs.documents.values() if one.follows}
-    alone = {where: rules[0] for where, rules in claims(specs).items() if len(rules) == 1}
+    alone = {where: rules[0] for where, rules in claiming_rules(specs).items() if len(rules) == 1}
     assert alone
     for where, rule in alone.items():
         if where[0] not in repeating:
-            gaps = unclaimed(_without(specs, rule, where))
+            gaps = unclaimed_sentences(_without(specs, rule, where))
             assert gaps[0] == where
             assert {document for document, *_ in gaps[1:]} <= repeating
 
 
 def test_equal_sentences_are_claimed_alike() -> None:
     specs = load()
-    claimed = claims(specs)
+    claimed = claiming_rules(specs)
     said: dict[str, set[tuple[object, ...]]] = {}
     seen: Counter[str] = Counter()
     for document in specs.documents.values():
@@ -80,7 +80,7 @@ def _without(specs: Specs, rule_id: str, where: Where) -> Specs:
 
 def test_each_claim_names_a_check_or_why_there_is_none() -> None:
     specs = load()
-    for where, rules in claims(specs).items():
+    for where, rules in claiming_rules(specs).items():
         for rule in rules:
             untestable = specs.rules[rule].untestable
             assert untestable or checks()[rule].name, f"{rule}, which claims {where}, has no check"

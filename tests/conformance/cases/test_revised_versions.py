@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.reference import Model
 from pulsar_conformance.specs.broker import broker_data, known_releases
 from pulsar_conformance.specs.judged import (
-    caveat,
+    caveat_text,
     judged_version,
     nearest_profile,
     requires_strategy_pair,
@@ -358,5 +358,5 @@ def test_a_change_that_was_taken_back_is_reported_for_versions_that_have_it(vers
     ],
 )
 def test_a_version_that_was_not_examined_is_explained_with_a_caveat(version, says):
-    assert says in caveat(version)
-    assert bool(caveat(version)) is bool(says)
+    assert says in caveat_text(version)
+    assert bool(caveat_text(version)) is bool(says)

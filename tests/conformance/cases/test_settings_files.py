@@ -11,10 +11,10 @@ from pulsar_conformance.conformance.cases.settings_files import read_settings
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.specs.broker import (
     broker_settings,
+    current_names,
     is_unlisted,
     known_releases,
     nearest_release,
-    renamed,
 )
 from pulsar_conformance.specs.judged import nearest_profile
 from standins.admin import FakeCluster
@@ -125,10 +125,10 @@ def test_what_is_unknown_is_named_with_the_nearest_name(tmp_path, form):
     assert (read.values, read.others) == ({}, 1)
 
 
-@pytest.mark.parametrize("name", renamed())
+@pytest.mark.parametrize("name", current_names())
 def test_a_former_name_leads_to_the_present_one(name):
-    assert renamed()[name] in broker_settings()
-    with pytest.raises(BadSetting, match=renamed()[name]):
+    assert current_names()[name] in broker_settings()
+    with pytest.raises(BadSetting, match=current_names()[name]):
         given_settings([f"{name}=1"])
 
 
