@@ -1,10 +1,9 @@
-"""Agreement of the model with a release's own classes, as a share.
+"""The share of cases in which the model decides like a release's own classes.
 
 `python -m release_cases.agreement VERSION COUNT SEED [SUBJECT]` asks COUNT cases of all branches, or
-of the modules whose names contain SUBJECT, such as `transfer` or `average`. It prints the share that
-the model decides as the release does, then the branches of the others. A case that the model
-declines counts as wrong. Left out are cases that the adapter cannot ask and answers that the
-protocol cannot hold.
+of the modules whose names contain SUBJECT, such as `transfer` or `average`. It prints the share of
+equal decisions, then the branches of all other cases. A case that the model declines counts as
+wrong. Cases that the adapter cannot ask, and answers that the protocol cannot express, are left out.
 """
 
 import json
@@ -31,7 +30,7 @@ SKIPPED = "unsupported", "illegal", "inexpressible"
 
 
 def release(version, profile):
-    """The adapter's object, in this process, with the settings that a release has by default."""
+    """Return the adapter's object in this process, with the default settings of a release."""
     _, jars = connect.released_jars(Target.parse(version))
     told = {
         "version": version,
@@ -44,7 +43,7 @@ def release(version, profile):
 
 
 def answered(released, operation, case):
-    """The release's answer, or why there is none to compare."""
+    """Return the release's answer, or the reason why there is no answer to compare."""
     wrong = case_schema_error(operation, case)
     if wrong is not None:
         return {"illegal": wrong}
@@ -58,7 +57,7 @@ def answered(released, operation, case):
 
 
 def agrees(model, operation, case, answer):
-    """True if the model decides so in one of its turns."""
+    """True if the model gives this answer in one of its turns."""
     turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
     for _ in range(max(1, turns)):
         predicted = model.answer(operation, case)

@@ -5,18 +5,18 @@ from release_cases.cycles import again, scene, story
 from release_cases.shed import AVG, weights
 
 PLANNING = {"loadBalancerLoadPlacementStrategy": IMPL + AVG}
-"""The strategy places what it unloads, so that the answer names destinations."""
+"""Setting with which the strategy also places bundles, so that answers name destinations."""
 
 AT_ONCE = {
     "loadBalancerAvgShedderHitCountHighThreshold": 1,
     "loadBalancerAvgShedderHitCountLowThreshold": 1,
 }
-"""The first hit decides."""
+"""Settings with which a single hit is enough."""
 
 
 @branch("shed.select", since="3.0.7", weight=4)
 def avg_in_one_cycle(rng, version):
-    """AvgShedder.findBundlesForUnloading: gap < low resets, < high counts low, else both; here one hit may do."""
+    """AvgShedder.findBundlesForUnloading: a gap below low resets hits, below high counts low, else both count."""
     low, high = rng.choice([15, 15, 0, -1, 40]), rng.choice([40, 40, 15, 20])
     cluster = Cluster(rng)
     for _ in range(rng.randrange(2, 7)):
@@ -137,7 +137,7 @@ def planned_destinations(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def plans_of_equal_data(rng, _version):
-    """AvgShedder.bundleBrokerMap: its keys are data, not bundles; from 4.0 equal data are one key, and the last plan counts."""
+    """AvgShedder.bundleBrokerMap: keys are data, not bundles; from 4.0 on, equal data share a key, and the last plan."""
     cluster = Cluster(rng)
     load = (rng.choice([100, 2000]), rng.choice([1e6, 2e6]))
     for percent in rng.sample([95, 90, 85, 80], rng.choice([2, 3])):
@@ -169,7 +169,7 @@ def average_by_weights(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=3)
 def average_leaves_out(rng, _version):
-    """selectBundleForUnloading: recently unloaded bundles, bundles without traffic, and a sole one goes."""
+    """selectBundleForUnloading: recently unloaded bundles and bundles without traffic stay; a single bundle goes."""
     cluster = Cluster(rng)
     mine = cluster.broker(90, loads(rng, rng.choice([1, 1, 2, 5]), 1e7), reported=(2e4, 5e7))
     cluster.broker(10, loads(rng, 2, 1e5))
@@ -203,7 +203,7 @@ def idle_broker_has_more_traffic(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=3)
 def plans_over_cycles(rng, _version):
-    """AvgShedder: a bundle that is shed once more has the newer plan."""
+    """AvgShedder: a bundle that is shed a second time follows the newer plan."""
     cluster = scene(rng, [50] * rng.choice([2, 4]), 3, 1e7)
     steps = [rng.sample([95, 88, 12, 5], len(cluster.brokers)) for _ in range(rng.randrange(2, 5))]
     cycles = [again(cluster, step, rng.choice([1.5, 31.5])) for step in steps]

@@ -10,11 +10,11 @@ from release_cases.common import VERSIONS
 from release_cases.generate import draw
 
 EACH, SEED = 240, 2026
-"""Cases of a release; there are 66 to 131 branches."""
+"""Number of cases of a release, which has 66 to 131 branches, and the seed of the draws."""
 
 
 def bundled(profile):
-    """The lines of a profile's file."""
+    """Return the lines of a profile's file."""
     version = next(one for one in VERSIONS if profile_of(one) == profile)
     asked = ({"ask": one.ask, "case": case} for one, case in draw(version, EACH, SEED))
     return "".join(f"{json.dumps(one)}\n" for one in asked).encode()

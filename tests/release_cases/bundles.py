@@ -1,4 +1,4 @@
-"""bundles.create, bundles.locate and bundles.split."""
+"""Branches of bundles.create, bundles.locate and bundles.split."""
 
 from release_cases.common import branch, hexed, topic
 
@@ -49,7 +49,7 @@ def hashes_at_boundaries(rng, version):
 
 @branch("bundles.locate")
 def hash_at_the_top(rng, version):
-    """NamespaceBundles.getBundle: the last boundary itself is found, and there is no bundle behind it."""
+    """NamespaceBundles.getBundle: a hash at the last boundary is found there, but no bundle follows it."""
     cuts = rng.choice([[0, TOP], [0, 1 << 31, TOP], [0, TOP - 1, TOP]])
     topics = [topic(TOP)] + ([topic(TOP - 1)] if rng.random() < 0.5 else [])
     return {"boundaries": [hexed(cut) for cut in cuts], "topics": topics}
@@ -57,7 +57,7 @@ def hash_at_the_top(rng, version):
 
 @branch("bundles.locate", weight=2)
 def names_of_topics(rng, version):
-    """TopicName.get, NamespaceBundles.findBundle: the hash of the complete name, of whatever domain and letters."""
+    """TopicName.get, NamespaceBundles.findBundle: the hash of the complete name, with any domain and characters."""
     start = rng.choice(
         [
             "persistent://t/ns/",
@@ -87,7 +87,7 @@ def names_of_topics(rng, version):
 
 
 def inside(rng, low, high, count, style):
-    """Topics whose hashes lie in the bundle, in a certain way."""
+    """Return topics whose hashes are in the bundle, distributed in the given style."""
     width = high - low
     if style == "edge":
         hashes = [low, low + 1 if width > 1 else low, max(high - 1, low)] * count
@@ -102,7 +102,7 @@ def inside(rng, low, high, count, style):
 
 
 def bundle(rng):
-    """The ends of a bundle: ordinary, whole, narrow, at the top."""
+    """Return the bounds of a bundle: an ordinary one, the whole range, a narrow one, or the last."""
     low = rng.choice([0, 0x40000000, rng.randrange(TOP - 10)])
     return rng.choice(
         [
@@ -163,7 +163,7 @@ def split_by_topic_count(rng, version):
 
 @branch("bundles.split", weight=5)
 def split_at_positions(rng, version):
-    """SpecifiedPositionsBundleSplitAlgorithm: sorted, strictly inside, two topics at least; a double stays in."""
+    """SpecifiedPositionsBundleSplitAlgorithm: sorted, strictly inside, at least two topics; duplicates are kept."""
     low, high = bundle(rng)
     pool = [
         low,
@@ -196,7 +196,7 @@ def split_at_positions(rng, version):
 
 @branch("bundles.split", since="3.0.7", weight=2)
 def split_by_flow(rng, version):
-    """FlowOrQpsEquallyDivideBundleSplitAlgorithm: its option is made only where it is the default algorithm."""
+    """FlowOrQpsEquallyDivideBundleSplitAlgorithm: it gets its option only if it is the default algorithm."""
     low, high = bundle(rng)
     settings = rng.choice(
         [

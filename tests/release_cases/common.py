@@ -1,4 +1,4 @@
-"""Shared by the branches: versions, a registry of branches, clusters, and topics of a wanted hash."""
+"""Code that all branches share: versions, a registry, clusters, and topics with a given hash."""
 
 import zlib
 
@@ -9,7 +9,7 @@ IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 
 
 def branch(ask, since="2.4.2", until="5.0.0-M1", weight=1):
-    """Registers a function that draws one case of a branch of a release's code."""
+    """Return a decorator that registers a function, which draws a case of a branch of released code."""
 
     def register(function):
         function.ask, function.weight = ask, weight
@@ -21,7 +21,7 @@ def branch(ask, since="2.4.2", until="5.0.0-M1", weight=1):
 
 
 def at_least(version, other):
-    """Whether a release is that one or a later one."""
+    """True if a release is `other` or later."""
     return VERSIONS.index(version) >= VERSIONS.index(other)
 
 
@@ -30,25 +30,25 @@ def hexed(number):
 
 
 def ranges(count):
-    """The ranges of a namespace of so many bundles, as PoliciesUtil.getBundles cuts them."""
+    """Return the ranges of a namespace with `count` bundles, as PoliciesUtil.getBundles cuts them."""
     step = 2**32 // count
     cuts = [index * step for index in range(count)] + [0xFFFFFFFF]
     return [f"{hexed(low)}_{hexed(high)}" for low, high in zip(cuts, cuts[1:])]
 
 
 def names(namespace, count):
-    """The bundles of a namespace of so many bundles."""
+    """Return the names of the bundles of a namespace with `count` bundles."""
     return [f"{namespace}/{part}" for part in ranges(count)]
 
 
 def near(rng, value, step=None):
-    """The value, or a hair or a step beside it."""
+    """Return the value, or a value that is very little or one step larger or smaller."""
     step = step if step is not None else max(abs(value), 1) * rng.choice([1e-9, 1e-6, 0.01])
     return value + rng.choice([-1, 0, 0, 1]) * step
 
 
 def resource(rng, percent):
-    """The same share of one of several limits."""
+    """Return a usage of this percentage, of one of several limits."""
     limit = rng.choice([100, 100, 100, 100.0, 2400, 16384, 10240000, 3, 0.7])
     return {
         "usage": max(percent, 0) * limit / 100 if limit != 100 else max(percent, 0),
@@ -60,7 +60,7 @@ RESOURCES = ["cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"]
 
 
 def rates(rng, messages, volume):
-    """Messages and bytes, divided into in and out."""
+    """Return messages and bytes, divided into in and out."""
     share = rng.choice([0, 0.5, 1, 0.25, rng.random()])
     parts = {
         "msgRateIn": messages * share,
@@ -80,14 +80,14 @@ def average(rng, messages, volume, most=10):
 
 
 class Cluster:
-    """Brokers and the loads of their bundles, as they grow in a case of shedding."""
+    """The brokers and bundles of a case of shedding, to which a branch adds brokers."""
 
     def __init__(self, rng, namespace=None):
         self.rng, self.brokers, self.bundles, self.parts = rng, {}, {}, {}
         self.namespace = namespace or rng.choice(["shop/eu", "bank/core", "public/default"])
 
     def take(self, namespace=None):
-        """A bundle that nobody has yet."""
+        """Return a bundle that no broker has yet."""
         namespace = namespace or self.namespace
         free = self.parts.setdefault(namespace, names(namespace, 512))
         return free.pop(0)
@@ -95,7 +95,7 @@ class Cluster:
     def broker(
         self, percent, loads=(), name=None, kind="cpu", reported=None, namespace=None, measured=True
     ):
-        """A broker so much used, with bundles of these (messages, bytes), which it reports unless told otherwise."""
+        """Add a broker with this usage and bundles of these (messages, bytes); by default, it reports their sum."""
         name = name or f"b{len(self.brokers) + 1}"
         data = {} if percent is None else {kind: resource(self.rng, percent)}
         mine = []
@@ -132,7 +132,7 @@ class Cluster:
 
 
 def loads(rng, count, volume=None):
-    """The loads of some bundles, no two alike unless by chance."""
+    """Return the loads of some bundles, which are equal only by chance."""
     volume = volume or rng.choice([1e6, 1e7, 1e8])
     return [
         (
@@ -144,12 +144,12 @@ def loads(rng, count, volume=None):
 
 
 def named(rng, last):
-    """A class of the release by its full or its short name."""
+    """Return the full or the short name of a class of the release."""
     return rng.choice([IMPL + last, last])
 
 
 def topic(hashed, start="persistent://t/ns/"):
-    """A topic of exactly this hash: the bits of a CRC are sums of the letters, each of which is one of two."""
+    """Return a topic with exactly this hash: the CRC's bits are sums over letters, each one of two letters."""
     letters = 40
     base = zlib.crc32((start + "p" * letters).encode())
     rows = []

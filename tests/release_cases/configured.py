@@ -31,7 +31,7 @@ STRATEGIES = {
 
 
 def annotated(configurations, names):
-    """Defaults of the settings in the category of load balancing, and of the named ones."""
+    """Return the defaults of the settings in the category of load balancing, and of the named settings."""
     kind, found = configurations.of({}).getClass(), {}
     for one in kind.getDeclaredFields():
         context = one.getAnnotation(jpype.JClass(CONTEXT).class_)
@@ -57,7 +57,7 @@ def made_with(released, setting):
 
 
 class Returning(shedding._Row):
-    """Cycles in which placement would return each bundle to its owner."""
+    """Runs cycles in which placement would return each bundle to its owner."""
 
     def _other_broker(self, _bundle):
         return java_optional(broker_id("busy"))
@@ -82,7 +82,7 @@ OVERLOADED = {
     },
     "recentlyUnloaded": {},
 }
-"""A broker that sheds whatever the other settings are."""
+"""A cycle with a broker that sheds, whatever the other settings are."""
 
 
 def refused_algorithm(released):
@@ -105,7 +105,7 @@ TOPICS = [f"persistent://t/ns/clicks-{number}" for number in range(4)]
 
 
 def kept_averages(released):
-    """Return whose bundles keep their averages when the leader updates them."""
+    """Return which brokers' bundles keep their averages when the leader updates the averages."""
     brokers = {
         name: {"bundles": [bundle], "lastStats": {bundle: {"msgRateIn": 5}}}
         for name, bundle in zip(("b1", "b2"), NAMES, strict=True)
@@ -151,7 +151,7 @@ def main(version, *names):
     ways["unreachable-metadata"] = without_metadata(released)
     print(json.dumps({"defaults": annotated(released.configurations, names), **ways}))
     sys.stdout.flush()
-    os._exit(0)  # the threads of Pulsar's own would keep the process
+    os._exit(0)  # Otherwise, Pulsar's threads would keep the process running.
 
 
 if __name__ == "__main__":

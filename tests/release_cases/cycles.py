@@ -1,4 +1,4 @@
-"""shed.cycles: what a manager and its strategy keep from cycle to cycle."""
+"""Branches of shed.cycles: the state that a load manager and its strategy keep between cycles."""
 
 import copy
 
@@ -11,7 +11,7 @@ def story(strategy, settings, cycles):
 
 
 def scene(rng, percents, count=3, volume=1e8):
-    """Brokers so much used, each with bundles that stay the same from cycle to cycle."""
+    """Return brokers with these usages; their bundles stay the same from cycle to cycle."""
     cluster = Cluster(rng)
     for percent in percents:
         cluster.broker(percent, loads(rng, count, volume))
@@ -19,7 +19,7 @@ def scene(rng, percents, count=3, volume=1e8):
 
 
 def again(cluster, percents, minutes, recent=None):
-    """The same brokers and bundles, used otherwise; None is a broker that is away."""
+    """Return the next cycle: the same brokers and bundles with other usages; None for a broker that is away."""
     cycle = copy.deepcopy(cluster.cycle(minutes, recent))
     for name, percent in zip(list(cycle["brokers"]), percents):
         if percent is None:
@@ -32,7 +32,7 @@ def again(cluster, percents, minutes, recent=None):
 
 @branch("shed.cycles", weight=3)
 def unloaded_before_and_grace(rng, version):
-    """ModularLoadManagerImpl.doLoadShedding: what it unloads it puts into the map, for the grace period."""
+    """ModularLoadManagerImpl.doLoadShedding: it adds unloaded bundles to a map for the grace period."""
     cluster, strategy, settings = busy(rng, version)
     period = rng.choice([30, 5, 0, 1])
     if period != 30:
@@ -47,7 +47,7 @@ def unloaded_before_and_grace(rng, version):
 
 @branch("shed.cycles", weight=2)
 def unloaded_by_others_meanwhile(rng, version):
-    """LoadData.getRecentlyUnloadedBundles: a later cycle names more of them."""
+    """LoadData.getRecentlyUnloadedBundles: a later cycle names further bundles."""
     cluster, strategy, settings = busy(rng, version)
     owned = [name for data in cluster.brokers.values() for name in data["bundles"]]
     cycles = []
@@ -62,7 +62,7 @@ def unloaded_by_others_meanwhile(rng, version):
 
 @branch("shed.cycles", since="2.10.5", weight=4)
 def threshold_smoothing(rng, version):
-    """ThresholdShedder.brokerAvgResourceUsage: over cycles, twice in one where the lower boundary is looked at."""
+    """ThresholdShedder.brokerAvgResourceUsage: smoothed over cycles, and twice in a cycle with a lower boundary."""
     cluster = scene(rng, [50, 50, 50])
     steps = [
         [rng.choice([0, 10, 30, 50, 70, 90, 100]) for _ in range(3)]
@@ -79,7 +79,7 @@ def threshold_smoothing(rng, version):
 
 @branch("shed.cycles", since="2.10.5", weight=3)
 def threshold_broker_leaves_and_returns(rng, version):
-    """ThresholdShedder.onActiveBrokersChange: what left is forgotten from 3.0, and remembered in 2.10."""
+    """ThresholdShedder.onActiveBrokersChange: a broker that left is forgotten from 3.0 on, and remembered in 2.10."""
     cluster = scene(rng, [50, 50, 50])
     away = rng.randrange(3)
     steps = []
@@ -97,7 +97,7 @@ def threshold_broker_leaves_and_returns(rng, version):
 
 @branch("shed.cycles")
 def alone_for_a_cycle(rng, version):
-    """ModularLoadManagerImpl.doLoadShedding: with one broker the strategy is not asked, and sees no usage."""
+    """ModularLoadManagerImpl.doLoadShedding: with one broker, the strategy is not called and sees no usage."""
     cluster = scene(rng, [50, 50])
     steps = [[90, 10], [10, None], [95, 10], [95, 20]]
     rng.shuffle(steps)
@@ -110,7 +110,7 @@ def alone_for_a_cycle(rng, version):
 
 @branch("shed.cycles")
 def joined_by_a_broker(rng, version):
-    """ModularLoadManagerImpl.getAvailableBrokers: a broker that the first cycle does not know may be a destination."""
+    """ModularLoadManagerImpl.getAvailableBrokers: a broker that joins after the first cycle may be a destination."""
     cluster = scene(rng, [50, 50, 50])
     steps = [
         [rng.choice([90, 95]), 10, None],
@@ -127,7 +127,7 @@ def joined_by_a_broker(rng, version):
 
 @branch("shed.cycles", weight=2)
 def overload_and_uniform_keep_nothing(rng, version):
-    """OverloadShedder, UniformLoadShedder: selectedBundlesCache.clear(), nothing is kept."""
+    """OverloadShedder, UniformLoadShedder: selectedBundlesCache.clear(), so no state is kept."""
     strategy = rng.choice([OVERLOAD] if version == "2.4.2" else [OVERLOAD, UNIFORM])
     cluster = scene(rng, [50, 50, 50], rng.choice([1, 2, 4]))
     steps = [[rng.choice([10, 84, 85, 96]) for _ in range(3)] for _ in range(rng.randrange(2, 5))]

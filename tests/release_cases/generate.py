@@ -1,7 +1,7 @@
 """Cases that spread over the branches of a release's code: python -m release_cases.generate VERSION COUNT SEED [--branches].
 
-One line {"ask": operation, "case": ...} a case, as `pulsar-conformance ask` takes them; with --branches the name of
-the branch stands in it, too, for agreement.py.
+It prints each case as a line {"ask": operation, "case": ...}, as `pulsar-conformance ask` accepts it. With --branches,
+the line also has the name of the branch, for agreement.py.
 """
 
 import json
@@ -25,7 +25,7 @@ MODULES = (
     "transfer_bundles",
     "transfer_cycles",
 )
-"""Modules that register the branches of their operations, and do so when they are loaded."""
+"""Modules that register the branches of their operations when they are imported."""
 
 for module in MODULES:
     import_module(f"release_cases.{module}")
@@ -41,10 +41,10 @@ SHARE = {
     "usage.nic": 0.5,
     "bundles.create": 0.5,
 }
-"""Share of their weight that the branches of an operation have among all."""
+"""Factor by which the weight of an operation's branches is reduced."""
 
 EXTENSIBLE = 0.25
-"""Share of their weight that the branches of TransferShedder, which are many, have among all."""
+"""Factor by which the weight of TransferShedder's many branches is reduced."""
 
 
 def share(function):
@@ -52,7 +52,7 @@ def share(function):
 
 
 def draw(version, count, seed, subject=""):
-    """Every branch once, and then as often as it weighs; of weight 0 are those that end a run."""
+    """Yield a case of every branch, then further cases by weight; a branch that ends a run has weight 0."""
     rng = random.Random(f"{version} {seed}")
     known = [
         function
@@ -66,7 +66,7 @@ def draw(version, count, seed, subject=""):
 
 
 def complete(rng, version, function, case):
-    """The same case with the hidden settings, unless the branch is about those that are left out."""
+    """Return the case with the hidden settings added, unless the branch is about missing ones."""
     if function.__name__ == "hidden_settings_left_out" or version == "2.4.2":
         return case
     if function.ask.startswith("shed."):

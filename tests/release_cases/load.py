@@ -1,4 +1,4 @@
-"""usage.max, usage.nic, average.*, report.read, manager.choose and settings.defaults."""
+"""Branches of usage.max, usage.nic, average.*, report.read, manager.choose and settings.defaults."""
 
 import json
 
@@ -35,7 +35,7 @@ def largest_resource(rng, version):
 
 @branch("usage.max")
 def renamed_weights(rng, version):
-    """ServiceConfiguration: Bandwith was renamed Bandwidth in 4.0; the new name wins where it is not 1.0."""
+    """ServiceConfiguration: Bandwith was renamed Bandwidth in 4.0; the new name wins unless its value is 1.0."""
     settings = {}
     for way in ["In", "Out"]:
         for spelt in ["Bandwith", "Bandwidth"]:
@@ -56,7 +56,7 @@ def renamed_weights(rng, version):
 
 @branch("usage.nic", weight=2)
 def speed_of_the_card(rng, version):
-    """LinuxBrokerHostUsageImpl.getTotalNicLimitWithConfiguration: the setting for each card, else what it reports."""
+    """LinuxBrokerHostUsageImpl.getTotalNicLimitWithConfiguration: the setting for each card, else the reported speed."""
     value = rng.choice([None, 0.8, 1, 10, 0, "", "0.8", "10", " 2 ", 100, 1e-3, "x"])
     return {
         "settings": rng.choice([{}, {"loadBalancerOverrideBrokerNicSpeedGbps": value}]),
@@ -147,7 +147,7 @@ ODD_FIELDS = """
 
 
 def one_of(rng, table, form="{}"):
-    """One entry of a table of JSON."""
+    """Return one entry of a table of JSON values."""
     return json.loads(form.format(rng.choice(table.strip().replace("\n", " | ").split(" | "))))
 
 
@@ -240,7 +240,7 @@ def report_of_the_simple_manager(rng, version):
 
 @branch("report.read", weight=3)
 def which_kind_of_report(rng, version):
-    """LoadReportDeserializer: loadReportType is LoadReport, or there is underLoaded, whatever it says."""
+    """LoadReportDeserializer: loadReportType is LoadReport, or underLoaded is present with any value."""
     report = rng.choice([modular, simple])(rng)
     report.pop("underLoaded", None)
     report.pop("loadReportType", None)
@@ -257,7 +257,7 @@ def which_kind_of_report(rng, version):
 
 @branch("report.read", weight=6)
 def odd_parts_of_a_report(rng, version):
-    """Jackson: half a usage is 0 or what the constructor says, text is read as a number, null is nothing."""
+    """Jackson: a missing half of a usage is 0 or the constructor's default, text is read as a number, null as missing."""
     if rng.random() < 0.6:
         report = modular(rng)
         report[rng.choice(RESOURCES)] = one_of(rng, ODD_USAGES)
@@ -271,7 +271,7 @@ def odd_parts_of_a_report(rng, version):
 
 @branch("report.read", weight=6)
 def odd_fields_of_a_report(rng, version):
-    """Jackson: text, null, points, too large and of another kind, field by field."""
+    """Jackson: each field is a text, null, a fraction, too large, or of another type."""
     report = modular(rng) if rng.random() < 0.7 else simple(rng)
     report.update(one_of(rng, ODD_FIELDS, "{{{}}}"))
     return {"report": report}
@@ -279,7 +279,7 @@ def odd_fields_of_a_report(rng, version):
 
 @branch("report.read")
 def hardly_a_report(rng, version):
-    """LoadReportDeserializer of almost nothing."""
+    """LoadReportDeserializer: reports with almost no fields."""
     return {
         "report": rng.choice(
             [
@@ -326,7 +326,7 @@ def report_outside_the_schema(rng, version):
 
 @branch("usage.max", weight=0)
 def beyond_a_float(rng, version):
-    """ResourceUsage.percentUsage: (float) of 1e39 is infinite, and infinite by infinite is no number."""
+    """ResourceUsage.percentUsage: (float) 1e39 is infinite, and infinity divided by infinity is NaN."""
     return {
         "settings": {},
         "weighted": rng.random() < 0.5,

@@ -1,8 +1,8 @@
-"""Placements as operators ask for them: python -m release_cases.operators_places VERSION COUNT SEED.
+"""Placements in operators' files: python -m release_cases.operators_places VERSION COUNT SEED.
 
-Each is drawn as files: load reports, broker.conf, isolation policies with regular expressions, failure
-domains, groups. `explain --place` reads the files; the release's own classes get the same reports and the
-policies as they are written. Prints the share of equal decisions, then the others, one a line.
+Each placement is drawn as files: load reports, broker.conf, isolation policies with regular expressions, failure
+domains, and groups. `explain --place` reads the files; the release's own classes get the same reports, and the
+policies as they are written. It prints the share of equal decisions, then each different decision on a line.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def policy(rng):
 
 
 def conf(rng, version):
-    """Settings as texts of a broker.conf."""
+    """Return settings as texts of a broker.conf."""
     strategies = ["LeastLongTermMessageRate"]
     if at_least(version, "3.0.7"):
         strategies += ["LeastResourceUsageWithWeight", "RoundRobinBrokerSelector"]
@@ -79,7 +79,7 @@ def conf(rng, version):
 
 
 def drawn(rng, version):
-    """Reports by host, settings, policies, domains and groups of an operator, and the bundle."""
+    """Return an operator's reports by host, settings, policies, domains and groups, and the bundle."""
     hosts = rng.sample(HOSTS, rng.choice([1, 2, 3, 4, 5]))
     reports = {
         host: {
@@ -134,7 +134,7 @@ ANSWER = re.MULTILINE | re.DOTALL
 
 
 def explained(folder, given, version):
-    """The case that the commands make, and the brokers that they may name."""
+    """Return the case that the commands make of the files, and the brokers that they may name."""
     reports = folder / "reports"
     reports.mkdir()
     for host, report in given["reports"].items():
@@ -159,7 +159,7 @@ def explained(folder, given, version):
 
 
 def stored(policies):
-    """The policies as the release reads them."""
+    """Return the policies as the release reads them."""
     from pulsar_conformance.adapters.pulsar.jvm import class_exists, java_class, json_mapper
     from pulsar_conformance.adapters.pulsar.operations.whole_placement import ISOLATION, POLICY
 
@@ -172,7 +172,7 @@ def stored(policies):
 
 
 def decided(released, case, policies):
-    """The brokers that the release may choose, by the policies as they are written."""
+    """Return the brokers that the release may choose, by the policies as they are written."""
     from pulsar_conformance.adapters.pulsar.operations import whole_placement
 
     whole_placement._isolation_policies = lambda _case: stored(policies)

@@ -1,8 +1,8 @@
-"""Shedding as operators ask for it: python -m release_cases.operators_sheds VERSION COUNT SEED FOLDER.
+"""Shedding in operators' files: python -m release_cases.operators_sheds VERSION COUNT SEED FOLDER.
 
-Each cluster is drawn as files in FOLDER: load reports and settings in one of several forms. `explain` reads
-the files, and `ask pulsar:VERSION` answers the case that `case` makes of them. Prints the share of equal
-decisions, then the others, one a line.
+Each cluster is drawn as files in FOLDER: load reports and settings in one of several formats. `explain` reads
+the files, and `ask pulsar:VERSION` answers the case that `case` makes of them. It prints the share of equal
+decisions, then each different decision on a line.
 """
 
 import json
@@ -20,11 +20,11 @@ STRATEGIES = ("ThresholdShedder", "ThresholdShedder", "OverloadShedder", "Unifor
     "AvgShedder",
 )
 PLACEMENTS = ("loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy")
-"""A class that also places has to be set here, too; 3.0 compares the second, later releases the first."""
+"""Settings that must also name a shedding class that places; 3.0 compares the second, later releases the first."""
 
 
 def settings(rng, version):
-    """Texts of settings, of the release's own, too."""
+    """Return settings as texts, including settings that only the release has."""
     strategy = rng.choice(STRATEGIES)
     spelt = "Bandwidth" if at_least(version, "4.0.7") and rng.random() < 0.7 else "Bandwith"
     possible = {
@@ -97,7 +97,7 @@ def report(rng, usage, bundles, version):
 
 
 def cluster(rng, folder, version):
-    """Write the files of a cluster; return the words that name them."""
+    """Write the files of a cluster; return the arguments that name them."""
     hosts = [
         f"broker-{number}.eu.example.com{PORT}" for number in range(rng.choice([1, 2, 3, 4, 6]))
     ]
@@ -118,7 +118,7 @@ UNLOAD = re.compile(r"(\S+/0x\w+) of ([^\s,]+)")
 
 
 def unloads(text):
-    """The unloads of an explanation's answer, or its text where there is none."""
+    """Return the unloads in an explanation's answer, or its text if it has no answer."""
     answer = text.partition("\nanswer\n")[2].partition("\n\n")[0]
     found = sorted((broker, bundle) for bundle, broker in UNLOAD.findall(answer))
     return found or ([] if "nothing" in answer else answer)

@@ -1,4 +1,4 @@
-"""place.select and place.anti_affinity."""
+"""Branches of place.select and place.anti_affinity."""
 
 from release_cases.common import IMPL, at_least, average, branch, names, near, rates, resource
 
@@ -6,7 +6,7 @@ KINDS = ["cpu", "cpu", "cpu", "memory", "directMemory", "bandwidthIn", "bandwidt
 
 
 def world(rng, count, namespace="shop/eu", percent=None, draw=False):
-    """Brokers with bundles of long-term rates; no two scores are equal unless they are to be."""
+    """Return brokers with bundles of long-term rates; scores are equal only with `draw`."""
     bundles, brokers, free = {}, {}, names(namespace, 64)[1:]
     for index in range(1, count + 1):
         mine, total = [], 0
@@ -107,7 +107,7 @@ def everyone_overloaded_or_equal(rng, version):
 
 @branch("place.select")
 def no_candidate_or_one(rng, version):
-    """LeastLongTermMessageRate.selectBroker: nobody without candidates; one takes it however loaded it is."""
+    """LeastLongTermMessageRate.selectBroker: no broker without candidates; a single candidate even if overloaded."""
     brokers, bundles = world(rng, 3)
     return select(rng, brokers, bundles, candidates=rng.choice([[], ["b1"], ["b2"]]))
 
@@ -126,7 +126,7 @@ def weights_of_placement(rng, version):
 
 @branch("place.select")
 def sixty_candidates(rng, version):
-    """Each strategy among many."""
+    """Each placement strategy with many candidates."""
     brokers, bundles = world(rng, 30)
     strategy = (
         "LeastLongTermMessageRate"

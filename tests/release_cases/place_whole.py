@@ -1,4 +1,4 @@
-"""place.broker: ModularLoadManagerImpl.selectBrokerForAssignment, with its filters."""
+"""Branches of place.broker: ModularLoadManagerImpl.selectBrokerForAssignment, with its filters."""
 
 from release_cases.common import IMPL, at_least, average, branch, names
 from release_cases.place import world
@@ -69,7 +69,7 @@ def spread_evenly(rng, version):
 
 @branch("place.broker", weight=3)
 def latest_versions(rng, version):
-    """BrokerVersionFilter.filter: preferLaterVersions; one without a version restores all that the policies allow."""
+    """BrokerVersionFilter.filter: preferLaterVersions; a broker without a version restores all permitted brokers."""
     brokers, bundles = world(rng, 4)
     versions = {
         name: rng.choice(["2.10.5", "3.0.7", "3.0.10", "3.1.0"])
@@ -87,7 +87,7 @@ def latest_versions(rng, version):
 
 @branch("place.broker", weight=3)
 def chosen_one_is_overloaded(rng, version):
-    """selectBroker: if the chosen one is over the threshold, once more among all whom the policies allow."""
+    """selectBroker: if the chosen broker is over the threshold, it chooses again among all permitted brokers."""
     brokers, bundles = world(rng, 4, percent=rng.choice([86, 99]))
     brokers["b2"]["cpu"] = {"usage": rng.choice([10, 85, 86]), "limit": 100}
     groups = rng.choice([{}, {"shop/eu": "g", "bank/core": "g"}])
@@ -129,7 +129,7 @@ def groups_and_domains(rng, version):
 
 @branch("place.broker", weight=2)
 def already_preallocated(rng, version):
-    """selectBrokerForAssignment: a bundle that is preallocated goes where it is; others of the namespace count."""
+    """selectBrokerForAssignment: a preallocated bundle stays on its broker; other bundles of the namespace count."""
     brokers, bundles = world(rng, 3, percent=20)
     given = {
         rng.choice(["b1", "b2", "b3"]): names(rng.choice(["shop/eu", "bank/core"]), 64)[

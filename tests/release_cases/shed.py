@@ -1,4 +1,4 @@
-"""shed.select: ModularLoadManagerImpl.doLoadShedding, and what every strategy is asked through it."""
+"""Branches of shed.select: ModularLoadManagerImpl.doLoadShedding, and cases for every strategy."""
 
 from release_cases.common import IMPL, Cluster, at_least, branch, loads, named, near
 
@@ -17,7 +17,7 @@ def strategies(version):
 
 
 def busy(rng, version, strategy=None, namespace=None):
-    """A cluster in which the strategy has something to unload, with its settings."""
+    """Return a cluster in which the strategy unloads bundles, and its settings."""
     strategy = strategy or rng.choice(strategies(version))
     cluster = Cluster(rng, namespace)
     volume = rng.choice([1e7, 1e8])
@@ -68,7 +68,7 @@ def at_most_one_broker(rng, version):
 def grace_period_at_its_edges(rng, version):
     """ModularLoadManagerImpl.doLoadShedding: removeIf(timestamp < now - loadBalancerSheddingGracePeriodMinutes).
 
-    By the clock: an age within a second or two of the period is noise of the adapter, and isn't asked.
+    Ages within two seconds of the period are not asked, since they depend on the adapter's clock.
     """
     cluster, strategy, settings = busy(rng, version)
     period = rng.choice([None, 30, 5, 1, 0, -1, 10000])
@@ -113,7 +113,7 @@ def strategy_of_the_settings(rng, version):
 
 @branch("shed.select")
 def every_class_of_the_jar(rng, version):
-    """The classes in org.apache.pulsar.broker.loadbalance that a name could mean, and some that there are not."""
+    """Classes in org.apache.pulsar.broker.loadbalance that a setting could name, and some that do not exist."""
     cluster, _, settings = busy(rng, version)
     strategy = rng.choice(
         [
@@ -197,7 +197,7 @@ def destination_is_the_owner(rng, version):
 
 @branch("shed.select", weight=2)
 def bundles_without_data_or_owner(rng, version):
-    """The strategies' filters: bundles in BundleData and in the broker's set (PR 5002), the rest is left out."""
+    """The strategies' filters: only bundles in BundleData and in the broker's set (PR 5002) are considered."""
     cluster, strategy, settings = busy(rng, version)
     for name in rng.sample(sorted(cluster.bundles), rng.randrange(len(cluster.bundles) + 1)):
         kind = rng.choice(["gone", "unmeasured", "short", "long", "empty", "kept"])
@@ -329,7 +329,7 @@ def weights(rng):
 
 @branch("shed.select", weight=2)
 def equal_bundles(rng, version):
-    """The sort is stable: among equal traffic the order of the hash map decides; a tie is no difference."""
+    """The sort is stable, so bundles with equal traffic are in the order of the hash map; a tie is no difference."""
     cluster, strategy, settings = busy(rng, version)
     cluster = Cluster(rng)
     cluster.broker(95, [(1000, 1e7)] * rng.randrange(2, 9))

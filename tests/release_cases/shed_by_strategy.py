@@ -1,4 +1,4 @@
-"""shed.select: the branches of ThresholdShedder and UniformLoadShedder."""
+"""Branches of shed.select: ThresholdShedder and UniformLoadShedder."""
 
 from release_cases.common import MIB, Cluster, branch, loads, named, near
 from release_cases.shed import THRESHOLD, UNIFORM, weights
@@ -227,7 +227,7 @@ def uniform_over_an_int(rng, version):
 
 @branch("shed.select", since="2.10.5", weight=5)
 def uniform_which_pair(rng, version):
-    """UniformLoadShedder: one mixed pair of those with two bundles (2.10), a pair for each measure (3.0 and later)."""
+    """UniformLoadShedder: in 2.10, one pair for both measures, of brokers with two bundles; from 3.0 on, two pairs."""
     cluster = Cluster(rng)
     for _ in range(rng.randrange(2, 7)):
         share = rng.choice([1, 10, 100])

@@ -1,4 +1,4 @@
-"""bundles.split_candidates: checkNamespaceBundleSplit of ModularLoadManagerImpl, and BundleSplitterTask."""
+"""Branches of bundles.split_candidates: ModularLoadManagerImpl.checkNamespaceBundleSplit, BundleSplitterTask."""
 
 from release_cases.common import MIB, branch, names, near
 
@@ -8,7 +8,7 @@ LIMIT = "loadBalancerNamespaceBundleMax"
 def candidates(
     rng, stats, averages=None, settings=None, count=4, brokers=2, leader=True, namespace="shop/eu"
 ):
-    """A case of some bundles of one broker, with others that know nothing."""
+    """Return a case with some bundles of one broker, and other brokers without bundles."""
     mine = names(namespace, max(count, len(stats), 1))
     known = {mine[index]: data for index, data in enumerate(averages or []) if data is not None}
     data = {
@@ -50,7 +50,7 @@ def switches_of_splitting(rng, version):
 
 @branch("bundles.split_candidates", weight=2)
 def bundles_that_are_gone(rng, version):
-    """checkBundleDataExistInNamespaceBundles: bundles of reports that are no longer the namespace's."""
+    """checkBundleDataExistInNamespaceBundles: bundles in reports that the namespace no longer has."""
     quarters, halves = names("shop/eu", 4), names("shop/eu", 2)
     owned = rng.choice([quarters, quarters[:2], quarters[1:], halves, halves[1:], []])
     known = [*quarters, *halves, *names("shop/eu", 1)]
@@ -102,7 +102,7 @@ def sessions_over_the_limit(rng, version):
 
 @branch("bundles.split_candidates", weight=4)
 def long_term_over_the_limit(rng, version):
-    """BundleSplitterTask: long-term rate > limit, long-term bytes > limit x MIBI; nothing of what has no data."""
+    """BundleSplitterTask: long-term rate > limit, long-term bytes > limit x MIBI; no split without data."""
     rate, size = (
         rng.choice([30000, 0, -1, 100]),
         rng.choice([100, 0, -1, 1, 2047, 2048, 4096, 5000]),
@@ -150,7 +150,7 @@ def room_in_the_namespace(rng, version):
 
 @branch("bundles.split_candidates")
 def bundles_that_cannot_be_split(rng, version):
-    """NamespaceBundleFactory.canSplitBundle, and from 4.2 NamespaceBundles.validateBundle: it has to be there."""
+    """NamespaceBundleFactory.canSplitBundle, and from 4.2 on NamespaceBundles.validateBundle: it must exist."""
     case = candidates(rng, [{"topics": 2000}])
     name = "shop/eu/" + rng.choice(
         [
@@ -167,7 +167,7 @@ def bundles_that_cannot_be_split(rng, version):
 
 @branch("bundles.split_candidates")
 def stats_of_what_is_not_owned(rng, version):
-    """BundleSplitterTask goes by getLastStats alone, and by the namespace of the name."""
+    """BundleSplitterTask uses only getLastStats, and the namespace in the bundle's name."""
     case = candidates(rng, [{"topics": 2000}, {"topics": 3000}], count=rng.choice([4, 127]))
     if rng.random() < 0.5:
         case["brokers"]["b1"]["bundles"] = case["brokers"]["b1"]["bundles"][:1]
@@ -180,7 +180,7 @@ def stats_of_what_is_not_owned(rng, version):
 
 @branch("bundles.split_candidates")
 def many_bundles_of_many_brokers(rng, version):
-    """BundleSplitterTask over a big cluster: who gets the room left is the order of hash maps."""
+    """BundleSplitterTask in a large cluster: the order of hash maps decides which bundles are still split."""
     mine = names("shop/eu", 120)
     brokers = {
         f"b{index}": {

@@ -1,4 +1,4 @@
-"""shed.select: when TransferShedder unloads at all, and between which brokers."""
+"""Branches of shed.select: whether TransferShedder unloads, and between which brokers."""
 
 from release_cases.common import average, branch, names, near, rates, resource
 
@@ -14,7 +14,7 @@ HISTORY = "loadBalancerHistoryResourcePercentage"
 
 
 class Fleet:
-    """Brokers with the load data of each, as they grow in a case."""
+    """The brokers of a case with their load data, to which a branch adds brokers."""
 
     def __init__(self, rng):
         self.rng, self.brokers, self.bundles, self.free = rng, {}, {}, {}
@@ -24,7 +24,7 @@ class Fleet:
         return self.free.setdefault(namespace, names(namespace, 256)).pop(0)
 
     def broker(self, percent, volumes, namespaces=("shop/eu",), kind="cpu", reported=None, **more):
-        """A broker with bundles of these bytes per second, which it reports unless told otherwise."""
+        """Add a broker with bundles of these bytes per second; by default, it reports their sum."""
         rng = self.rng
         name = f"broker-{len(self.brokers) + 1}"
         mine = []
@@ -63,7 +63,7 @@ class Fleet:
 
 
 def volumes(rng, count, whole=None):
-    """Bytes per second of some bundles; the comparison of two is by steps of 100,000."""
+    """Return the bytes per second of some bundles; bundles are compared in steps of 100,000."""
     whole = whole or rng.choice([1e5, 1e6, 1e7, 1e8])
     kind = rng.choice(["even", "any", "any", "steep", "steps"])
     if kind == "even":
@@ -76,7 +76,7 @@ def volumes(rng, count, whole=None):
 
 
 def uneven(rng, brokers=None, **more):
-    """A fleet with something to unload, by its deviation alone."""
+    """Return a fleet that unloads only because of its deviation."""
     fleet = Fleet(rng)
     for percent in brokers or rng.choice(
         [[90, 10], [95, 40, 10], [99, 80, 20, 5], [70, 70, 10, 3]]
@@ -86,7 +86,7 @@ def uneven(rng, brokers=None, **more):
 
 
 def settings(rng, **given):
-    """Settings that decide, some of them as they are by default."""
+    """Return settings that affect decisions, some with their defaults."""
     chosen = {}
     if rng.random() < 0.5:
         chosen[TARGET] = rng.choice([0.25, 0.1, 0.05, 0])
@@ -99,7 +99,7 @@ def settings(rng, **given):
 
 @branch("shed.select", since="3.0.7", weight=5)
 def deviation_at_its_target(rng, _version):
-    """LoadStats.update: sqrt(sqSum / n - avg x avg) > target, strictly; of two brokers it is half their gap."""
+    """LoadStats.update: sqrt(sqSum / n - avg x avg) > target, strictly; for two brokers, it is half their gap."""
     fleet = Fleet(rng)
     target = rng.choice([0.25, 0.25, 0.1, 0.05, 0.3])
     middle = rng.choice([40, 50, 33])
@@ -168,7 +168,7 @@ def overloaded_above_its_threshold(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def most_brokers_of_a_cycle(rng, _version):
-    """hasTransferableBrokers: pairs from both ends while there are any, and fewer were shed than may be."""
+    """hasTransferableBrokers: pairs from both ends while brokers are left, up to the maximum of shedding brokers."""
     fleet = uneven(rng, rng.sample(range(2, 99), rng.randrange(3, 10)))
     most = rng.choice([None, 0, 1, 2, 3, 5, -1])
     limit = {} if most is None else {MOST: most}
@@ -177,7 +177,7 @@ def most_brokers_of_a_cycle(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def data_that_is_too_old(rng, _version):
-    """LoadStats.update: older than loadBalancerBrokerLoadDataTTLInSeconds is left out of the sums, not of the pairs."""
+    """LoadStats.update: data older than loadBalancerBrokerLoadDataTTLInSeconds is not summed, but can be in a pair."""
     fleet = uneven(rng, rng.choice([None, [50, 50, 45], [30, 31]]))
     lifetime = rng.choice([1800, 1800, 60, 600, 0])
     # Four seconds: the clock goes on while a case is asked.

@@ -1,4 +1,4 @@
-"""shed.select: which bundles TransferShedder moves between a pair of brokers."""
+"""Branches of shed.select: the bundles that TransferShedder moves between a pair of brokers."""
 
 from release_cases.common import branch
 from release_cases.transfer import MOVES, TARGET, Fleet, settings, uneven, volumes
@@ -10,7 +10,7 @@ WITH_POLICIES = "loadBalancerSheddingBundlesWithPoliciesEnabled"
 
 @branch("shed.select", since="3.0.7", weight=3)
 def bundles_within_grace(rng, _version):
-    """UnloadScheduler.execute: what was unloaded within the grace period stays, and is no remaining bundle less."""
+    """UnloadScheduler.execute: bundles unloaded within the grace period stay, and count as remaining bundles."""
     fleet = uneven(rng)
     period = rng.choice([30, 5, 0])
     recent = {
@@ -23,7 +23,7 @@ def bundles_within_grace(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def few_top_bundles(rng, _version):
-    """findBundlesForUnloading: none or a sole one sheds nothing and uses up the broker, the last of many stays."""
+    """findBundlesForUnloading: a broker with fewer than two sheds nothing and is used up; the last of many stays."""
     fleet = Fleet(rng)
     for percent in rng.sample([95, 90, 80, 20, 10, 5], rng.choice([2, 3, 4, 6])):
         fleet.broker(percent, volumes(rng, rng.choice([0, 1, 1, 2, 3]), 1e7))
@@ -32,7 +32,7 @@ def few_top_bundles(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=6)
 def smallest_of_the_top_first(rng, _version):
-    """TopKBundles.update, partitionSort: the largest so many, reported from the smallest on, unstable among equals."""
+    """TopKBundles.update, partitionSort: the k largest, reported from the smallest on; the order of equals varies."""
     fleet = Fleet(rng)
     step = rng.choice([1e5, 1e5, 5e4, 1e6])
     for percent in (90, rng.choice([10, 60])):
@@ -64,7 +64,7 @@ def order_by_in_out_and_rate(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def bundles_without_traffic(rng, version):
-    """TopKBundles.update and the strategy leave them out from 4.0; in 3.0 they are reported, and go."""
+    """TopKBundles.update and the strategy omit bundles without traffic from 4.0 on; in 3.0, these are unloaded."""
     fleet = Fleet(rng)
     for percent in (rng.choice([90, 60]), rng.choice([10, 20, 50])):
         sizes = [rng.choice([0, 0, 1e6, 3e6]) for _ in range(rng.randrange(2, 7))]
@@ -74,7 +74,7 @@ def bundles_without_traffic(rng, version):
 
 @branch("shed.select", since="3.0.7", weight=2)
 def bundles_without_samples(rng, _version):
-    """TopKBundles.update: what a broker's statistics do not know is not reported."""
+    """TopKBundles.update: bundles that are missing in a broker's statistics are not reported."""
     fleet = uneven(rng)
     for bundle in rng.sample(list(fleet.bundles), rng.randrange(1, len(fleet.bundles))):
         if rng.random() < 0.5:
@@ -86,7 +86,7 @@ def bundles_without_samples(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=8)
 def exchanges_for_a_large_bundle(rng, _version):
-    """findBundlesForUnloading: bundles of the other broker, which are used up, until it has less and 3/4 is reached."""
+    """findBundlesForUnloading: bundles of the other broker come until the busier has less, and 3/4 is reached."""
     fleet = Fleet(rng)
     whole = rng.choice([1e6, 1e7, 1e8])
     busy = [
@@ -107,7 +107,7 @@ def exchanges_for_a_large_bundle(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def several_exchanges(rng, _version):
-    """findBundlesForUnloading: what was sent counts for the next large bundle, what was gained only in debug mode."""
+    """findBundlesForUnloading: sent traffic counts for the next large bundle; gained traffic only in debug mode."""
     fleet = Fleet(rng)
     unit = rng.choice([1e5, 1e6])
     fleet.broker(90, [unit * rng.choice([4, 5, 6, 8]) for _ in range(rng.randrange(3, 7))])
@@ -120,7 +120,7 @@ def several_exchanges(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=3)
 def reported_otherwise_than_bundles_sum(rng, _version):
-    """The amount is of what brokers report, the bundles of what they measure; 0 reported gives no number."""
+    """The amount depends on reported traffic, and bundles on measured traffic; reported traffic of 0 gives NaN."""
     fleet = Fleet(rng)
     for percent in (rng.choice([90, 0.0001]), rng.choice([0, 20])):
         fleet.broker(
@@ -168,7 +168,7 @@ def policy(namespace, primary, secondary=(), least=1):
 
 @branch("shed.select", since="3.0.7", weight=5)
 def isolated_namespaces(rng, _version):
-    """isTransferable: the setting, then the filter; the destination must be left, and another than the owner."""
+    """isTransferable: the setting, then the filter; the destination must remain, and must not be the owner."""
     fleet = Fleet(rng)
     for percent in rng.sample([95, 90, 50, 10, 5], rng.randrange(2, 6)):
         fleet.broker(

@@ -1,4 +1,4 @@
-"""shed.cycles: what TransferShedder and UnloadScheduler keep from cycle to cycle."""
+"""Branches of shed.cycles: the state that TransferShedder and UnloadScheduler keep between cycles."""
 
 import copy
 
@@ -6,11 +6,11 @@ from release_cases.common import branch
 from release_cases.transfer import DELAY, HISTORY, HITS, TARGET, TRANSFER, uneven
 
 EVEN = {HISTORY: 0.0}
-"""A load is the present usage."""
+"""Setting with which the load is the current usage, without history."""
 
 
 def again(fleet, percents, minutes, recent=None, **more):
-    """The same brokers and bundles, used otherwise; None is a broker that is away."""
+    """Return the next cycle: the same brokers and bundles with other usages; None for a broker that is away."""
     cycle = copy.deepcopy(fleet.cycle(recent))
     for name, percent in zip(fleet.brokers, percents):
         if percent is None:
@@ -31,7 +31,7 @@ def story(rng, given, cycles):
 
 @branch("shed.cycles", since="3.0.7", weight=4)
 def hits_in_a_row(rng, _version):
-    """findBundlesForUnloading: unloadConditionHitCount > the setting; an even cycle and an unload make it 0."""
+    """findBundlesForUnloading: unloadConditionHitCount > the setting; a balanced cycle or an unload resets it."""
     fleet = uneven(rng, [50] * rng.randrange(2, 5))
     count = len(fleet.brokers)
     wide, flat = [90, 5] + [50] * (count - 2), [50] * count
@@ -45,7 +45,7 @@ def hits_in_a_row(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=2)
 def hits_over_skipped_cycles(rng, _version):
-    """findBundlesForUnloading: a cycle that is skipped, for want of data or of time, leaves the hits as they are."""
+    """findBundlesForUnloading: a cycle skipped because of missing or too early data does not change the hits."""
     fleet = uneven(rng, [90, 5, 50])
     steps = []
     for _ in range(rng.randrange(3, 7)):
@@ -56,7 +56,7 @@ def hits_over_skipped_cycles(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=5)
 def delay_after_an_unload(rng, _version):
-    """LoadStats.update: data of a broker that shed must be as old as the delay demands, or the cycle ends."""
+    """LoadStats.update: a broker that shed must report again after the delay; until then, cycles are skipped."""
     fleet = uneven(rng, [90, 5, rng.choice([50, 88])])
     delay = rng.choice([180, 180, 60, 600, 0])
     steps = []
@@ -78,7 +78,7 @@ def delay_after_an_unload(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=3)
 def smoothing_over_cycles(rng, _version):
-    """BrokerLoadData.update: each report is mixed into the earlier ones, also while nothing is decided."""
+    """BrokerLoadData.update: each report is smoothed with the earlier ones, even in cycles without decisions."""
     fleet = uneven(rng, [50] * 3)
     steps = [
         again(fleet, [rng.choice([5, 30, 50, 70, 95]) for _ in range(3)], 4)
@@ -91,7 +91,7 @@ def smoothing_over_cycles(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=2)
 def unloaded_in_an_earlier_cycle(rng, _version):
-    """UnloadScheduler.recentlyUnloadedBundles: what it unloaded stays for the grace period, also what came back."""
+    """UnloadScheduler.recentlyUnloadedBundles: unloaded bundles stay for the grace period, even if they returned."""
     fleet = uneven(rng, [90, 5, 40])
     period = rng.choice([30, 5, 10])
     steps = []
@@ -107,7 +107,7 @@ def unloaded_in_an_earlier_cycle(rng, _version):
 
 @branch("shed.cycles", since="3.0.7", weight=2)
 def brokers_come_and_go(rng, _version):
-    """The load data of a broker ends with it, and starts anew; one broker alone is smoothed, too."""
+    """A broker's load data ends and starts anew with the broker; a single broker is smoothed as well."""
     fleet = uneven(rng, [50] * 3)
     steps = []
     for _ in range(rng.randrange(3, 6)):
