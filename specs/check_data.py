@@ -292,7 +292,7 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
     if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
-        problem = f"its sources put it into {', '.join(allowed)}, not {_listed(rule.profiles)}"
+        problem = f"by its sources, it is in {', '.join(allowed)}, not {_listed(rule.profiles)}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 
 

@@ -48,7 +48,7 @@ def left(profile, case):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_bundles_of_a_namespace_are_spread_however_busy_the_brokers(profile):
-    """Of the namespace, b1 has 2 bundles, b2 has one, and b3 was assigned one: b2 or b3 gets it."""
+    """b1 has two of the namespace's bundles, b2 one, and b3 was assigned one: b2 or b3 gets it."""
     brokers = {"b1": broker(MINE[:1]), "b2": broker(["t/ns/0x00000000_0xffffffff"])}
     loads = {"t/ns/0x00000000_0xffffffff": carrying(9000), MINE[0]: carrying(1)}
     case = asked(brokers, bundles=loads)

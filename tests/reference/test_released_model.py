@@ -351,7 +351,7 @@ def test_the_oldest_release_has_the_defaults_of_its_own_settings():
 
 
 def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
-    """Of 16 places, the two bundles have 3 and 7; of 32, which twelve bundles need, 19 and 7."""
+    """The two bundles have places 3 and 7 of 16, but 19 and 7 of 32, which twelve bundles need."""
     digits = "0123456789abc"
     twelve = [f"t/ns/0x{low}0000000_0x{high}0000000" for low, high in pairwise(digits)]
     two = twelve[:2]

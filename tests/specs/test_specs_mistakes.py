@@ -149,7 +149,7 @@ MISTAKES = {
         "profiles: [documented-3.0]",
         "profiles: [documented-2.4, documented-3.0]",
         "  profiles: [documented-2.4, documented-3.0]",
-        "SPLIT-12: its sources put it into documented-3.0, documented-4.2, documented-5.0, not",
+        "SPLIT-12: by its sources, it is in documented-3.0, documented-4.2, documented-5.0, not",
     ),
     "rule that rests on a copy": Mistake(
         "rules/anti.yaml",

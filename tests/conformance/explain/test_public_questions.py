@@ -105,7 +105,7 @@ def test_a_strategy_that_counts_cycles_says_how_many_are_missing(explained, hits
 
 
 def test_brokers_without_a_pair_far_enough_apart_are_shown_their_partner(explained):
-    """Of brokers sorted by usage, the first is paired with the last, and the middle with itself."""
+    """Sorted by usage, the first broker is paired with the last, and the middle one with itself."""
     asked = [word for text in AVERAGING for word in ("--setting", text)]
     usages = {"broker-a": 70, "broker-b": 66, "broker-c": 4}
     reports = {
