@@ -19,7 +19,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_
 class CyclesInTurn:
     """A leader that follows the documents and remembers only what affects later cycles.
 
-    Its answers are those to a `shed.cycles` case that contains all cycles so far.
+    It gives the same answers as to a `shed.cycles` case that contains all cycles so far.
     """
 
     context: Context

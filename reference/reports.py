@@ -75,7 +75,7 @@ def manager_of_report(report: Mapping[str, Any]) -> str:
     """Return the load manager that wrote a report. [REPORT-01, 02]
 
     The modular load manager writes resources at the top level. Reports of Pulsar's simple load
-    manager repeat them there, so `systemResourceUsage` decides.
+    manager repeat them there, but only these have `systemResourceUsage`.
     """
     return "modular" if report.get(NESTED) is None else "simple"
 

@@ -189,8 +189,8 @@ SELECTING_SETTING: Mapping[str, str] = {
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
     """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
 
-    Errors: `Refused` for an unknown algorithm, and for cuts at given positions that no
-    administrator requests.
+    Errors: `Refused` for an unknown algorithm, and for cuts at given positions in a request that is
+    not an administrator's.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]

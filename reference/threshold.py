@@ -152,7 +152,7 @@ class Levels:
 
     @property
     def target(self) -> Percent:
-        """The usage to which a broker sheds. [THRESHOLD-03]"""
+        """The usage that a broker above the limit has after shedding. [THRESHOLD-03]"""
         return TARGET[self.cycle.readings["threshold-target"]](self.average)
 
     @property

@@ -234,7 +234,7 @@ def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
 
 
 def _amount(balance: Balance, source: str, target: str) -> Rate:
-    """Return the traffic whose move makes two brokers' loads equal. [TRANSFER-09]"""
+    """Return the traffic to move so that two brokers' loads become equal. [TRANSFER-09]"""
     high, low = balance.load[source], balance.load[target]
     return balance.traffic[source] * (high - low) / 2 / high if high else ZERO
 

@@ -28,9 +28,7 @@ def check_data(specs: Specs, sheets: Mapping[str, Sheet]) -> None:
 
 
 def check_source(specs: Specs, source: Source, sheet: Sheet, place: Place, of: str) -> None:
-    """Check that a source refers to existing sentences; `of` names the entry that has the
-    source.
-    """
+    """Check that a source refers to existing sentences; `of` names the entry in error messages."""
     if source.document not in specs.documents:
         problem = unknown_name(source.document, "document", specs.documents)
         raise sheet.error((*place, "document"), f"{of}: {problem}")

@@ -1,4 +1,4 @@
-"""Which rules claim each sentence of the documents, and which sentences are unclaimed."""
+"""The rules that claim each sentence of the documents, and the sentences that no rule claims."""
 
 from pulsar_conformance.specs.collection import Specs
 from pulsar_conformance.specs.model import Where

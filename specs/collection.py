@@ -230,8 +230,8 @@ class Specs:
         return found
 
     def sources_of(self, rule: Rule, profile: str) -> list[str]:
-        """Return the document and section of each source of a rule in a profile, each of
-        them once.
+        """Return the sources of a rule in a profile as texts with document and section, without
+        duplicates.
         """
         found = [
             f"{source.document} § {source.section}"

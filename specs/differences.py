@@ -69,7 +69,7 @@ def differences_from(
 def _judged_without_shared_ways(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
-    """Return the judged version with the ways that concern the parts and that `release` lacks."""
+    """Return the judged version; its ways are only those that `release` lacks and parts need."""
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
         return None

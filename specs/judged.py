@@ -51,8 +51,8 @@ class JudgedVersion:
     differs: str = ""
     since: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
-    """The revisions between the version and the profile's release, and whether the version has
-    each.
+    """Changes that only the version or only the profile's release has, each with true if it is the
+    version.
     """
     asked: str = ""
     """The version that the user named; this version is the nearest to it that was judged."""
@@ -281,9 +281,9 @@ def release_of_profile(profile: str) -> str:
 
 
 def assumption_text(version: str) -> str:
-    """Return text saying that a version is assumed to be like an earlier release, or an empty text.
+    """Return text saying that a version is assumed to decide like an earlier release.
 
-    That is assumed if no release of its line is known, except milestones. Errors: as
+    Empty if a release of the version's line is known that is no milestone. Errors: as
     `nearest_release`.
     """
     known = nearest_release(version)
@@ -314,9 +314,9 @@ def _but(version: str) -> str:
 
 
 def _examined_like(version: str) -> str:
-    """Return the examined version whose behavior is assumed for a version.
+    """Return the examined version whose behavior is assumed for a version of the same line.
 
-    It is the newest version of the line up to that version, else the oldest of the line.
+    It is the newest that is not later than the version, or else the oldest.
     """
     wanted = numbers_of(version)
     whole = [one for one in every_release() if not _is_milestone(one)]

@@ -18,7 +18,7 @@ FENCE, RULE = "```", "====="
 
 
 def fingerprint(sentence: str) -> str:
-    """Return the SHA-256 of a sentence; all whitespace counts as single spaces."""
+    """Return the SHA-256 of a sentence, in which any whitespace is replaced by a single space."""
     return hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()
 
 

@@ -173,9 +173,7 @@ class ReleasedAssignment:
         )
 
     def _few_topics(self, among: Candidates) -> Candidates:
-        """Return the brokers whose number of topics is within the limit, or all if no
-        broker's is.
-        """
+        """Return the brokers whose number of topics is within the limit, or else all brokers."""
         reports = self.known.case["brokers"]
         most = self.known.number(MAX_TOPICS)
         few = [name for name in among if reports[name].get("numTopics", 0) <= most]

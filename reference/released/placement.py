@@ -210,9 +210,7 @@ def _least_rate(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the candidates whose weighted usage is far enough below the mean, or all if
-    none is.
-    """
+    """Return the candidates whose weighted usage is far enough below the mean, or else all."""
     return placing.below or sorted(placing.ordered)
 
 

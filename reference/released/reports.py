@@ -44,7 +44,7 @@ SUMMED: Mapping[str, str] = {
 """Totals of a simple report, each with the field of its bundles whose values are added up."""
 
 MIN_SECONDS = 5
-"""Seconds between two checks of the load in 2.4, LoadManagerShared."""
+"""Minimum seconds between two checks of the load in 2.4, a constant of LoadManagerShared."""
 
 SIMPLE_CHANGES = {"lastBundleGains": "bundleGains", "lastBundleLosses": "bundleLosses"}
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")

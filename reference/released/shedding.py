@@ -100,7 +100,7 @@ def _offered(release: ReleasedWays) -> frozenset[str]:
 
 
 def _unknown_class(cycle: Cycle, release: ReleasedWays) -> str:
-    """Return the full name of a strategy of Pulsar's package that does not exist; otherwise empty.
+    """Return the full name of a strategy that Pulsar's package lacks; empty if it exists.
 
     Also empty for a class of another package, and for a short name in the case, which may be a
     user's strategy.

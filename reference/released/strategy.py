@@ -64,8 +64,7 @@ class CycleMemory:
         *,
         again: bool = False,
     ) -> None:
-        """Mix each broker's current usage into its smoothed usage; `kept` is the weight of the
-        latter.
+        """Mix each broker's current usage into its smoothed usage, which has the weight `kept`.
 
         `first` is the smoothed usage assumed for a new broker; if it is None, the smoothed usage of
         a new broker is its current usage. `again` is true for the second time in a cycle.

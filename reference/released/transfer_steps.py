@@ -81,9 +81,7 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield the unloads of a later cycle with enough hits, if the loads stay the same until
-    then.
-    """
+    """Yield the unloads of the first later cycle with enough hits, for unchanged loads."""
     later = decision.unloads_called_for(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")

@@ -260,9 +260,9 @@ def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviati
 
 
 def long_run_violations() -> dict[str, dict[str, str]]:
-    """Return in how many worlds published simulations violate a rule, by variant and rule.
+    """Return, by variant and rule, texts on broken rules in the published simulations.
 
-    A rule is left out if the variant keeps it in every world.
+    A text has the verdict and the number of worlds, such as `fail in 2 of 9 worlds`.
     """
     courses = json.loads(SIMULATIONS.read_text("utf-8"))
     found: dict[str, dict[str, str]] = {}
