@@ -92,7 +92,7 @@ def _select(cycle: Cycle) -> Derivation:
         return Derivation({"unsupported": f"{cycle.strategy} is not documented"}, tuple)
     if not cycle.enabled:
         return Derivation({"unload": []}, partial(_idle_steps, cycle))
-    unloads = unloads_of_cycle(cycle)
+    unloads = decided(cycle)
     answer = [{"broker": given.broker, "bundle": bundle} for given in unloads for bundle in given]
     to = {bundle: name for given in unloads for bundle, name in given.to.items()}
     named = [{**one, "to": to[one["bundle"]]} if one["bundle"] in to else one for one in answer]
@@ -140,7 +140,7 @@ def _preface(cycle: Cycle) -> Preface:
     return PREFACES.get(cycle.strategy, uniform.average_preface)
 
 
-def unloads_of_cycle(cycle: Cycle) -> list[Unloads]:
+def decided(cycle: Cycle) -> list[Unloads]:
     """Return each broker's unloads, by the cycle's strategy and by rules that hold for all
     strategies.
 
