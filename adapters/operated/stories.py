@@ -64,8 +64,8 @@ DOMAIN_RULES = ("ANTI-11", "ANTI-13", "ANTI-15", "ANTI-16")
 def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> JSON:
     """Play a story in a new tenant, and undo all changes afterwards.
 
-    Errors: `NoAnswer` if the cluster cannot be reached; `LeftBehind` if changes could not be
-    undone.
+    Errors: `NoAnswer` if the cluster cannot be reached; `ChangesLeftBehind` if changes could not
+    be undone.
     """
     why, changed = why_unplayable(api, state, case)
     if why:

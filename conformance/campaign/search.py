@@ -103,11 +103,8 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
     asked = {
         name for one in plan.profiles for rule in plan.rules_of(one) for name in rule.operations
     }
-    found = [
-        one
-        for one in worlds
-        if one.operation in asked and any(fnmatchcase(one.name, each) for each in patterns)
-    ]
+    known = [one for one in worlds if one.operation in asked]
+    found = [one for one in known if any(fnmatchcase(one.name, each) for each in patterns)]
     if not found:
         given = ", ".join(patterns)
         raise BadPlan(f"--exhaustive {given}: none of the selected rules is about these worlds")
@@ -382,7 +379,7 @@ def search(
     """Ask the parts that have no stored result yet; return the results of all parts.
 
     `ask` asks the parts elsewhere; by default, they are asked in this process, or in two processes
-    if there are many. `report` is called with the number of completed parts. Errors: `AdapterError`.
+    if there are many. `report` is called with the number of completed parts. Errors: AdapterError.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)

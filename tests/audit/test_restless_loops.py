@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from pulsar_conformance.audit.simulation.smallest import page as pages
 from pulsar_conformance.audit.simulation.deciding import REMEMBERING
 from pulsar_conformance.audit.simulation.measures import measures_of, period_of
-from pulsar_conformance.audit.simulation.rules import loop_faults
+from pulsar_conformance.audit.simulation.rules import ENDLESS, loop_faults
+from pulsar_conformance.audit.simulation.smallest import page as pages
 from pulsar_conformance.audit.simulation.smallest.clusters import cluster_of
 from pulsar_conformance.audit.simulation.variants import Variant, simulate_worlds
 from pulsar_conformance.audit.simulation.worlds import named_world
 
 FOLDER = Path(__file__).parents[2] / "reports/loops"
 LOOPS = json.loads((FOLDER / "loops.json").read_text("utf-8"))
-CYCLES = 40
+CYCLES, EXAMPLES = 40, 6000
 RELEASES = {"released-3.0": "3.0.7", "released-4.2": "4.2.4", "released-5.0": "5.0.0-M1"}
 SWINGING, CIRCLING = [[5], [10], [5, 40]], [[40], [45, 45]]
 
@@ -45,7 +45,11 @@ def test_every_release_has_the_loops_of_two_strategies_and_no_other():
         for strategy, cluster in (("ThresholdShedder", SWINGING), ("OverloadShedder", CIRCLING))
     }
     page = (FOLDER / "README.md").read_text("utf-8")
-    none = [line for line in page.splitlines() if f"| {pages.none_found(ENDLESS, 6000, CYCLES)} |" in line]
+    none = [
+        line
+        for line in page.splitlines()
+        if f"| {pages.none_found(ENDLESS, 6000, CYCLES)} |" in line
+    ]
     strategies = [line.partition("strategy=")[2].partition(" ")[0] for line in none]
     assert strategies == ["UniformLoadShedder"] * len(RELEASES) + ["AvgShedder", "TransferShedder"]
     assert all(f"## {one['variant']}\n" in page for one in LOOPS)

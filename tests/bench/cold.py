@@ -22,7 +22,7 @@ AUDIT = (sys.executable, "-c", f"import sys; {ENTRY}; sys.exit(entry() == 2)", "
 
 JOB = """
 from pulsar_conformance.adapters.spark import session
-with session.acquired("local[*]", "bench") as spark:
+with session.spark_acquired("local[*]", "bench") as spark:
     spark.session.range(1).count()
 """
 SESSION = (sys.executable, "-c", JOB)

@@ -129,12 +129,12 @@ def without_metadata(released):
         }
     )
     manager = jpype.JClass("java.util.concurrent.atomic.AtomicReference")()
-    manager.set(stubs.of(managers.LOAD_MANAGER))
+    manager.set(stubs.stub_of(managers.LOAD_MANAGER))
     every = (
         manager,
-        stubs.of("java.util.concurrent.ScheduledExecutorService"),
+        stubs.stub_of("java.util.concurrent.ScheduledExecutorService"),
         released.configuration({}),
-        stubs.of("org.apache.bookkeeper.mledger.impl.ManagedLedgerFactoryImpl"),
+        stubs.stub_of("org.apache.bookkeeper.mledger.impl.ManagedLedgerFactoryImpl"),
     )
     task = jpype.JClass(f"{managers.LOAD_MANAGER.rpartition('.')[0]}.LoadSheddingTask")
     [made] = task.class_.getConstructors()

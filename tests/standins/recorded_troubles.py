@@ -70,7 +70,7 @@ class Troubled:
         try:
             reply = self.cluster.ask(*request, of=of, seconds=5)
             if not reply.is_success:
-                self.tell(request=request[1], refused=reply.why)
+                self.tell(request=request[1], refused=reply.rejection)
         except NoAnswer as error:
             self.tell(request=request[1], unanswered=str(error))
 

@@ -135,7 +135,7 @@ class AskedLeader:
         return self.load_data
 
     def await_domains(self, domains: Mapping[str, Iterable[str]]) -> None:
-        """Wait until the load manager has read these failure domains. Errors: `Unsettled`."""
+        """Wait until the load manager knows these failure domains. Errors: `ConditionTimeout`."""
         if not self.broker.service.getConfiguration().isFailureDomainsEnabled():
             return
         written = {self.names.identify(one): name for name, some in domains.items() for one in some}

@@ -83,7 +83,7 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
     if derived != {move.bundle for move in cycle.sheds}:
         return
     for broker in dict.fromkeys(str(move.source) for move in cycle.sheds):
-        steps = Focus(broker).of(derivation.steps)
+        steps = Focus(broker).shown_steps(derivation.steps)
         own = [one for one in steps if one.label == broker or one.label.startswith(" ")]
         yield from (f"    {line}" for line in format_derivation(own))
 

@@ -74,14 +74,14 @@ LEFT = """
 from pulsar_conformance.adapters.spark import session
 
 for word in ("first", "second"):
-    with session.acquired("local[1]", "the test") as spark:
+    with session.spark_acquired("local[1]", "the test") as spark:
         print(word, spark.session.range(3).count())
 try:
-    with session.acquired("local[1]", "the test") as spark:
+    with session.spark_acquired("local[1]", "the test") as spark:
         raise ValueError
 except ValueError:
     print(session._PROCESS.ending.done())
-with session.acquired("local[1]", "the test") as spark:
+with session.spark_acquired("local[1]", "the test") as spark:
     print("last", spark.session.range(3).count())
 """
 """Script with sessions whose end no code waits for, a session whose end it awaits, and a session
