@@ -4,6 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pulsar_conformance.adapters.connection import Limits
@@ -157,11 +158,12 @@ def _version_of(adapter: str) -> str:
 
 
 def parse_seconds(text: str) -> float:
-    """Parse a duration given as an option."""
-    number = float(text)
-    if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"{text} is not a duration; give seconds, as in 60 or 0.5")
-    return number
+    """Parse a duration given as an option. Errors: `argparse.ArgumentTypeError`."""
+    with suppress(ValueError):
+        number = float(text)
+        if math.isfinite(number) and number > 0:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a duration; give seconds, as in 60 or 0.5")
 
 
 def limits_within(given: float | None) -> Limits:

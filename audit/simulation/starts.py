@@ -14,7 +14,7 @@ import yaml
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.audit.simulation.recorded import recorded_world
 from pulsar_conformance.audit.simulation.snapshots import snapshot_world
-from pulsar_conformance.audit.simulation.variants import strategy_in_settings
+from pulsar_conformance.audit.simulation.variants import strategy_of_settings
 from pulsar_conformance.audit.simulation.worlds import (
     BadWorld,
     Json,
@@ -76,7 +76,7 @@ def read_start(args: argparse.Namespace) -> Start:
     else:
         names = [name for one in args.world for name in (world_titles() if one == ALL else [one])]
         worlds = [_world(name, args.seed) for name in dict.fromkeys(names)]
-    chosen = args.strategy or strategy_in_settings(given_settings(args.setting))
+    chosen = args.strategy or strategy_of_settings(given_settings(args.setting))
     return Start(worlds, chosen or _common_strategy(worlds), profile)
 
 
@@ -95,7 +95,7 @@ def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
 
     Errors: `BadWorld` if they have different ones.
     """
-    named = {world.name: strategy_in_settings(world.settings) or USUAL_STRATEGY for world in worlds}
+    named = {world.name: strategy_of_settings(world.settings) or USUAL_STRATEGY for world in worlds}
     if len({*named.values()}) > 1:
         each = ", ".join(f"{name} has {strategy}" for name, strategy in named.items())
         raise BadWorld(f"the worlds have different strategies: {each}; choose one by --strategy")
@@ -171,7 +171,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
     """Yield a note if the chosen strategy is not that of the cluster."""
-    own = strategy_in_settings(settings)
+    own = strategy_of_settings(settings)
     if chosen and own and own != chosen:
         yield f"--strategy {chosen} replaces {own}, the strategy by {place}"
 

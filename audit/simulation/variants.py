@@ -179,7 +179,7 @@ def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, 
     return with_full_names(values)
 
 
-def strategy_in_settings(settings: Mapping[str, Any]) -> str:
+def strategy_of_settings(settings: Mapping[str, Any]) -> str:
     """Return the class name of the strategy in settings, without its package; empty if they set
     none.
     """
@@ -194,7 +194,7 @@ def split_strategy(
     Errors: `BadWorld` if the settings set another strategy than the named one.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
-    given = strategy_in_settings(settings)
+    given = strategy_of_settings(settings)
     if named and given and named != given:
         problem = f"{STRATEGY_SETTING}={given} contradicts strategy {named}"
         raise BadWorld(f"{place}: {problem}; give one of them")

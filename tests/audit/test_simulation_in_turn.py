@@ -8,7 +8,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.adapters.reference import ReferenceConnection
 from pulsar_conformance.audit.simulation.deciding import DecisionSetup
 from pulsar_conformance.audit.simulation.loop import Simulation
-from pulsar_conformance.audit.simulation.search import ShedQuestions
+from pulsar_conformance.audit.simulation.smallest.search import ShedQuestions
 from pulsar_conformance.audit.simulation.worlds import named_world
 
 PROFILE = "documented-4.2"

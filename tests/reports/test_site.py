@@ -164,7 +164,7 @@ def test_each_number_of_rules_and_sentences_says_what_it_counts(pages):
 
 def test_a_report_says_why_saved_cases_were_asked(pages):
     for one in results():
-        said = "cases that earlier runs had saved" in pages[f"implementations/{one.slug}.md"]
+        said = "These are cases of earlier runs" in pages[f"implementations/{one.slug}.md"]
         assert said == any(line["saved"] for line in one.verdicts.values())
 
 

@@ -11,7 +11,7 @@ from pulsar_conformance.conformance.common.trial import Question, Trial
 from pulsar_conformance.conformance.drawing.drawing import draw
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.reference import MissingSetting, Model, Readings
-from pulsar_conformance.specs.claims import claims
+from pulsar_conformance.specs.claims import claiming_rules
 from standins.deviations import DEVIATIONS, breaks_down, misheard, renamed
 
 SPECS = specs.load()
@@ -93,7 +93,7 @@ def test_a_deviation_breaks_the_rule(rule):
 
 
 def test_each_sentence_that_is_claimed_has_a_check_that_fails_or_says_why_not():
-    for where, rules in claims(SPECS).items():
+    for where, rules in claiming_rules(SPECS).items():
         telling = [rule for rule in rules if SPECS.rules[rule].untestable is None]
         assert telling or all(SPECS.rules[rule].untestable for rule in rules), where
         assert set(telling) <= set(checks()), where

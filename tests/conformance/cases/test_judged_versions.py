@@ -56,7 +56,7 @@ def test_each_other_published_release_is_judged():
     [others] = [
         ast.literal_eval(one.value)
         for one in nox.body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "OTHERS"
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "OTHER_RELEASES"
     ]
     assert set(others) <= set(broker_data()["judged"])
 

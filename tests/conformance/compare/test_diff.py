@@ -82,7 +82,9 @@ def test_the_case_of_a_broken_rule_can_be_replayed(capfd):
 def test_readings_taken_otherwise_are_reported_and_each_is_judged_by_its_own(capfd):
     status, out, _ = diff(capfd, "reference", variant("One"), *SHEDDING)
     assert status == 1
-    assert out.splitlines()[0] == "reading overload-amount: margin and one"
+    assert (
+        out.splitlines()[0] == "reading overload-amount: the first follows margin, the second one"
+    )
     assert OPEN in out
     reading = ("--reading", "overload-amount=one")
     assert diff(capfd, "reference", variant("One"), *SHEDDING, *reading)[0] == 0

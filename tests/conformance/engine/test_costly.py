@@ -125,7 +125,7 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
     assert "answered nobody" in found["OWN-01"].why
     for one in wavering:
         assert one.exit_status(enough=True) == 0
-        case = one.why.partition("broken on ")[2].partition(",")[0]
+        case = one.why.partition("reproducible: ")[2].partition(" broke")[0]
         assert load_saved(tmp_path / case).trial.operations == {"cluster.replay"}
 
 
@@ -184,7 +184,7 @@ class AlwaysOnce(Once):
 def test_what_wavers_is_a_known_deviation_where_its_own_case_shows_it(judged, tmp_path):
     unsure = [rule for rule, found in judged(Once()).items() if found.verdict == "undecided"]
     one = next(rule for rule in unsure if not specs.load().rules[rule].presupposes)
-    case = tmp_path / judged(Once())[one].why.partition("broken on ")[2].partition(",")[0]
+    case = tmp_path / judged(Once())[one].why.partition("reproducible: ")[2].partition(" broke")[0]
     [question] = load_saved(case).trial.questions
     more = {"namespace": {"name": "conformance/one-more", "bundles": 1}}
     own = {**question.case, "events": [*question.case["events"], more]}

@@ -99,7 +99,9 @@ AREAS = [
 def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeypatch, tmp_path):
     """The cases of each rule show the faults. No case is reduced, since that takes long."""
     monkeypatch.setattr(
-        Confirmer, "shown", lambda _confirmer, _applied, fault, _known=None: ShownFault(fault)
+        Confirmer,
+        "with_smallest_case",
+        lambda _confirmer, _applied, fault, _known=None: ShownFault(fault),
     )
     connected(Idle())
     together = verdicts([f"{area}-*"], tmp_path, examples=20)

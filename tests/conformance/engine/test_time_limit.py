@@ -49,7 +49,7 @@ def test_what_is_no_number_is_reported(command, capsys):
     with pytest.raises(SystemExit) as left:
         main([command, "--time-limit", "soon"])
     assert left.value.code == 2
-    assert "--time-limit: invalid seconds value: 'soon'" in capsys.readouterr().err
+    assert "--time-limit: soon is not a duration; give seconds" in capsys.readouterr().err
 
 
 def test_ask_check_and_diff_wait_no_longer(monkeypatch, capfd):

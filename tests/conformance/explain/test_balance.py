@@ -152,7 +152,7 @@ def test_outdated_load_data_do_not_count_in_the_mean(tmp_path, capsys):
     assert "without b" not in out
     out = explain("--setting", "loadBalancerBrokerLoadDataTTLInSeconds=3600")
     assert "mean 36.67 %" in out
-    assert "without" not in out
+    assert "without c" not in out
 
 
 def test_load_data_are_read_whatever_the_forms_of_their_names(tmp_path, capsys):
