@@ -53,7 +53,7 @@ class Silent(Implementation):
         return MutantConnection(self._made, PROFILE, {})
 
 
-@pytest.mark.parametrize("defect", one_in(8, defects()), ids=lambda one: one.name)
+@pytest.mark.parametrize("defect", one_in(32, defects()), ids=lambda one: one.name)
 def test_no_reading_is_found_that_a_defect_does_not_follow(defect):
     model = another_model({defect.file: defect.source})[""].Model
     found = resolve_readings(Silent(model), seed=5)

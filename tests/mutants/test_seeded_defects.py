@@ -16,7 +16,7 @@ LARGE = frozenset(
 more topics than bundles, or too many topics to share a bundle by chance.
 """
 
-SAMPLED = 8
+SAMPLED = 16
 """Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
 
 

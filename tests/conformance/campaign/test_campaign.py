@@ -199,6 +199,7 @@ cases and answers.
 """
 
 
+@pytest.mark.thorough
 def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):
     """The part's cases and answers are freed, even if garbage is rarely collected."""
     plan = Plan.make(["reference"], ["documented-3.0"], rules=["USAGE-01"], root=tmp_path)

@@ -19,7 +19,7 @@ from pulsar_conformance.reference import Model, Readings
 
 SEED = "cross"
 DRAWN = 6
-SAMPLED = [12, pytest.param(40, marks=pytest.mark.thorough)]
+SAMPLED = [6, pytest.param(40, marks=pytest.mark.thorough)]
 """Number of trials judged under each set of readings, in usual and in thorough tests."""
 STEPS = [6, pytest.param(3, marks=pytest.mark.thorough)]
 """Distance between the trials judged under default readings, in usual and in thorough tests."""

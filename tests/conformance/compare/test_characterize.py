@@ -102,7 +102,7 @@ def check(choices, connected, profile=PROFILE):
     return found
 
 
-@pytest.mark.parametrize(("name", "value"), one_in(3, alternatives()))
+@pytest.mark.parametrize(("name", "value"), one_in(6, alternatives()))
 def test_a_single_reading_is_found_out(name, value, connected):
     found = check({name: value, **SEEN_BESIDE.get(name, {})}, connected)
     if indulgent(name):

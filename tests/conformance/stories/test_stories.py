@@ -121,7 +121,7 @@ def shortest(rule, subject, trial):
     return question.case["events"]
 
 
-@pytest.mark.parametrize("machine", one_in(4, PLANTED), ids=lambda machine: machine.__name__)
+@pytest.mark.parametrize("machine", one_in(8, PLANTED), ids=lambda machine: machine.__name__)
 def test_a_planted_failure_is_found_and_reduced_to_few_events(machine, monkeypatch):
     rule = RULES[PLANTED[machine]]
     machine(monkeypatch)
