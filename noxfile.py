@@ -70,7 +70,7 @@ MUTANTS = (
 )
 """Commands that judge samples of mutants, in a quarter of an hour on two idle cores."""
 
-BESIDE_TESTS = {"PYTHONPATH": "tests"}
+TESTS_ON_PATH = {"PYTHONPATH": "tests"}
 """Environment for the packages `bench` and `mutants`, which are not in the wheel."""
 
 PLAIN_TESTS = "not (browser or cluster or pulsar or site or spark or thorough)"
@@ -176,7 +176,7 @@ def bench(session: nox.Session) -> None:
     """Measure the speed of implementations on the same cases, and of an audit."""
     extras = {extras_for([]), *extras_for(session.posargs).split(",")} - {""}
     install(session, extra=",".join(sorted(extras)))
-    session.run("python", "-m", "bench", *session.posargs, env=BESIDE_TESTS)
+    session.run("python", "-m", "bench", *session.posargs, env=TESTS_ON_PATH)
 
 
 @nox.session
@@ -186,7 +186,7 @@ def mutants(session: nox.Session) -> None:
     """
     install(session, "tests")
     for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
-        session.run("python", "-m", module, *options, env=BESIDE_TESTS)
+        session.run("python", "-m", module, *options, env=TESTS_ON_PATH)
 
 
 @nox.session

@@ -70,7 +70,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the folder with the texts of the documents; file names do not matter",
     )
     parser.add_argument(
-        "--unclaimed", action="store_true", help="list only sentences without a rule that need one"
+        "--unclaimed",
+        action="store_true",
+        help="list only sentences that need a rule but have none",
     )
     parser.add_argument(
         "--specs", type=Path, metavar="DIR", help="other specifications than the bundled ones"

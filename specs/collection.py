@@ -170,7 +170,9 @@ class Specs:
         return source.document in self.documents_of(profile) or any(one in held for one in places)
 
     def documented_values(self, profile: str, reading: str) -> tuple[str, ...]:
-        """Return the values of a reading that a profile's documents allow."""
+        """Return the alternatives of a reading, such as `exceeds`, that a profile's documents
+        allow.
+        """
         if any(reading in one.settled for one in self.lineage(profile)):
             return (self.default_readings(profile)[reading],)
         return tuple(

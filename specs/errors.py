@@ -129,7 +129,7 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"(?:\s*#[^\n]*\n|\s*\n)*\s*[A-Za-z_][\w.]*\s*=",
-        "it has settings; use pulsar-conformance settings, or --conf with what they are for",
+        "it has settings; use pulsar-conformance settings, or give it to another command by --conf",
     ),
 )
 """Patterns of the beginnings of wrong files, with what the file is and what to do.

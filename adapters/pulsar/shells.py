@@ -201,7 +201,9 @@ def java_optional(value: Java) -> Java:
 
 @cache
 def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """Return the methods of a type that have a reply; `names` are the names of all replies."""
+    """Return the methods of a type, or of its parents, that `names` contains: the names of all
+    methods for which a reply is defined.
+    """
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_
     while java is not None:

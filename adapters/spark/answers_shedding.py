@@ -203,7 +203,9 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text that names the settings without a value on which the answer depends, or null."""
+    """Return text naming the settings that the answer depends on but that have no value; null if
+    there are none.
+    """
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")
     everywhere = (

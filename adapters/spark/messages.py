@@ -32,7 +32,10 @@ MAX_SHORT_LIST = 10
 
 
 class RememberedMembers:
-    """A Java class whose members are looked up only once; so are constant columns."""
+    """A Java class each of whose members is looked up only once.
+
+    The columns that `CONSTANT_FUNCTIONS` return are remembered, too.
+    """
 
     def __init__(self, of: Any) -> None:
         self._of = of

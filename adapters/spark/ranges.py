@@ -9,10 +9,10 @@ LAST_HASH = 0xFFFFFFFF
 HASHES = LAST_HASH + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
-BOUNDARY = 10
+BOUNDARY_LENGTH = 10
 """Length of a boundary such as 0x40000000."""
 
-RANGE = 2 * BOUNDARY + 1
+RANGE_LENGTH = 2 * BOUNDARY_LENGTH + 1
 """Length of a range such as 0x00000000_0x40000000."""
 
 
@@ -23,22 +23,22 @@ def hash_of(topic: Column) -> Column:
 
 def boundary_value(boundary: Column) -> Column:
     """Parse a boundary such as 0x40000000."""
-    return F.conv(F.substring(boundary, 3, BOUNDARY), 16, 10).cast("bigint")
+    return F.conv(F.substring(boundary, 3, BOUNDARY_LENGTH), 16, 10).cast("bigint")
 
 
 def hex_of(value: Column) -> Column:
     """Format a number as a boundary such as 0x40000000."""
-    return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), BOUNDARY - 2, "0"))
+    return F.concat(F.lit("0x"), F.lpad(F.lower(F.hex(value)), BOUNDARY_LENGTH - 2, "0"))
 
 
 def lower_of(name: Column) -> Column:
     """Return a bundle's lower boundary as text, from its range or full name."""
-    return F.substring(name, -RANGE, BOUNDARY)
+    return F.substring(name, -RANGE_LENGTH, BOUNDARY_LENGTH)
 
 
 def upper_of(name: Column) -> Column:
     """Return a bundle's upper boundary as text, from its range or full name."""
-    return F.substring(name, -BOUNDARY, BOUNDARY)
+    return F.substring(name, -BOUNDARY_LENGTH, BOUNDARY_LENGTH)
 
 
 def range_name(lower: Column, upper: Column) -> Column:
@@ -48,7 +48,7 @@ def range_name(lower: Column, upper: Column) -> Column:
 
 def namespace_of(bundle: Column) -> Column:
     """Return `tenant/namespace` from a bundle's full name."""
-    return F.substring(bundle, F.lit(1), F.length(bundle) - RANGE - 1)
+    return F.substring(bundle, F.lit(1), F.length(bundle) - RANGE_LENGTH - 1)
 
 
 def covers(whole: Column, part: Column) -> Column:

@@ -92,8 +92,8 @@ def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) 
     unknown = sorted(unloading - reported)
     if unknown and reported:
         yield (
-            f"unloads name brokers that no report has: {_listed(unknown)}; save the brokers' "
-            "reports under these names, or give reports whose webServiceUrl is one of them"
+            f"some unloads name brokers that have no load report: {_listed(unknown)}; save the "
+            "brokers' reports under these names, or give reports whose webServiceUrl is one of them"
         )
 
 

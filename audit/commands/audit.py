@@ -29,9 +29,9 @@ from pulsar_conformance.specs.errors import print_note
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 JUDGED_BY = (
-    "the documents or the release to judge by (by default the release nearest to the version in "
-    "the load reports, which also shows what differs under its documents; or "
-    f"{DEFAULT_PROFILE} if the reports have no version)"
+    "the documents or the release to judge by. By default, it is the release nearest to the "
+    "version in the load reports, and the audit also shows what differs under its documents. "
+    f"If the reports have no version, it is {DEFAULT_PROFILE}."
 )
 
 

@@ -128,14 +128,14 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
         def unpacked(stream: Any) -> Iterator[bytes]:
             """Yield decompressed chunks of a bzip2 file."""
             with bz2.BZ2File(stream) as content:
-                yield from plain(content)
+                yield from chunks_of(content)
 
         def inflated(stream: Any) -> Iterator[bytes]:
             """Yield decompressed chunks of a Zstandard file."""
             with pa.CompressedInputStream(stream, "zstd") as content:
-                yield from plain(content)
+                yield from chunks_of(content)
 
-        def plain(stream: Any) -> Iterator[bytes]:
+        def chunks_of(stream: Any) -> Iterator[bytes]:
             """Yield chunks of an uncompressed file."""
             while given := stream.read(piece):
                 yield given
@@ -169,7 +169,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 path = Path(row["path"].removeprefix(local))
                 with path.open("rb") if near else io.BytesIO(row["content"]) as stream:
                     packed = {gzip: unzipped, bzip2: unpacked, zstd: inflated}
-                    pieces = packed.get(path.suffix.lower(), plain)
+                    pieces = packed.get(path.suffix.lower(), chunks_of)
                     for texts, damage in lines(pieces(stream)):
                         filled = ([row["file"]] * len(texts), texts, [damage] * len(texts))
                         columns = [pa.array(x, t) for x, t in zip(filled, types, strict=True)]

@@ -282,9 +282,10 @@ def _build_gold_since(
 
 
 def plan_as_json(plan: AuditPlan) -> str:
-    """Return a plan as text.
+    """Return a plan as JSON text.
 
-    It includes the documents' reading `window` if it adds columns to tables of the release.
+    The text includes the documents' alternative of the reading `window` if that adds columns to the
+    release's tables.
     """
     stated = {name: value for name, value in asdict(plan).items() if name != "by_documents_too"}
     stated["documents"] = plan.documents and plan.documents.readings["window"]

@@ -60,8 +60,11 @@ class SimulatedCycle:
     """
 
     @property
-    def compared(self) -> Mapping[str, float]:
-        """Usage of each running broker, in percent, that the strategy compared in this cycle."""
+    def compared_usage(self) -> Mapping[str, float]:
+        """Usage of each running broker, in percent, as the strategy compared it in this cycle.
+
+        It includes weights and smoothing, if the strategy uses them.
+        """
         return self.decided or self.usage
 
     @property

@@ -132,7 +132,7 @@ def overload_percentage(course: SimulatedCourse) -> float:
 
 def average_usage(cycle: SimulatedCycle) -> float:
     """Return the average over all brokers of the usage that the strategy compared, in percent."""
-    return round(fmean(cycle.compared.values()), 1) if cycle.usage else 0.0
+    return round(fmean(cycle.compared_usage.values()), 1) if cycle.usage else 0.0
 
 
 def limit_of(course: SimulatedCourse, cycle: SimulatedCycle) -> float | None:
@@ -174,8 +174,8 @@ def rest_of(course: SimulatedCourse) -> int | None:
 
 
 def period_of(course: SimulatedCourse) -> int | None:
-    """Return the number of cycles after which the owners of all bundles repeat, up to the end of
-    the course; None if they do not.
+    """Return the period, in cycles, with which bundle ownership repeats through the end of the
+    course; None if it does not repeat.
     """
     if not course.world.is_constant:
         return None

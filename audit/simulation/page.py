@@ -49,7 +49,10 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
         "average": [average_usage(cycle) for cycle in shown],
         "limit": [limit_of(course, cycle) for cycle in shown],
         "brokers": [
-            {"name": name, "used": [_round_if_known(cycle.compared.get(name)) for cycle in shown]}
+            {
+                "name": name,
+                "used": [_round_if_known(cycle.compared_usage.get(name)) for cycle in shown],
+            }
             for name in brokers
         ],
         "left_out": 0,

@@ -174,9 +174,8 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads and looks as rows with the same columns.
-
-    A look is a moment at which averages are needed.
+    """Return samples, the leader's records, unloads, and moments at which averages are needed, as
+    rows with the same columns.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
@@ -185,7 +184,7 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     )
     last = cycles.in_period_of(made["last_reports"], plan)
     last = last.select("cluster", "broker", "reported", "cycle", "moment").hint("shuffle_hash")
-    looks = owned.join(last, ["cluster", "broker", "reported"]).select(
+    needed = owned.join(last, ["cluster", "broker", "reported"]).select(
         "cluster",
         F.explode("bundles").alias("bundle"),
         F.col("moment").alias("at"),
@@ -215,7 +214,7 @@ def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     times = (time.alias(name) for name, time in starts.items())
     went = went.select("cluster", "bundle", at.alias("at"), F.lit(UNLOAD).alias("turn"), *times)
     went = _with_former(GRACE_UNLOADS[plan.readings["grace-of"]](silver, went), list(starts))
-    rows = looks
+    rows = needed
     for others in (samples, data, went):
         rows = rows.unionByName(others, allowMissingColumns=True)
     return rows.repartition("cluster", "bundle")

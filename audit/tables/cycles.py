@@ -45,7 +45,7 @@ SKEW = 5.0
 OLDEST = 15.0
 """Number of minutes for which a report counts, unless a setting says otherwise."""
 
-SHORTEST, LONGEST = 1 / 60, 1 << 20
+MIN_MINUTES, MAX_MINUTES = 1 / 60, 1 << 20
 """Bounds of a valid interval between cycles, in minutes."""
 
 MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
@@ -53,7 +53,7 @@ MICROS_OF_MINUTE, MICROS_OF_DAY = 60_000_000, 86_400_000_000
 
 def minutes_as_interval(count: Column) -> Column:
     """Return a number of minutes as an interval; null if it is out of bounds."""
-    seconds = F.when(count.between(SHORTEST, LONGEST), count * 60).cast("decimal(18, 6)")
+    seconds = F.when(count.between(MIN_MINUTES, MAX_MINUTES), count * 60).cast("decimal(18, 6)")
     return F.make_dt_interval(secs=seconds)
 
 
@@ -338,7 +338,7 @@ def _assumed_cycles(
     """Return a cycle for every interval since each leader's start, on days with known reports."""
     settled = join_settings(silver, plan, begun, "since")
     step = (F.col(f"force.{INTERVAL}") * MICROS_OF_MINUTE).cast("bigint")
-    step = F.when(F.col(f"force.{INTERVAL}").between(SHORTEST, LONGEST), step)
+    step = F.when(F.col(f"force.{INTERVAL}").between(MIN_MINUTES, MAX_MINUTES), step)
     since, until = F.unix_micros("since"), F.unix_micros("until")
     day = F.unix_micros(F.col("of").cast("timestamp"))
     ahead = F.greatest(F.ceil((day - since) / step), F.lit(0))

@@ -226,9 +226,9 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 def unload_times(shed: DataFrame) -> DataFrame:
     """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` are all times in order, `doubtful` the times of unloads that may not have been shed, and
-    `guessed` those of unloads without a recorded cause. `claimed` is true if the broker owned the
-    bundle, false if another broker did, and null if the owner is unknown.
+    `done` lists all times in order, `doubtful` the times of unloads that shedding may not have
+    caused, and `guessed` the times of unloads without a recorded cause. `claimed` is true if the
+    broker owned the bundle, false if another broker did, and null if the owner is unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")

@@ -93,7 +93,7 @@ def _days_before(day: date, count: int) -> date:
 def _reported_since(moments: DataFrame, day: date) -> date:
     """Return the day of the oldest report that can count at these moments."""
     age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
-    (row,) = collect_small(moments.agg(F.max(F.least(age, F.lit(cycles.LONGEST))).alias("age")))
+    (row,) = collect_small(moments.agg(F.max(F.least(age, F.lit(cycles.MAX_MINUTES))).alias("age")))
     age = (row["age"] or cycles.OLDEST) * FORGOTTEN
     return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 

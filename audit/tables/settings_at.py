@@ -11,9 +11,11 @@ from pyspark.sql.utils import is_remote
 
 INTERVAL = "loadBalancerSheddingIntervalMinutes"
 REPORT_AGE = "loadBalancerReportUpdateMaxIntervalMinutes"
-SHORTEST = "loadBalancerReportUpdateMinIntervalMillis"
+MIN_INTERVAL = "loadBalancerReportUpdateMinIntervalMillis"
 SETTINGS = tuple(
-    dict.fromkeys((*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, SHORTEST))
+    dict.fromkeys(
+        (*shedding.deciding_settings(), *growth.SETTINGS, INTERVAL, REPORT_AGE, MIN_INTERVAL)
+    )
 )
 """Settings that influence what a leader knows, sheds and splits."""
 

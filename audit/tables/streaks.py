@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 POINTS = float(check.POINTS)
 CYCLE = ["cluster", "cycle"]
 KEY = [*CYCLE, "moment"]
-ASSUMED_STREAK = 1 << 20
+ASSUMED_STREAK_LENGTH = 1 << 20
 """Length that is assumed for a streak that may have started before the first known cycle."""
 
 LOOKBACK = timedelta(days=1)
@@ -57,7 +57,7 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
     apart = F.col("pair") != F.lag("pair").over(term)
     after = F.coalesce(F.lag("went").over(term), F.lit(False))
     fresh = F.first(F.col("fresh")).over(term)
-    begun = F.when(fresh, F.lit(0)).otherwise(F.lit(ASSUMED_STREAK))
+    begun = F.when(fresh, F.lit(0)).otherwise(F.lit(ASSUMED_STREAK_LENGTH))
     counts = {}
     for name in average.HITS:
         rows, counts[name] = _count_consecutive(

@@ -51,8 +51,9 @@ def arithmetic_lines(
 
 
 def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
-    """Return the derivation of the first case, compared with the cases of other profiles, which
-    follow it.
+    """Return the derivation of the first case, compared with the decisions in the other cases.
+
+    `cases` are the cases of one moment, one for each profile.
     """
     saved, *others = cases
     trial = trial_of(saved)

@@ -21,9 +21,9 @@ def write_case_files(verdicts: DataFrame, findings: DataFrame, output: str, each
     """Write the cases of each rule's first faults to files cases/RULE-cluster-time.json in
     `output`.
 
-    `each` is the maximum number of faults per rule. Further faults with the same name get a number.
-    Spark writes each case to a folder of its own, so that no case needs to fit into the driver.
-    Local folders are then replaced by files.
+    `each` is the maximum number of faults per rule. If several files would have the same name, a
+    number is appended to all but the first. Spark writes each case to a folder of its own, so that
+    no case needs to fit into the driver. Local folders are then replaced by files.
     """
     faults = earliest_rows(verdicts.where(F.col("verdict").isin(*WRONG)).drop("case"), each)
     faults = _with_cases(faults, verdicts, findings)

@@ -41,7 +41,7 @@ NO_NEXT = "no next owner is recorded within ten minutes"
 RETURNED = "the broker may have started again"
 NO_STATS = "the statistics by which its owner split it are not recorded"
 NOT_ALL = "bundles without an owner are not recorded"
-UNSEEN = "load data written in between may not be recorded"
+UNSEEN = "load data written in between might be missing from the records"
 ELECTED = "a change of the leader is recorded at about that time"
 
 
@@ -361,7 +361,7 @@ def _latest_verdict() -> tuple[Column, ...]:
 
 def _soonest_verdict() -> tuple[Column, ...]:
     """Return a violation if load data came sooner than the minimum interval. [REPORT-16]"""
-    soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.SHORTEST}") / 1000 - 1e-3)
+    soon = F.col("passed").between(1e-3, F.col(f"force.{settings_at.MIN_INTERVAL}") / 1000 - 1e-3)
     told = formatting.sentence(
         F.col("broker"), "wrote its load data again after", _seconds_passed()
     )

@@ -74,8 +74,8 @@ def _default_column(plan: AuditPlan, name: str) -> Column:
 
 
 def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `least`: the broker that certainly has the least usage by the last reports before a
-    cycle.
+    """Add `least`: the broker that, according to the last reports before a cycle, certainly has the
+    least usage.
     """
     seen = silver.broker_samples.select("cluster", "broker", F.col("at").alias("seen"), "percent")
     cycles = F.broadcast(rows.select(*KEY, "force").dropDuplicates(KEY))

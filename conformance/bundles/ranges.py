@@ -197,8 +197,8 @@ def _no_two_always_together(case: Locating, answer: Located, expect: Expect) -> 
     expect.given(min(counts) == max(counts) >= 8, "8 topics with the same partitions")
     expect.reached()
     for first, second in combinations(by_number, 2):
-        together = f"partitions {first} and {second} together in all {max(counts)} topics"
-        allowed = "no two partitions together in every topic"
+        together = f"partitions {first} and {second} share a bundle in each of {max(counts)} topics"
+        allowed = "no two partitions that share a bundle in every topic"
         expect.that(by_number[first] != by_number[second], allowed, together)
 
 

@@ -84,15 +84,15 @@ def all_clusters(
     ordered = sorted(states, key=held)
     counts = list(map(held, ordered))
 
-    def further(first: int, brokers: int, room: int) -> Iterator[Key]:
+    def clusters_from(first: int, brokers: int, room: int) -> Iterator[Key]:
         yield ()
         for index in range(first, len(ordered) if brokers else 0):
             if counts[index] > room:
                 return
-            for rest in further(index, brokers - 1, room - counts[index]):
+            for rest in clusters_from(index, brokers - 1, room - counts[index]):
                 yield (ordered[index], *rest)
 
-    return islice(further(0, brokers, bundles), 1, None)
+    return islice(clusters_from(0, brokers, bundles), 1, None)
 
 
 def _shedding_case(strategy: str, state: Callable[[Any], Json], key: Key) -> Json:

@@ -268,7 +268,7 @@ def _bytes_of(file: Path, name: str) -> bytes:
 
 
 def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestions:
-    """Return the questions of a JSON value. Errors: `BadCase`, with a hint at the whole file."""
+    """Return the questions of a JSON value. Errors: `BadCase`, with a hint from the file."""
     trial = trial_of(data)
     if trial is None:
         hint = hint_at_file(whole, FORMS_HINT) if whole else ""

@@ -142,8 +142,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conf",
         type=Path,
         metavar="FILE",
-        help="settings that replace those of the case: a broker.conf, or any file that case "
-        "--conf takes",
+        help="settings that replace those of the case: a broker.conf, or any other file that the "
+        "command case accepts for --conf",
     )
     add_dynamic(parser)
     parser.add_argument("--broker", metavar="NAME", help="show only this broker")

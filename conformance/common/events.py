@@ -87,7 +87,9 @@ class Verdict:
 
     @property
     def unanswered(self) -> bool:
-        """True if the failure is a case without an answer, and the rule is not about answering."""
+        """True if the rule failed because a case got no answer, although the rule is not the one
+        that requires answers.
+        """
         known = self.failure is not None and self.failure.allowed == AN_ANSWER
         return known and self.rule != ANSWERING
 

@@ -353,7 +353,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
 
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
-    """Return a setting with a scalar value; in a compose file, null means the shell's value."""
+    """Return a setting with a scalar value; null in a compose file means the value in the shell."""
     if scope.ends == ANSIBLE and "{{" in scalar(value):
         return _unknown(place, name, "a template", scope)
     if not scope.composed:

@@ -80,8 +80,8 @@ class Predictor:
     def share(self, operation: str, trials: Sequence[Trial], *, as_given: bool = False) -> Share:
         """Return the share of single questions that the model predicts. Errors: `AdapterError`.
 
-        Undocumented settings have the release's defaults. Unless `as_given`, they have values
-        without effect in every second question.
+        Undocumented settings have the release's defaults. Unless `as_given`, every second question
+        has values that switch them off.
         """
         asked, missed = 0, Counter[str]()
         examples: list[Trial] = []
@@ -196,8 +196,8 @@ def _is_same_decision(operation: str, predicted: Json, answer: Json) -> bool:
 def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[Trial]:
     """Add a release's undocumented settings to questions.
 
-    Unless `as_given`, every second question gets values without effect, which allows more kinds of
-    decisions.
+    Unless `as_given`, every second question gets values that switch these settings off, so that
+    they do not prevent certain decisions.
     """
     of_release = specs.load().profile(profile).hidden
     if not of_release:
@@ -254,7 +254,9 @@ ByOperation = Mapping[str, Sequence[Trial]]
 
 
 def branches_of(profile: str) -> ByOperation:
-    """Return questions that reach branches of a release's source; empty for other profiles."""
+    """Return questions that reach branches of a release's source; empty if the profile has no file
+    of such questions.
+    """
     file = BRANCHES / f"{profile}.jsonl.gz"
     if not file.exists():
         return {}

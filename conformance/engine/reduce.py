@@ -111,7 +111,7 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_c
     judged, shows_why = applied.judged, applied.model_shows_why(trial)
     certain: bool | None = None
 
-    def is_comparable(fault: Fault | None) -> bool:
+    def is_as_convincing(fault: Fault | None) -> bool:
         """True if a fault is at least as certain and as well explained as the original one."""
         nonlocal certain
         if fault is None or (shows_why and not applied.model_shows_why(fault.trial)):
@@ -123,7 +123,7 @@ def smallest_case(applied: AppliedRule, trial: Trial, report: Report = _ignore_c
         legal = list(map(judged.evaluator.legal, candidates))
         report(sum(legal))
         faults = iter(own_faults(applied, list(compress(candidates, legal))))
-        return [is_comparable(next(faults)) if one else False for one in legal]
+        return [is_as_convincing(next(faults)) if one else False for one in legal]
 
     one_by_one = applied.costly or judged.implementation.hello.batch == 1
     asked = one_at_a_time(failing, MAX_COSTLY_CANDIDATES) if one_by_one else failing

@@ -34,7 +34,7 @@ samples is therefore not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""Count of numbers in a trial up to which every simpler replacement is tried."""
+"""Number of numeric values in a trial up to which every simpler value of each is tried."""
 
 MAX_MERGED = 8
 """Maximum number of names in one object that are tentatively merged in pairs."""

@@ -119,7 +119,7 @@ def check_manager(
 ) -> None:
     """Raise `BadSetting` if a question concerns the modular manager but another one runs.
 
-    A release may also be asked about the extensible manager's shedder.
+    An exception: a release may answer questions about TransferShedder under the extensible one.
     """
     anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:

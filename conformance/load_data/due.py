@@ -203,7 +203,7 @@ UNSCALED = 4
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
-    """Return a time in seconds: below `least` if "soon", from `most` on if "late", else between."""
+    """Return a time in seconds: below `least` if "soon", `most` or more if "late", else between."""
     soon, late = (0, least / 2, least * 0.9), (most, most + 2, most * 2, most * 100)
     between = (least + 1, (least + most) / 2, most - 2)
     return random.choice({"soon": soon, "late": late}.get(moment, between))
@@ -211,7 +211,7 @@ def _seconds(random: Random, moment: str, least: float, most: float) -> float:
 
 @st.composite
 def first_reports(draw: st.DrawFn) -> Trial:
-    """Draw a broker that has not written load data yet, loaded or idle."""
+    """Draw a broker, with or without load, that has not written load data yet."""
     random, idle = draw(randoms), draw(st.booleans())
     now = {"numBundles": 0} if idle else changeable_load(random)
     seconds = draw(st.sampled_from((0, 2, 5, 60, 3600)))
@@ -353,7 +353,7 @@ REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {
 
 
 def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
-    """Return a load of `load` × 100 messages or kB in these rates; other rates are 0 or absent."""
+    """Return `load` × 100 messages or kB per second in `fields`; other rates are 0 or absent."""
     rest = dict.fromkeys(RATE_FIELDS, 0) if random.random() < 0.5 else {}
     return {
         **rest,

@@ -245,7 +245,7 @@ def _unit(change: Json) -> Json:
     return {name: one for name, one in change.items() if name != "bundle"}
 
 
-def a_transfer_at_once(random: Random) -> Json:
+def a_direct_transfer(random: Random) -> Json:
     """Return a transfer whose first change assigns an owned bundle to its destination."""
     source, to = random.sample(BROKERS, 2)
     first, *changes = _changes(LOWER, SEQUENCES["transfer at once"], a=source, b=to)
@@ -253,7 +253,7 @@ def a_transfer_at_once(random: Random) -> Json:
 
 
 UNFINISHED = channel_logs(("being assigned", "being released", *ASSIGNMENTS), whole=0.1)
-AIMED = (aim("channel-transfer", APPLY.id, a_transfer_at_once),)
+AIMED = (aim("channel-transfer", APPLY.id, a_direct_transfer),)
 
 
 @APPLY.check("CHANNEL-01", draws=channel_logs(ASSIGNMENTS + TRANSFERS))
@@ -314,7 +314,7 @@ def a_transfer_begins_with_assigning(_case: Json, answer: Applied, expect: Expec
 
 @APPLY.check("CHANNEL-06", draws=channel_logs(("split",)))
 def a_split_ends_and_creates(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The owner's split, the creation of the parts, and the end of the bundle take effect."""
+    """The split by the owner, the creation of the parts, and the bundle's deletion take effect."""
     splitting: dict[str, str | None] = {}
     for turn in answer.turns():
         change, bundle = turn.change, turn.bundle

@@ -142,7 +142,9 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """Draw an invalid or, sometimes, ambiguous name in the setting that is in effect."""
+    """Draw a case in which the setting that takes effect names no load manager or, sometimes, an
+    ambiguous one.
+    """
     name = draw(mistaken_names if draw(one_in_ten) else ambiguous_names)
     beside = documented_names if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)

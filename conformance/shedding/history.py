@@ -143,10 +143,12 @@ def usage_lies_between_usages_of_cycles(
 
 
 @CYCLES.check("THRESHOLD-17", draws=sequence_decided_by_history)
-def earlier_cycles_count_by_their_share(
+def more_weight_of_history_counts_more(
     row: CyclesInARow, answer: UnloadingInARow, expect: Expect
 ) -> None:
-    """In later cycles, more weight of history brings compared usage closer to earlier usage."""
+    """In later cycles, the larger the weight of history, the closer the compared usage is to
+    earlier usage.
+    """
     _in_later_cycles(history_counts_by_its_share, row, answer, expect)
 
 

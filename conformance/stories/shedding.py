@@ -310,7 +310,8 @@ def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
 def _by_hand(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
     """Yield the splits that administrators request, if nothing is unloaded.
 
-    A split on request may unload the parts, because the setting is about splits by brokers.
+    The setting for the unloading of parts applies only to splits by brokers, so a requested split
+    may unload the parts.
     """
     for scene in answer:
         if scene.kind == "split" and scene.after.valid and not scene.now.unloaded:

@@ -147,7 +147,10 @@ def _reset_hits(memory: CycleMemory, *brokers: str) -> None:
 
 
 def _chosen(view: ClusterView, idle: str, busy: str) -> _Pair:
-    """Return the pair with the bundles that fit into the traffic to move."""
+    """Return a pair of brokers with the bundles to move from the busy to the idle one.
+
+    Together, the bundles carry at most the traffic to move.
+    """
     known = view.known
     for kind, least in LEAST.items():
         need = (known.carries(busy, kind) - known.carries(idle, kind)) * known.number(SHARE)

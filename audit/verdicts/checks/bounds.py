@@ -117,5 +117,5 @@ def sheds_no_more_than_it_can_take(readings: Readings) -> RuleColumns:
     over = ~certainly_not(excess_over_average().most > threshold) & ~F.col("sheds_under_85")
     more = F.col("short") > F.greatest(need, F.lit(0.0)) * (1 + SHARE)
     enough = certainly(more & (need != 0))
-    told = amounts_text(readings, "before the last one it had shed", F.col("short"), need)
+    told = amounts_text(readings, "before the last bundle, it had shed", F.col("short"), need)
     return with_history(may_not(over & (F.size("out") > 0), enough, told))

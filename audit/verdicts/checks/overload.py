@@ -91,7 +91,7 @@ def sheds_too_much(
     """Return a check that a broker sheds no further bundle once it has shed enough."""
     short = F.col("short") if short is None else short
     was_enough = ~((short < to_shed * (1 + SHARE)) | (to_shed == 0))
-    told = amounts_text(readings, "before the last one it had shed", short, to_shed)
+    told = amounts_text(readings, "before the last bundle, it had shed", short, to_shed)
     return may_not(over & (F.size("out") > 0), was_enough, told)
 
 

@@ -170,7 +170,7 @@ def _world(asked: dict[str, Any]) -> worlds.SimulatedWorld:
 
 def _shown(cycle: SimulatedCycle, limit: float | None) -> dict[str, Any]:
     moves = [[one.bundle, one.source, one.target, one.why] for one in cycle.moves]
-    used = {"usage": cycle.compared, "average": measures.average_usage(cycle), "limit": limit}
+    used = {"usage": cycle.compared_usage, "average": measures.average_usage(cycle), "limit": limit}
     return {"number": cycle.number, **used, "moves": moves, "splits": cycle.splits}
 
 
