@@ -83,8 +83,8 @@ class UnfinishedValue:
         return last != b":" or _is_question(row)
 
     def lines_to_reread(self) -> list[InputLine]:
-        """Return the lines from the first that can start another value, if this value has
-        no end.
+        """Return the lines to read again if this value has no end: those from the first that can
+        start another value.
         """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
         return self.rows[next(starts, len(self.rows)) :]

@@ -41,7 +41,7 @@ STANDINS: Mapping[str, str] = {
     ),
     "The choice among the brokers that remain after the leader's filters": (
         "if the choice is random, it is "
-        "repeated until each possible broker has appeared, and each of them is answered in turn"
+        "repeated until each possible broker has appeared, and each of them is the answer in turn"
     ),
     "PulsarAdmin of the leader, in questions about a single decision": (
         "its requests to unload and to split are recorded and granted; stories show their effects"

@@ -145,7 +145,7 @@ class LiveStory(StoryPlayer):
             )
 
     def set_domain(self, name: str, brokers: Sequence[str]) -> None:
-        """Register brokers in a failure domain by their registered names, even those that are not
+        """Register brokers in a failure domain by their registered names, even brokers that are not
         running.
         """
         self.send_or_decline(

@@ -30,7 +30,7 @@ UNREACHED_STATUSES = (0, *FORBIDDEN_STATUSES)
 class PlayedCluster:
     """A user's cluster, accessed by the names that a story uses.
 
-    Each broker of the story stands for one of the cluster's brokers, in sorted order. Its
+    Each broker of the story stands for one of the cluster's brokers, in sorted order. The story's
     namespaces are `ns-1`, `ns-2` and so on, in the story's own tenant.
     """
 

@@ -242,7 +242,7 @@ def _set_group_event(space: str, group: str) -> list[JSON]:
 
 def _groups(brokers: int) -> list[JSON]:
     """Return events in which one anti-affinity group gets a namespace for each broker, and the
-    first of these then leaves it.
+    first of these namespaces then leaves the group.
     """
     alike = [
         event for number in range(brokers) for event in _set_group_event(f"shop/g{number}", "alike")

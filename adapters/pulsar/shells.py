@@ -96,8 +96,8 @@ class StubBuilder:
         self._answer.forget()
 
     def _with_replies(self, type_name: str, settings: Java) -> Java:
-        """Return an object of a type, on which methods with a reply return it and all others run
-        normally.
+        """Return an object of a type. Its methods that have a reply return the reply; all other
+        methods run normally.
         """
         settings = settings.defaultAnswer(self._mockito.CALLS_REAL_METHODS)
         java = self._mockito.mock(java_class(type_name), settings)
@@ -253,8 +253,8 @@ class _Always:
 
 
 CALLS_BEFORE_MOCKITO = 3
-"""Number of calls after which a constant reply is given to Mockito, which takes as long as these
-calls.
+"""Number of calls after which a constant reply is handed over to Mockito. Handing it over takes as
+long as these calls.
 """
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 MIN_DRAWS, DRAWS_PER_ANSWER = 60, 25
-"""A random chooser is called at least 60 times, and 25 times for each answer seen so far and one
-more.
+"""A random chooser that has given n different answers is called at least 60 times, and at least 25
+× (n + 1) times.
 
 If it chooses uniformly, it misses a possible answer in fewer than one of 1e9 questions.
 """

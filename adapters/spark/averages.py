@@ -214,10 +214,11 @@ def averages(
     the number of samples or the column that has it; it adds a struct of `RATE_FIELDS` and
     `numSamples` under the frame's name. Only the averages of observations are meaningful.
 
-    More window columns cost little here: `beside` use the given columns, and `of_sums` may also use
-    `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives of the reading `window`,
-    keyed by a prefix for the names of their averages. `most` is the largest number of samples with
-    equal keys, if it is known: the smaller it is, the less is computed.
+    Further window columns cost little here: those in `beside` use the given columns, and those in
+    `of_sums` may also use `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives
+    of the reading `window`, keyed by a prefix for the names of their averages. `most` is the
+    largest number of samples with equal keys, if it is known: the smaller it is, the less is
+    computed.
     """
     timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()

@@ -8,7 +8,7 @@ from typing import Any
 from pulsar_conformance.adapters.operated.sight import ObservedState
 
 Entry = dict[str, Any]
-"""A record of a history without its cluster and time."""
+"""A record of a history, but without the cluster and the time."""
 
 
 def initial_entries(now: ObservedState) -> Iterator[Entry]:

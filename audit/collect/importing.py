@@ -110,7 +110,7 @@ def _cycles(found: ImportedData) -> Iterator[Timed]:
 def _moves(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
-    They do not include the unloads in `logged`, which a log already gives.
+    They exclude the unloads in `logged`, since these are already known from a log.
     """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
@@ -155,8 +155,8 @@ def _state_after_reports(
 ) -> ObservedState:
     """Return the cluster's state after some brokers reported.
 
-    If `whole`, every broker has reported, and brokers without a report are gone. `shed` is the
-    leader's count of shed bundles.
+    If `whole`, all running brokers have reported, so a broker without a report is gone. `shed` is
+    the leader's count of shed bundles.
     """
     former = {} if before is None or whole else before.owners
     taken = frozenset[str]().union(*reported.values())

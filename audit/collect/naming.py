@@ -12,7 +12,9 @@ from pulsar_conformance.audit.collect.changes import Entry
 from pulsar_conformance.audit.collect.sources import ImportedData
 
 URLS = ("webServiceUrl", "webServiceUrlTls")
-"""Fields of a load report with addresses of the broker, which some sources use as its name."""
+"""Fields of a load report that contain the broker's addresses; some sources use an address as the
+broker's name.
+"""
 
 MAX_LISTED_NAMES = 3
 """Maximum number of names that a note lists. If there are more, it says how many more."""

@@ -34,8 +34,8 @@ stops within 2 or 3 seconds.
 """
 
 PAUSES_WITHIN = timedelta(seconds=10)
-"""Maximum time between two bundles that a stopping broker releases, or from the last one until the
-broker is gone.
+"""Maximum time between the releases of two bundles by a stopping broker, or from its last release
+until the broker is gone.
 """
 
 

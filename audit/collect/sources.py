@@ -52,7 +52,9 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of bundles shed so far, by the time of a sample of the metrics of all brokers."""
+    """Number of bundles shed so far, by time. The times are those at which metrics of all brokers
+    were sampled; the number is None if the metrics do not include it.
+    """
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)

@@ -19,7 +19,9 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """Unpack the project if `path` has it as an archive, and put the folder first on `path`."""
+    """If an entry of `path` is the project's archive, unpack it, and put the unpacked folder first
+    on `path`.
+    """
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):
             folder = tempfile.mkdtemp(prefix=f"{PACKAGE}-")

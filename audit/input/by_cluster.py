@@ -125,8 +125,8 @@ class RebuildTimes:
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
         """Return the unchanged rows on days whose files are written anew.
 
-        A day's files contain all clusters, so the rows of a cluster before its time are written
-        again, too. `time` is the column with a row's time.
+        A day's files contain all clusters, so they are written again with the rows of each cluster
+        before the time from which it is rebuilt. `time` is the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)

@@ -141,7 +141,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield given
 
         def lines(contents: Iterator[bytes]) -> Iterator[tuple[list[bytes], str | None]]:
-            """Yield lists of lines, each with None.
+            """Yield lists of lines, each paired with None.
 
             The last list comes with a description of the damage if the file is damaged.
             """

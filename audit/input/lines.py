@@ -42,7 +42,7 @@ MAX_DOCUMENTS = 2_000
 def text_lines(
     spark: Session, path: Paths, files: FileSelection = None, *, kind: str = "text"
 ) -> DataFrame:
-    """Return the lines of the files of one kind, which Spark reads itself. A line ends with a line
+    """Return the lines of the files of a kind that Spark reads itself. A line ends with a line
     feed.
     """
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")

@@ -145,7 +145,7 @@ def _text_field(name: str) -> Column:
 
 
 def _without_copies(records: DataFrame, lost: DataFrame) -> DataFrame:
-    """Return lost records without those that are damaged copies of used records.
+    """Return the lost records that are not damaged copies of used records.
 
     A used record is the original if it has the same kind and time, and either starts with the
     copy's text or names the same broker and bundle.

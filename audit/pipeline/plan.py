@@ -17,7 +17,7 @@ SMOOTHED = "THRESHOLD-18"
 """The rule that defines how usage is smoothed over earlier observations."""
 
 GoldTables = Mapping[str, DataFrame]
-"""The parents of a gold table, which it is built from, by name."""
+"""The tables from which a gold table is built (its parents), by name."""
 
 ALL_DAYS_PREFIX = "whole "
 """Prefix of the name of a parent in `GoldTables`, under which the parent has all its days. Under

@@ -88,7 +88,8 @@ SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""A partition of `SMALL_TABLES` covers this many times as much of a history as one of other tables.
+"""A partition of one of `SMALL_TABLES` covers this many times as much of a history as a partition
+of any other table.
 """
 
 HEAVY = ("bundle_averages", "broker_decisions")

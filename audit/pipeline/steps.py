@@ -69,7 +69,7 @@ class TableStep:
     """
 
     dating_parents: tuple[str, ...] = ()
-    """The parents whose first changes determine that of the table; all parents if empty."""
+    """The parents whose first changes determine the table's first change; all parents if empty."""
 
     affected_cycles: Callable[[Tables, datetime], DataFrame] | None = None
     """A function that returns rows affected by records at or after a time. In each `cluster`, the

@@ -322,7 +322,8 @@ class Simulation:
         return parts
 
     def _divide_rates(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
-        """Return the rates of two halves; those of a single busy topic stay in the first half."""
+        """Return the rates of two halves; the rates of a single busy topic stay in the first half.
+        """
         if number == self.world.hot:
             return rates, (0.0, 0.0, 0.0, 0.0)
         messages_in, messages_out, bytes_in, bytes_out = rates
@@ -330,6 +331,8 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the number of topics in cycle 0 that gives a half half of the topics now."""
+        """Return the number of topics that half of a bundle has in cycle 0, so that it has half of
+        the bundle's topics in this cycle.
+        """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

@@ -98,8 +98,8 @@ def _before_cycle(name: str) -> Column:
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the unloads. Each time in a row becomes a struct `last` and `before`: this time, and
-    the bundle's previous one.
+    """Return the unloads. Each column in `names` becomes a struct: `last` is the time in the
+    column, and `before` is the time in it of an earlier unload of the bundle.
     """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)

@@ -50,8 +50,8 @@ DECIDED: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""Seconds before the end of a grace period, by the record of the unload, in which the period may
-already be over.
+"""If the record of an unload says that a grace period ends in less than this many seconds, the
+period may already be over.
 
 If the unload may have been decided long enough before its record, `surely_moved` shows that the
 grace period may be over, too.

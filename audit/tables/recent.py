@@ -22,12 +22,10 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 NEAR = timedelta(days=7)
-"""Period for which it takes less time to use expired samples than to drop them."""
+"""Period of a history up to which using expired samples takes less time than dropping them."""
 
 FRESH = timedelta(days=2)
-"""Time since a leader's start up to which it is faster to sum all its samples than to count
-them.
-"""
+"""Time since a leader's start up to which summing all its samples is faster than counting them."""
 
 DATA = "bundle_data"
 

@@ -24,9 +24,10 @@ HORIZON = 600.0
 """Seconds after an event within which other records can show who owns the bundle."""
 
 REASSIGNED_AFTER = 300.0
-"""Seconds after which a leader certainly has reassigned what a broker owned: by default, its
-monitor runs each 60 seconds, changes may be in flight for 30, and it waits for 180 after its
-metadata session was re-established."""
+"""Seconds after which a leader has certainly reassigned the bundles of a broker that stopped: by
+default, its monitor runs each 60 seconds, changes may be in flight for 30, and it waits for 180
+after its metadata session was re-established.
+"""
 
 HOUR = 3600
 MICROS = 1_000_000

@@ -62,8 +62,7 @@ def first_undecided(tables: Mapping[str, DataFrame]) -> list[Json]:
 def _last_unloads(unloads: DataFrame) -> DataFrame:
     """Return the time of each cycle's last unload as `until`, and a bundle that was unloaded.
 
-    If an unload has no cycle, as unloads by TransferShedder have none, its own time counts as its
-    cycle.
+    An unload without a cycle, such as any by TransferShedder, has its own time as its cycle.
     """
     shed = unloads.where((F.col("cause") == SHEDDING) | F.col("open"))
     rows = shed.withColumn("cycle", F.coalesce("cycle", "at"))

@@ -140,9 +140,9 @@ def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
 
 
 def _first_with_traffic(moment: PlantedCycle, bundles: list[str], least: Fraction) -> list[str]:
-    """Return as many of the first bundles as together carry at least `least` traffic.
+    """Return the shortest beginning of `bundles` that carries at least `least` traffic in total.
 
-    If all together carry less, return all.
+    If all bundles together carry less, return all.
     """
     together = accumulate(map(moment.cycle.traffic, bundles))
     count = next((place for place, sum_ in enumerate(together, 1) if sum_ >= least), len(bundles))

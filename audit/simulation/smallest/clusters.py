@@ -36,10 +36,11 @@ Loads = tuple[tuple[Load, ...], ...]
 
 
 def drawn_loads(rule: str, brokers: int, bundles: int) -> st.SearchStrategy[Loads]:
-    """Draw a cluster for a rule, of at most so many brokers with so many bundles, none above 100 %.
+    """Draw a cluster for a rule: at most `brokers` brokers, each with at most `bundles` bundles and
+    a usage of at most 100 %.
 
-    Loads are constant if the rule is about constant load only; otherwise, they are in half of the
-    clusters. Some brokers are nearly full.
+    Loads are constant if the rule is about constant load only; otherwise, they are constant in half
+    of the clusters. Some brokers are nearly full.
     """
     constant = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
     changing = st.tuples(constant, constant).filter(lambda both: both[0] != both[1])
@@ -56,7 +57,9 @@ def drawn_loads(rule: str, brokers: int, bundles: int) -> st.SearchStrategy[Load
 
 
 def _filled(loads: Sequence[Load], steps: int) -> Sequence[Load]:
-    """Return the loads of a broker, with one more that brings its usage to so many steps."""
+    """Return a broker's loads, with one more load that raises its usage to `steps` times `STEP`
+    percent, if a single bundle can do that.
+    """
     rest = steps * STEP - sum(usages_of(load)[0] for load in loads)
     return [*loads, rest] if 0 < rest <= PERCENTS else loads
 
