@@ -51,8 +51,8 @@ class JudgedVersion:
     differs: str = ""
     since: str = ""
     revised: tuple[tuple[Revision, bool], ...] = ()
-    """Changes that only the version or only the profile's release has, each with true if it is the
-    version.
+    """Changes that only the version or only the profile's release has, each with true if the
+    version has it.
     """
     asked: str = ""
     """The version that the user named; this version is the nearest to it that was judged."""

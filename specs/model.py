@@ -50,7 +50,7 @@ class Sentence:
     none: str | None = None
     """Reason why no rule claims the sentence."""
     awaits: str | None = None
-    """Area without rules so far whose rules will claim the sentence."""
+    """Area that has no rules yet; its rules will claim the sentence."""
     like: tuple[int, ...] = ()
     """Numbers of the sentences with the same meaning in the same section of the previous page."""
     rules: tuple[str, ...] = ()
@@ -236,8 +236,7 @@ class Profile:
     """
     documents: tuple[str, ...]
     readings: Mapping[str, str]
-    """Readings whose value is not the default one, or not that of the profile that this is based
-    on.
+    """Readings whose value differs from the default or, if there is a base profile, from its value.
     """
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
@@ -247,9 +246,7 @@ class Profile:
     hidden: Mapping[str, float] = field(default_factory=dict)
     """Undocumented settings of a release, with their defaults."""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Rules of the profile that this one is based on which do not hold here, each with the
-    reason.
-    """
+    """Rules of the base profile that do not hold in this profile, each with the reason."""
     settled: Mapping[str, str] = field(default_factory=dict)
     """Readings that the profile's own documents decide, each with the reason."""
 

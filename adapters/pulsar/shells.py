@@ -267,8 +267,8 @@ def _names(method: Java) -> tuple[str, str]:
 
 @jpype.JImplements("org.mockito.stubbing.Answer", deferred=True)
 class _Answer:
-    """Answers each call of a stub with the reply registered for the method's name, or else with
-    that of `other`. Each method's reply is looked up once.
+    """Answers each call of a stub with the reply registered for the method's name, or else with the
+    reply that `other` returns. Each method's reply is looked up once.
     """
 
     def __init__(self, replies: Replies, other: Callable[[Java], Reply]) -> None:

@@ -52,9 +52,7 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of bundles shed so far, by time. The times are those at which metrics of all brokers
-    were sampled; the number is None if the metrics do not include it.
-    """
+    """Number of bundles shed so far (None if unknown), by time of the samples of all metrics."""
     split: dict[datetime, float] = field(default_factory=dict)
     """Number of bundles that the leader had split, by time."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)

@@ -18,9 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 QUICK = 10.0
-"""Maximum seconds from a cycle to its first unload of unknown cause, and from each such unload to
-the next.
-"""
+"""Maximum seconds from a cycle to an unload of unknown cause, and between two such unloads."""
 
 UNLOADING = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""

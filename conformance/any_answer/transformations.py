@@ -336,7 +336,7 @@ def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations not applied to drawn cases, whose rule may be about an omitted setting."""
+"""Transformations that drawn cases do not undergo: their rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (

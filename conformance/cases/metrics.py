@@ -196,7 +196,9 @@ def _by_age(
 
 
 def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) -> Iterator[str]:
-    """Yield a note for each broker with old samples; `brokers` also have recent samples."""
+    """Yield a note for each broker with old samples; `brokers` are those that also have recent
+    samples.
+    """
     for broker in sorted({sample.broker for sample, _ in old}):
         own = [(sample.metric, age) for sample, age in old if sample.broker == broker]
         names = ", ".join(dict.fromkeys(name for name, _ in own)) if broker in brokers else "all"

@@ -28,7 +28,9 @@ NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|
 HEXADECIMAL = re.compile(
     r"([+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
 )
-"""The hexadecimal numbers that Double.valueOf accepts; the first group lacks a suffix like `d`."""
+"""The hexadecimal numbers that Double.valueOf accepts; the first group is the number without a
+suffix such as `d`.
+"""
 
 WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
 COMMENTED = (
@@ -58,7 +60,7 @@ SUPPORTED = "supportedNamespaceBundleSplitAlgorithms"
 ALGORITHM = "defaultNamespaceBundleSplitAlgorithm"
 
 STARTS_NOT = "does not start"
-"""End of each reason why a broker does not start."""
+"""Text at the end of each reason why a broker does not start."""
 
 NO_START = f"so bin/pulsar broker {STARTS_NOT}"
 
@@ -108,7 +110,7 @@ class BadSetting(UserError):
 
 
 class NotParsed(ValueError):
-    """Raised for a text that is no value of a setting's type; the message says which values are."""
+    """Raised for a text that is no value of a setting's type; the message says which texts are."""
 
 
 def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:

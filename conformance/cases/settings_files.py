@@ -104,7 +104,7 @@ def _as_read(
     off: Sequence[Unused] = (),
     unread: tuple[Unused, ...] = (),
 ) -> SettingsRead:
-    """Return the settings of entries as a release reads them; `off` have no effect anywhere."""
+    """Return the settings of entries as a release reads them; those in `off` have no effect."""
     ignored = {one: why for one in entries if (why := _why_ignored(one, release))}
     taken = (one for one in entries if one not in ignored)
     found = read_entries(taken, release, as_broker=as_broker)
@@ -114,7 +114,7 @@ def _as_read(
 
 
 def _why_ignored(entry: Entry, release: str | None) -> str:
-    """Return why Pulsar's image ignores a variable without the prefix; empty if it takes it."""
+    """Return why Pulsar's image ignores a variable without the prefix; empty if it is used."""
     known = entry.bare and why_unknown(entry.name, release) is None
     if not known or not is_unlisted(entry.name, release):
         return ""

@@ -166,7 +166,8 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(found: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    The asked operation has the most example cases of all quick operations, or of all.
+    The batch is about the quick operation with the most example cases; if no operation is quick,
+    about the one with the most example cases.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))

@@ -19,7 +19,7 @@ Section = tuple[str, list[str]]
 """The title of a section, and its rows."""
 
 GLOB = frozenset("*?[")
-"""Characters of patterns; any other word with a dot is a file, as no setting's name has a dot."""
+"""Characters that make a word a pattern. Without them, a word with a dot is a file's name."""
 
 if TYPE_CHECKING:
     from pulsar_conformance.conformance.cases.setting_types import Unused

@@ -37,7 +37,7 @@ OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
 """Matches a distribution's tag: Pulsar's version, then the distribution's, such as `2.10_5.0`."""
 
 NAMED_BY_VARIABLE = re.compile(r"\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE)
-"""Matches a variable without a default whose name contains "pulsar", in place of an image."""
+"""Matches a variable in place of an image, if it has no default and its name contains "pulsar"."""
 
 TAG_OF_ALL = "defaultPulsarImageTag"
 """Value of the Helm chart for images without a tag of their own."""
@@ -134,7 +134,9 @@ def _rank_of_service(name: str, known: dict[str, Any]) -> int:
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
-    """Yield the images that a mapping names; unknown versions only of brokers' images."""
+    """Yield the images that a mapping names, but images of unknown versions only if they are
+    brokers'.
+    """
     scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
     places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
     if "image" in scalars:

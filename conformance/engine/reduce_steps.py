@@ -205,7 +205,7 @@ def _position(path: Path) -> list[tuple[int, str]]:
 
 
 def _without_questions(trial: Trial, failing: Failing) -> Trial:
-    """Remove questions, but no question of which the others are transformed copies."""
+    """Remove questions, but keep a question if all other questions are transformed copies of it."""
     first = 1 if transformations_of(trial) else 0
 
     def drop(now: Trial, gone: Sequence[int]) -> Trial:

@@ -306,7 +306,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
 
 
 def _tie_remarks(state: LoadState) -> Iterator[str]:
-    """Yield a remark on brokers with equal loads of which one is the most or the least busy."""
+    """Yield a remark if several brokers are equally busy, and more or less busy than all others."""
     for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
         load = state.data.loads[end]
         tied = [name for name in state.order if state.data.loads[name] == load]

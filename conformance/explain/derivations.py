@@ -73,7 +73,7 @@ class ExplainOptions:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     """The trial about the same cluster in the form that another profile needs, by profile."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The newer names of settings that the user gave by these names."""
+    """The newer name of each setting that the user gave by its newer name."""
     sweep: str | None = None
     """A setting and several values, for each of which the decision is shown."""
 

@@ -165,7 +165,7 @@ def _other_manager(
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield notes on unknown settings, and on balancing that is off, which no document covers."""
+    """Yield notes on unknown settings and on disabled balancing, which no document covers."""
     yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)

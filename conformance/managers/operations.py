@@ -182,9 +182,9 @@ NAMES_WITHOUT_PACKAGE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 def is_mistake(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    These may not be mistakes: blanks, since no document mentions them, a class without its package,
-    as some documents print it, and the extensible manager's class in its released package, which
-    differs from the documented package.
+    The following are possibly no mistakes: blanks, since no document mentions them, a class without
+    its package, as some documents print it, and the extensible manager's class in its released
+    package, which differs from the documented package.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))

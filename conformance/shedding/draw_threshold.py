@@ -47,7 +47,7 @@ HALF_A_POINT = 0.5
 """Smallest error of a target that cases detect, in points or in percent of the average."""
 
 Amount = Callable[[float, float, float], float]
-"""Function of usage, average, and final distance below it; returns the percent to shed."""
+"""Function of usage, average, and final distance below the average; returns the percent to shed."""
 
 AMOUNTS: Mapping[str, Amount] = {
     "points of traffic": lambda usage, average, below: usage - average + below,

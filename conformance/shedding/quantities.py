@@ -204,7 +204,7 @@ def may_shed_for_overload(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def may_shed_its_most_expensive(cycle: SheddingCycle, broker: Broker) -> bool:
-    """True if a broker may shed its most expensive bundle first, even if others carry more."""
+    """True if a broker may shed its most expensive bundle first, even if another carries more."""
     one = cycle.readings["overload-amount"] == "one"
     other = cycle.readings["expensive-measure"] != cycle.readings["shed-measure"]
     return one and other and may_shed_for_overload(cycle, broker)

@@ -379,7 +379,7 @@ class LoadsOfCycle:
         return all(self._has_small_bundle(broker, share) for broker in busy)
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if one of three or more measured bundles, all reported, has less than the share."""
+        """True if three or more measured bundles may move, all are reported, and one is small."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]

@@ -107,7 +107,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 @REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
 def others_take_over_from_a_crashed_broker(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """Another active broker soon owns the topics of a crashed broker, which gets no topics."""
+    """Another active broker soon owns the topics of a crashed broker; the latter gets no topics."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers

@@ -202,8 +202,8 @@ def _steps(
 def _unpaired_steps(
     view: ClusterView, scores: Mapping[str, float], ordered: Sequence[str], name: str
 ) -> Iterator[Step]:
-    """Yield the step that says why a broker is not the busier one of a pair with enough
-    difference.
+    """Yield the step that says why a broker is not the busier one of a pair whose difference is
+    large enough.
     """
     place = ordered.index(name)
     other = ordered[-1 - place]

@@ -26,8 +26,8 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that illustrate an operation. For other operations, of the examples with the most
-fields, the shortest is shown.
+"""Worked examples that illustrate an operation. For any other operation, it is the shortest of the
+examples with the most fields.
 """
 
 Schema = Mapping[str, Any]
