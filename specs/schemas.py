@@ -29,7 +29,7 @@ LATER = ("required", *WEAK)
 
 @cache
 def schema(name: str) -> dict[str, JSON]:
-    """Return specs/schema/NAME.json; examples of `name` are "rules" and "operations/shed.select"."""
+    """Return specs/schema/NAME.json; NAME is a text such as "rules" or "operations/shed.select"."""
     return cast(dict[str, JSON], json.loads((DIRECTORY / f"{name}.json").read_text("utf-8")))
 
 

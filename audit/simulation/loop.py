@@ -322,7 +322,7 @@ class Simulation:
         return parts
 
     def _divide_rates(self, number: int, rates: Rates) -> tuple[Rates, Rates]:
-        """Return the rates of two halves; the rates of a single busy topic stay in the first half."""
+        """Return the rates of two halves; rates of a single busy topic stay in the first half."""
         if number == self.world.hot:
             return rates, (0.0, 0.0, 0.0, 0.0)
         messages_in, messages_out, bytes_in, bytes_out = rates

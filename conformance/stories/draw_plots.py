@@ -65,7 +65,7 @@ def overloaded_again(draft: StoryDraft) -> None:
 
 
 def _what_was_shed_grows(draft: StoryDraft) -> None:
-    """Give one of many brokers two bundles with 95 MB/s in total, then raise each to about 90 MB/s."""
+    """Give one of many brokers two bundles with 95 MB/s in total, then raise each to about 90."""
     _one_with_all(draft, 95, parts=2)
     _wait(draft)
     for _ in range(draft.random.randint(10, 14)):
