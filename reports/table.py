@@ -24,15 +24,15 @@ WORDS = {
 }
 """Words for the verdicts; the worst verdict is first."""
 
-BREAKING = ("fail", "warning", "known_deviation")
+BREAKING_VERDICTS = ("fail", "warning", "known_deviation")
 """Verdicts by which a rule is broken."""
 
-KEPT = ("pass", "unexpected_pass")
+KEPT_VERDICTS = ("pass", "unexpected_pass")
 
-NAMED = 5
+MAX_NAMED_RULES = 5
 """Maximum number of rules that a line names."""
 
-WIDEST = 24
+MAX_NAME_WIDTH = 24
 """Maximum width of a name in a heading. A longer name, such as that of an adapter that cannot be
 reached, is wrapped.
 """
@@ -40,10 +40,10 @@ reached, is wrapped.
 GAP = 3
 """Number of spaces between two columns of the table."""
 
-LACKING = "it does not offer "
+LACKING_REASON = "it does not offer "
 """Start of the reason for a verdict if the implementation does not offer an operation."""
 
-ASSUMED = " is assumed"
+ASSUMED_REASON = " is assumed"
 """End of the reason for a verdict if the rule applies only under an alternative of a reading, and
 the answers did not show which alternative the implementation follows.
 """
@@ -56,11 +56,11 @@ GENERAL_ONLY = (
     "and order are not judged unless its name says as=STRATEGY, as in as=OverloadShedder"
 )
 
-LISTED = "listed as a known deviation, but "
+LISTED_REASON = "listed as a known deviation, but "
 """Start of the reason for a verdict if a listed deviation is stale; the rule's verdict follows it.
 """
 
-NOT_BREAKING = f"{LISTED}not applicable"
+NOT_BREAKING = f"{LISTED_REASON}not applicable"
 
 BUILT_IN = "org.apache.pulsar.broker.loadbalance.impl."
 """Package of the built-in strategies, which is left out of their names."""
@@ -133,8 +133,8 @@ def _other_reasons(
 
 def _few(rules: Sequence[str]) -> str:
     """Return the names of the first rules, and the number of the remaining rules."""
-    more = f" and {len(rules) - NAMED} more" if len(rules) > NAMED else ""
-    return f"{', '.join(rules[:NAMED])}{more}"
+    more = f" and {len(rules) - MAX_NAMED_RULES} more" if len(rules) > MAX_NAMED_RULES else ""
+    return f"{', '.join(rules[:MAX_NAMED_RULES])}{more}"
 
 
 def _broken_text(stream: Sequence[Line]) -> str:
@@ -146,7 +146,7 @@ def _broken_text(stream: Sequence[Line]) -> str:
         word = word_of(line) if applies else "not_applicable"
         words[names[line["implementation"]]][line["rule"]] = word
     found = {name: set(by_rule.values()) for name, by_rule in words.items()}
-    if len(found) > 1 and not any(one & {*BREAKING, "error"} for one in found.values()):
+    if len(found) > 1 and not any(one & {*BREAKING_VERDICTS, "error"} for one in found.values()):
         return f"none of the {len(found)} implementations breaks a rule that applies to it"
     texts = "; ".join(broken_rules_text(name, by_rule) for name, by_rule in words.items())
     plugged = any(str(line.get("why")).startswith(OF_DOCUMENTED) for line in stream[1:])
@@ -172,8 +172,8 @@ def broken_rules_text(name: str, words: Mapping[str, str]) -> str:
     these are known deviations.
     """
     counts = Counter(words.values())
-    broken, known = sum(counts[one] for one in BREAKING), counts["known_deviation"]
-    applying = broken + sum(counts[one] for one in KEPT)
+    broken, known = sum(counts[one] for one in BREAKING_VERDICTS), counts["known_deviation"]
+    applying = broken + sum(counts[one] for one in KEPT_VERDICTS)
     rules = "rule that applies" if applying == 1 else "rules that apply"
     text = f"{name} breaks {broken} of {applying} {rules} to it"
     new = [rule for rule, word in words.items() if word in ("fail", "warning")]
@@ -233,7 +233,7 @@ def _fitting(areas: Sequence[str], columns: Sequence[list[str]]) -> Iterator[lis
     group: list[list[str]] = []
     taken = 0
     for column in columns:
-        needed = GAP + min(max(map(cell_len, column)), WIDEST)
+        needed = GAP + min(max(map(cell_len, column)), MAX_NAME_WIDTH)
         if group and taken + needed > room:
             yield group
             group, taken = [], 0
@@ -248,7 +248,7 @@ def _table(areas: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[s
         for row in zip(areas, *(cells for _, *cells in columns), strict=True)
     ]
     names = ["area", *(name for name, *_ in columns)]
-    yield from (line.replace(BOUND, " ") for line in table(names, rows, widest=WIDEST))
+    yield from (line.replace(BOUND, " ") for line in table(names, rows, widest=MAX_NAME_WIDTH))
 
 
 def count_cell(counts: Counter[str]) -> str:
@@ -281,15 +281,17 @@ def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]
     told: dict[str, dict[str, bool]] = defaultdict(dict)
     for area, words in counts.items():
         if set(words) == {"not_applicable"}:
-            lacks = any(why.startswith(LACKING) for why in reasons[area])
+            lacks = any(why.startswith(LACKING_REASON) for why in reasons[area])
             told[area[0]] |= {
-                why: True for why in reasons[area] if not (lacks and why.endswith(ASSUMED))
+                why: True for why in reasons[area] if not (lacks and why.endswith(ASSUMED_REASON))
             }
     for name, whys in told.items():
-        lacking = [why.removeprefix(LACKING) for why in whys if why.startswith(LACKING)]
+        lacking = [
+            why.removeprefix(LACKING_REASON) for why in whys if why.startswith(LACKING_REASON)
+        ]
         short = sorted(one.removeprefix(BUILT_IN) for one in {*", ".join(lacking).split(", ")})
-        said = [LACKING + ", ".join(short)] if lacking else []
-        said += [why for why in whys if not why.startswith(LACKING)]
+        said = [LACKING_REASON + ", ".join(short)] if lacking else []
+        said += [why for why in whys if not why.startswith(LACKING_REASON)]
         text = f"  -: {name}: {'; '.join(said)}"
         yield from paragraph(text, 5, "")
 

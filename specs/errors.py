@@ -11,7 +11,7 @@ from pulsar_conformance.specs.text import WIDTH, message_lines, printable
 UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
-MOST_LISTED = 14
+MAX_LISTED_NAMES = 14
 """Maximum number of known names that a message lists; of more names, it gives only similar ones."""
 
 
@@ -137,7 +137,7 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
 The beginning is decoded as Latin-1.
 """
 
-HEAD = 1 << 12
+HEAD_BYTES = 1 << 12
 """Number of bytes of a file that are compared with patterns."""
 
 
@@ -147,7 +147,7 @@ def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:
     If no pattern matches, the hint is `otherwise`; if that is empty, so is the result. `beside` is
     a hint to skip, since the caller accepts files of that kind.
     """
-    hints = _hints(data[:HEAD].decode("latin-1"))
+    hints = _hints(data[:HEAD_BYTES].decode("latin-1"))
     said = next((one for one in hints if one != beside), otherwise)
     return f"; {said}" if said else ""
 
@@ -166,7 +166,7 @@ def unknown_name(name: str, kind: str, known: Iterable[str]) -> str:
 def suggest_names(name: str, known: Iterable[str]) -> str:
     """Return text that lists the known names or, if there are too many, those similar to `name`."""
     names = list(known)
-    if len(names) <= MOST_LISTED:
+    if len(names) <= MAX_LISTED_NAMES:
         return f"choose from {', '.join(names)}" if names else "none is known"
     # Names are compared in lower case, since users mistype the case of rules and settings.
     spelled = {known.lower(): known for known in names}

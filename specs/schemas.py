@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 DIRECTORY = Path(__file__).parent / "schema"
 
-LONGEST = 60
+MAX_VALUE_LENGTH = 60
 """Maximum number of characters of a wrong value in a message."""
 
-WEAK = frozenset({"anyOf", "oneOf"})
+WEAK_KEYWORDS = frozenset({"anyOf", "oneOf"})
 """Keywords whose own errors are less useful than those of their alternatives."""
 
-LATER = ("required", *WEAK)
+LAST_KEYWORDS = ("required", *WEAK_KEYWORDS)
 """Keywords whose errors are reported last: a misspelt key also causes an error of `required`."""
 
 
@@ -90,8 +90,8 @@ def _mistake(value: JSON, name: str) -> ValidationError | None:
 
 
 def _most_specific(errors: Sequence[ValidationError]) -> ValidationError:
-    error = min(errors, key=lambda one: (len(one.instance_path), one.kind.name in LATER))
-    if error.kind.name not in WEAK:
+    error = min(errors, key=lambda one: (len(one.instance_path), one.kind.name in LAST_KEYWORDS))
+    if error.kind.name not in WEAK_KEYWORDS:
         return error
     alternatives: Sequence[Sequence[ValidationError]] = getattr(error.kind, "context", ())
     same_type = [one for one in alternatives if not _is_of_other_type(one, error)]
@@ -168,7 +168,7 @@ def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:
 
 def _shown(value: JSON) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
 
 
 def _listed(values: JSON) -> str:

@@ -33,7 +33,7 @@ default of brokerShutdownTimeoutMs, after which the broker ends itself. A broker
 stops within 2 or 3 seconds.
 """
 
-PAUSES_WITHIN = timedelta(seconds=10)
+MAX_PAUSE = timedelta(seconds=10)
 """Maximum time between the releases of two bundles by a stopping broker, or from its last release
 until the broker is gone.
 """
@@ -132,9 +132,9 @@ class Recorder:
         if at - since >= MAX_STOP:
             return False
         last = (self._unowned.get(one, since) for one in unexplained_bundles(oldest, now))
-        if any(at - one < PAUSES_WITHIN for one in last):
+        if any(at - one < MAX_PAUSE for one in last):
             return True
-        lately = (held for time, held in self._held if at - time < PAUSES_WITHIN)
+        lately = (held for time, held in self._held if at - time < MAX_PAUSE)
         releasing = {broker for held in lately for broker in possibly_stopping_brokers(held, now)}
         return not releasing.isdisjoint(possibly_stopping_brokers(oldest, now))
 

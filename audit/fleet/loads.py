@@ -15,19 +15,19 @@ from pyspark.sql import functions as F
 MIN_BYTES = 60_000
 """Incoming bytes per second of the quietest bundles, at the average hour."""
 
-TAIL = 1.4
+TAIL_EXPONENT = 1.4
 """Exponent of the power law of traffic: few bundles carry most of the traffic."""
 
-HEAVIEST = 30
+MAX_TRAFFIC_FACTOR = 30
 """Maximum base traffic of a bundle, as a multiple of the minimum."""
 
-SWING = 0.5
+SWING_SHARE = 0.5
 """Amplitude of the daily swing, as a share of a bundle's traffic."""
 
 ZONES = (0, 1, 6, 8)
 """Offsets of the namespaces' time zones from UTC, in hours."""
 
-HOT = 0.02
+HOT_SHARE = 0.02
 """Share of bundles that, for 1 to 4 hours a day, have 3 to 7 times their usual traffic."""
 
 NOISE = 0.1
@@ -52,15 +52,15 @@ def constant_columns(fleet: Fleet, cluster: Column, bundle: Column) -> dict[str,
     def integer(purpose: str, count: int) -> Column:
         return random_integer(fleet.seed, purpose, count, cluster, bundle)
 
-    heavy = F.pow(F.lit(1.0) - share("tail"), F.lit(-1 / TAIL))
+    heavy = F.pow(F.lit(1.0) - share("tail"), F.lit(-1 / TAIL_EXPONENT))
     zone = random_integer(fleet.seed, "zone", len(ZONES), cluster, F.floor(bundle / 16))
     begins = integer("hot hour", DAY)
     return {
-        "base": F.lit(float(MIN_BYTES)) * F.least(heavy, F.lit(float(HEAVIEST))),
+        "base": F.lit(float(MIN_BYTES)) * F.least(heavy, F.lit(float(MAX_TRAFFIC_FACTOR))),
         "size": F.lit(800.0) + share("size") * 3000,
         "fanout": F.lit(0.5) + share("fanout"),
         "zone": F.element_at(F.array(*map(F.lit, ZONES)), (zone + 1).cast("int")) * 60,
-        "hot_from": F.when(share("hot") < HOT, begins),
+        "hot_from": F.when(share("hot") < HOT_SHARE, begins),
         "hot_until": begins + 60 + integer("hot hours", 180),
         "hot_by": F.lit(3.0) + share("hot by") * 4,
         "topics": integer("topics", MAX_TOPICS) + 1,
@@ -76,7 +76,7 @@ def rate_columns(
     since = F.pmod(minute - F.col("hot_from"), F.lit(DAY))
     hot = since < F.col("hot_until") - F.col("hot_from")
     noise = random_share(fleet.seed, "noise", cluster, bundle, period) * 2 - 1
-    now = F.col("base") * (1 + hour * SWING) * (1 + noise * NOISE)
+    now = F.col("base") * (1 + hour * SWING_SHARE) * (1 + noise * NOISE)
     now = now * F.when(hot, F.col("hot_by")).otherwise(F.lit(1.0))
     messages = F.least(F.round(now / F.col("size") * 8) / 8, F.lit(MAX_MESSAGES))
     bytes_in = F.round(messages * F.col("size"))

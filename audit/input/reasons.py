@@ -19,10 +19,10 @@ from pulsar_conformance.audit.input.parsing import CAUSES, REQUIRED, SPLITTERS
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-EARLIEST, LATEST = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
+EARLIEST_TIME, LATEST_TIME = "2016-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 """First and last time that a record may have; Pulsar was published in 2016."""
 
-LARGEST = 1e15
+MAX_RATE = 1e15
 """Maximum rate: a petabyte, or 1e15 messages, per second."""
 
 CLUSTER = r"^(?!__HIVE_DEFAULT_PARTITION__\z)[-=:.\w]{1,100}\z"
@@ -134,7 +134,7 @@ def lacks_required_field() -> Column:
 def has_bad_value(*values: Column) -> Column:
     """True if a value is negative, too large, or NaN (which Spark sorts above all numbers)."""
     least, most = (F.least(*values), F.greatest(*values)) if values[1:] else values * 2
-    return (least < F.lit(0.0)) | (most > F.lit(LARGEST))
+    return (least < F.lit(0.0)) | (most > F.lit(MAX_RATE))
 
 
 def has_bad_statistics(stats: Column) -> Column:
@@ -148,7 +148,7 @@ def is_bad_usage(used: Column) -> Column:
     was not measured, is valid.
     """
     limit = used["limit"]
-    absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(LARGEST)))
+    absurd = limit.isNotNull() & (F.isnan(limit) | (limit > F.lit(MAX_RATE)))
     return absurd | (limit >= 0) & has_bad_value(used["usage"])
 
 
@@ -212,7 +212,7 @@ def has_bad_setting() -> Column:
 
 def _is_number(text: Column) -> Column:
     """True if a text is a finite number."""
-    return text.rlike(NUMBER) & (F.abs(SETTING_PARSERS["number"](text)) <= LARGEST)
+    return text.rlike(NUMBER) & (F.abs(SETTING_PARSERS["number"](text)) <= MAX_RATE)
 
 
 def has_bad_cause() -> Column:
@@ -223,11 +223,11 @@ def has_bad_cause() -> Column:
 
 def is_at_impossible_time() -> Column:
     """True if a record's time is before Pulsar was published, or decades in the future."""
-    earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
+    earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST_TIME, LATEST_TIME))
     return (F.col("at") < earliest) | (F.col("at") >= latest)
 
 
-STRAY = 30
+STRAY_GAP_DAYS = 30
 """Minimum number of days without records before and after a stray day. Such a day has a wrong date.
 """
 
@@ -283,12 +283,12 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("at").isNull(),
     ),
     "impossible-time": Reason(
-        f"The record's time is before {EARLIEST[:4]}, or {LATEST[:4]} or later.",
+        f"The record's time is before {EARLIEST_TIME[:4]}, or {LATEST_TIME[:4]} or later.",
         is_at_impossible_time,
     ),
     "stray-time": Reason(
-        f"The record's day is more than {STRAY} days from all other days of its cluster, and has "
-        "less than a hundredth of the cluster's records: a clock was wrong.",
+        f"The record's day is more than {STRAY_GAP_DAYS} days from all other days of its cluster, "
+        "and has less than a hundredth of the cluster's records: a clock was wrong.",
         is_never_true,
     ),
     "ill-typed-field": Reason(
@@ -309,7 +309,7 @@ REASONS: Mapping[str, Reason] = {
         "A field is missing that a record of this kind needs.", lacks_required_field
     ),
     "bad-number": Reason(
-        f"A number is NaN, below 0 or above {LARGEST:.0e}, or a count is not a whole number.",
+        f"A number is NaN, below 0 or above {MAX_RATE:.0e}, or a count is not a whole number.",
         has_bad_number,
     ),
     "two-values": Reason(

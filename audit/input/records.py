@@ -7,10 +7,10 @@ from __future__ import annotations
 from pulsar_conformance.audit.input.parsing import FIELDS, REQUIRED, parse_time, parsed_records
 from pulsar_conformance.audit.input.reasons import (
     CLUSTER,
-    EARLIEST,
-    LATEST,
+    EARLIEST_TIME,
+    LATEST_TIME,
     REASONS,
-    STRAY,
+    STRAY_GAP_DAYS,
     reason,
 )
 from pyspark.sql import Column, DataFrame, Window
@@ -78,7 +78,7 @@ def _with_readable_fields(rows: DataFrame) -> DataFrame:
         return F.nullif(F.regexp_extract("line", FIELD.format(name), 1), F.lit(""))
 
     at, cluster, kind = parse_time(hint("at")), hint("cluster"), hint("kind")
-    earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST, LATEST))
+    earliest, latest = (F.lit(one).cast("timestamp") for one in (EARLIEST_TIME, LATEST_TIME))
     sound = at.between(earliest, latest) & cluster.rlike(CLUSTER) & kind.isin(*REQUIRED)
     hinted = damaged & F.coalesce(sound, F.lit(False))
     hints = {"at": at, "cluster": cluster, "kind": kind}
@@ -187,8 +187,8 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
             "all": F.sum("number").over(cluster),
         }
     )
-    far = F.coalesce(F.date_diff("day", "before") > STRAY, F.lit(True))
-    far = far & F.coalesce(F.date_diff("after", "day") > STRAY, F.lit(True))
+    far = F.coalesce(F.date_diff("day", "before") > STRAY_GAP_DAYS, F.lit(True))
+    far = far & F.coalesce(F.date_diff("after", "day") > STRAY_GAP_DAYS, F.lit(True))
     few = F.col("number") < F.col("all") * F.lit(MAX_STRAY_SHARE)
     return days.where(far & few).select("cluster", "day")
 

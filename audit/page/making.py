@@ -16,7 +16,7 @@ from pulsar_conformance.conformance.explain.focus import Focus
 
 PAGE = "audit.html"
 
-LARGEST, TEXTS = 200_000, 300_000
+MAX_CASE_BYTES, MAX_TEXT_LENGTH = 200_000, 300_000
 """Maximum size in bytes of a case whose arithmetic the page shows, and total length at which no
 further arithmetic is added.
 """
@@ -40,7 +40,7 @@ def case_texts(folder: Path) -> dict[str, str]:
     """Return the arithmetic of cases that are not too large, by the names of their files."""
     found, size = {}, 0
     for file in sorted(folder.glob("*.json")):
-        if file.stat().st_size > LARGEST or size > TEXTS:
+        if file.stat().st_size > MAX_CASE_BYTES or size > MAX_TEXT_LENGTH:
             continue
         lines = arithmetic_lines(json.loads(file.read_text("utf-8")), Focus())
         found[file.stem] = "\n".join(line.rstrip() for line in lines)

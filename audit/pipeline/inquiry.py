@@ -20,7 +20,7 @@ from pulsar_conformance.audit.pipeline.plan import AuditPlan, Silver
 from pulsar_conformance.audit.pipeline.steps import tables_by_documents
 from pulsar_conformance.audit.tables import causes, cycles
 from pulsar_conformance.audit.tables.formatting import precise_utc
-from pulsar_conformance.audit.tables.last_reports import RHYTHM, SILENT_AFTER
+from pulsar_conformance.audit.tables.last_reports import RHYTHM_INTERVALS, SILENT_AFTER
 from pulsar_conformance.audit.verdicts import cases, extensible, transfers
 from pulsar_conformance.audit.verdicts.arithmetic import arithmetic_lines, difference_from_recorded
 from pulsar_conformance.conformance.cases.load_reports import TOP
@@ -163,7 +163,7 @@ def _silences(samples: DataFrame) -> DataFrame:
     course = Window.orderBy("at")
     rows = samples.select("at").distinct().withColumn("former", F.lag("at").over(course))
     rows = rows.withColumn("passed", (F.unix_millis("at") - F.unix_millis("former")) / 1000)
-    usual = F.max("passed").over(course.rowsBetween(-RHYTHM, -1))
+    usual = F.max("passed").over(course.rowsBetween(-RHYTHM_INTERVALS, -1))
     late = rows.withColumn("usual", usual).where(F.col("passed") > F.col("usual") * SILENT_AFTER)
     told = F.format_string("reports again after %.0f s of silence", "passed")
     return late.select("at", told.alias("text"))

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from pulsar_conformance.audit.input.parsing import SHUTDOWN
-from pulsar_conformance.audit.tables.causes import BURST
+from pulsar_conformance.audit.tables.causes import BURST_SECONDS
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -45,7 +45,7 @@ def leader_changes(tables: Tables) -> DataFrame:
     rows = led.join(ends, ["cluster", "former"], "left").join(
         reports, ["cluster", "former"], "left"
     )
-    rows = rows.groupBy(*keys, "reported").agg(F.bool_or(apart <= BURST).alias("gone"))
+    rows = rows.groupBy(*keys, "reported").agg(F.bool_or(apart <= BURST_SECONDS).alias("gone"))
     how = (
         F.when(F.col("broker") == F.col("former"), RESTARTED)
         .when(F.col("gone"), ENDED)

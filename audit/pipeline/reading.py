@@ -14,7 +14,7 @@ from pulsar_conformance.audit.input.changes import (
 )
 from pulsar_conformance.audit.input.files import InputFiles
 from pulsar_conformance.audit.input.lines import read_lines
-from pulsar_conformance.audit.input.reasons import STRAY
+from pulsar_conformance.audit.input.reasons import STRAY_GAP_DAYS
 from pulsar_conformance.audit.input.records import (
     deduplicate,
     has_strays,
@@ -69,7 +69,7 @@ def _quarantine_stray_days(store: Store, days: Mapping[str, Any]) -> None:
 
     If all days are close together, no day can be stray.
     """
-    if days["first"] is None or days["last"] - days["first"] <= STRAY:
+    if days["first"] is None or days["last"] - days["first"] <= STRAY_GAP_DAYS:
         return
     there = store.read(RECORDS)
     strays = stray_days(there)

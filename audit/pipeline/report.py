@@ -158,7 +158,9 @@ def build_audit_tables(
     with spark_tuning.tasks_at_once(spark) as tasks:
 
         def set_up(owner: Store, table: str, in_part: bool) -> None:
-            length = min(found.length, spark_tuning.DAILY) if in_part else found.length
+            length = (
+                min(found.length, spark_tuning.MAX_INTERPRETED_BYTES) if in_part else found.length
+            )
             usual = spark_tuning.table_settings(base_name(table), length, tasks)
             configure(owner.spark, {**SESSION, **usual})
 
@@ -229,7 +231,7 @@ def _shard_count(store: Store, length: int) -> int:
     if begun is not None:
         return max(1, begun.rows)
     _check_unused(store)
-    return SHARDS if length >= spark_tuning.SHARDED else 1
+    return SHARDS if length >= spark_tuning.MIN_SHARDED_BYTES else 1
 
 
 def _check_unused(store: Store) -> None:

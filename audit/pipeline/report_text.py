@@ -14,7 +14,12 @@ from pulsar_conformance.audit.pipeline.summary import (
     VERDICTS,
     fault_count,
 )
-from pulsar_conformance.audit.verdicts.open_points import AT, LONGEST, open_point, undecided_lines
+from pulsar_conformance.audit.verdicts.open_points import (
+    AT,
+    MAX_POINT_LENGTH,
+    open_point,
+    undecided_lines,
+)
 from pulsar_conformance.specs.text import NO_BREAK, WIDTH, counted, cut, paragraph, table
 
 Json = dict[str, Any]
@@ -183,7 +188,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         alike.setdefault(key, []).append(one["rule"])
     for (cycles, at, point), rules in alike.items():
         text = f"{', '.join(rules)} undecided in {counted(cycles, 'cycle')}; first {at}: {point}"
-        yield from paragraph(f"{by}, {cut(text, LONGEST)}", 2, "")
+        yield from paragraph(f"{by}, {cut(text, MAX_POINT_LENGTH)}", 2, "")
     if compared["defaults"]:
         values = [f"{name} = {json_text(value)}" for name, value in compared["defaults"].items()]
         text = f"not recorded and without a documented default, so taken from {profile}"

@@ -12,10 +12,10 @@ from typing import Any
 
 from pulsar_conformance.adapters.spark.configuring import COMPILED, INTERPRETED, PARTITIONS
 
-SMALL = 32 << 20
+SMALL_BYTES = 32 << 20
 """Size of a history in bytes below which compiling takes longer than it saves."""
 
-TINY = 1 << 19
+TINY_BYTES = 1 << 19
 """Size of a history in bytes below which each table is one partition, so that Spark's tasks
 exchange no rows.
 
@@ -23,16 +23,16 @@ Measured on 393 lines: 102 tasks instead of 376, and 25 s of CPU time instead of
 however, a single partition takes 34 s instead of 29.
 """
 
-MODEST = 256 << 20
+MODEST_BYTES = 256 << 20
 """Size of a history in bytes below which only the first of Java's two compilers pays off."""
 
-PART = 32 << 20
+PARTITION_BYTES = 32 << 20
 """Number of bytes of the history for each partition, few enough to be sorted in memory."""
 
-DAILY = 128 << 20
+MAX_INTERPRETED_BYTES = 128 << 20
 """Size of a history in bytes up to which Spark generates no code for most tables."""
 
-SHARDED = 1 << 30
+MIN_SHARDED_BYTES = 1 << 30
 """Size of a history in bytes above which each day of a table is stored in several partitions, by
 cluster.
 """
@@ -45,7 +45,7 @@ LARGE_HEAP_SETTINGS: Mapping[str, str] = {**SUMMARIES, "spark.driver.memory": "2
 and 91 s of CPU time instead of 149.
 """
 
-LARGE: Mapping[str, str] = {
+LARGE_HISTORY_SETTINGS: Mapping[str, str] = {
     **LARGE_HEAP_SETTINGS,
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -XX:+UseParallelGC",
 }
@@ -64,9 +64,9 @@ def process_settings(path: str) -> Mapping[str, str]:
     there = Path(path)
     files = there.rglob("*") if there.is_dir() else [there]
     length = sum(one.stat().st_size for one in files if one.is_file())
-    if not 0 < length < MODEST:
-        return LARGE
-    return SUMMARIES if length < SMALL else LARGE_HEAP_SETTINGS
+    if not 0 < length < MODEST_BYTES:
+        return LARGE_HISTORY_SETTINGS
+    return SUMMARIES if length < SMALL_BYTES else LARGE_HEAP_SETTINGS
 
 
 def keeps_objects(settings: Mapping[str, str]) -> bool:
@@ -92,7 +92,7 @@ SMALL_FACTOR = 32
 of any other table.
 """
 
-HEAVY = ("bundle_averages", "broker_decisions")
+HEAVY_TABLES = ("bundle_averages", "broker_decisions")
 """The most expensive tables. In a history of one day, only these take longer than compiling does.
 
 Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled. All others take 24 s and
@@ -108,9 +108,9 @@ def table_settings(table: str, length: int, tasks: int) -> Mapping[str, str]:
     tables, and 18 s with these.
     """
     small = table in SMALL_TABLES
-    least = SMALL if table in HEAVY else DAILY + 1
+    least = SMALL_BYTES if table in HEAVY_TABLES else MAX_INTERPRETED_BYTES + 1
     code = INTERPRETED if small or length < least else COMPILED
-    parts = length // (PART * SMALL_FACTOR if small else PART)
+    parts = length // (PARTITION_BYTES * SMALL_FACTOR if small else PARTITION_BYTES)
     if is_single_partition(length):
         return {**code, **WITHOUT_BROADCASTS, PARTITIONS: "1"}
     return {**code, **WITH_BROADCASTS, PARTITIONS: str(max(tasks, parts))}
@@ -130,7 +130,7 @@ Broadcast tables come to the driver first, where they take many times the space 
 
 def is_single_partition(length: int) -> bool:
     """True if each table is a single partition for a history of `length` bytes."""
-    return length < TINY
+    return length < TINY_BYTES
 
 
 def parallel_tables(length: int) -> tuple[int, bool]:
@@ -138,9 +138,9 @@ def parallel_tables(length: int) -> tuple[int, bool]:
 
     The second value is true if all tables are built with the same settings.
     """
-    if length < SMALL:
+    if length < SMALL_BYTES:
         return AT_ONCE, True
-    return (2 if length < MODEST else 1), False
+    return (2 if length < MODEST_BYTES else 1), False
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from pulsar_conformance.audit.pipeline.writing import (
     base_name,
     from_day,
 )
-from pulsar_conformance.audit.tables.cycles import CYCLE_SETTINGS, OLDEST
+from pulsar_conformance.audit.tables.cycles import CYCLE_SETTINGS, USUAL_REPORT_MINUTES
 from pulsar_conformance.audit.tables.settings_at import INTERVAL, REPORT_AGE
 from pulsar_conformance.audit.verdicts import splits
 from pyspark.sql import Column, DataFrame
@@ -222,7 +222,7 @@ def _documented_cycles(step: TableStep, plan: AuditPlan, documented: AuditPlan) 
 def _default_of(plan: AuditPlan, setting: str) -> Any:
     """Return the value that applies if a setting is not recorded."""
     found = plan.defaults.get(setting)
-    return OLDEST if found is None and setting == REPORT_AGE else found
+    return USUAL_REPORT_MINUTES if found is None and setting == REPORT_AGE else found
 
 
 def _gold_step(plan: AuditPlan, name: str, side: _Side) -> TableStep:

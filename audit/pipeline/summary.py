@@ -38,7 +38,7 @@ AT_OTHER_TIMES = (
 )
 """Rules whose verdicts have the time of a split, a transfer or another event instead of a cycle."""
 
-LONGEST = 2000
+MAX_EVIDENCE_LENGTH = 2000
 """Maximum length of evidence; longer evidence is abridged."""
 
 UNLOADING = ("cluster", "cycle", "broker", "bundle")
@@ -236,7 +236,7 @@ def _first_of_each(groups: GroupedData, evidence: Column) -> DataFrame:
     """Return the number of cycles of each group, and the time, cluster and evidence of the first
     cycle.
     """
-    first = F.struct("cycle", "cluster", abridged(evidence, LONGEST).alias("told"))
+    first = F.struct("cycle", "cluster", abridged(evidence, MAX_EVIDENCE_LENGTH).alias("told"))
     rows = groups.agg(F.count(F.lit(1)).alias("cycles"), F.min(first).alias("in"))
     return rows.withColumns(
         {"at": format_utc("in.cycle"), "cluster": F.col("in.cluster"), "evidence": F.col("in.told")}
@@ -259,7 +259,7 @@ def first_faults(verdicts: DataFrame, count: int) -> list[Json]:
         "verdict",
         "cluster",
         format_utc("cycle").alias("cycle"),
-        abridged(F.col("evidence"), LONGEST),
+        abridged(F.col("evidence"), MAX_EVIDENCE_LENGTH),
     )
     names = ("rule", "verdict", "cluster", "cycle", "evidence")
     return [dict(zip(names, row, strict=True)) for row in rows.orderBy(*names).collect()]

@@ -17,10 +17,10 @@ from pulsar_conformance.audit.tables.names import with_reported_names
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-QUICK = 10.0
+QUICK_SECONDS = 10.0
 """Maximum seconds from a cycle to an unload of unknown cause, and between two such unloads."""
 
-UNLOADING = 60.0
+UNLOADING_SECONDS = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
 EARLY = 1.0
@@ -29,16 +29,16 @@ EARLY = 1.0
 SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
-BURST = 60
+BURST_SECONDS = 60
 """Seconds within which a stopping broker, or a whole namespace, is unloaded."""
 
 SILENCE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
 
-OFFLOADED = 60.0
+OFFLOADING_SECONDS = 60.0
 """Seconds after a split within which its parts are unloaded."""
 
-UNREPORTED = "the broker that its record names sends no reports"
+NO_REPORTS_BY_BROKER = "the broker that its record names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 BROADCAST_ROWS = 2_000
@@ -167,7 +167,7 @@ def _with_reports(silver: Silver, went: DataFrame) -> DataFrame:
         }
     ).where("turn = 1")
     at_once = Window.partitionBy("cluster", "broker").orderBy(F.unix_seconds("at"))
-    near = at_once.rangeBetween(-BURST, BURST)
+    near = at_once.rangeBetween(-BURST_SECONDS, BURST_SECONDS)
     ends = silver.broker_samples.groupBy("cluster").agg(F.max("at").alias("ends"))
     marks = marks.withColumn("given", F.collect_set("bundle").over(near))
     marks = marks.join(F.broadcast(ends), "cluster", "left")
@@ -202,7 +202,7 @@ def _with_splits(silver: Silver, rows: DataFrame) -> DataFrame:
     so_far = course.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     marks = marks.withColumn("cut", F.last("cut", ignorenulls=True).over(so_far))
     marks = marks.where("turn = 1")
-    just = _unix_seconds("at") - _unix_seconds("cut") <= OFFLOADED
+    just = _unix_seconds("at") - _unix_seconds("cut") <= OFFLOADING_SECONDS
     seen = (F.col("reported") > F.col("cut")) & F.array_contains("owned", F.col("bundle"))
     return marks.select(
         *rows.columns,
@@ -220,7 +220,7 @@ def _with_namespaces(silver: Silver, went: DataFrame, count: int) -> DataFrame:
     space = ranges.namespace_of(F.col("bundle"))
     rows = went.withColumns({"space": space, "of": F.to_date("at")})
     at_once = Window.partitionBy("cluster", "space").orderBy(F.unix_seconds("at"))
-    given = F.collect_set("bundle").over(at_once.rangeBetween(-BURST, BURST))
+    given = F.collect_set("bundle").over(at_once.rangeBetween(-BURST_SECONDS, BURST_SECONDS))
     rows = rows.withColumn("given", F.size(given))
     many = rows.where("given > 1").select("cluster", "space", "of").distinct()
     named = silver.bundle_samples.select(
@@ -308,7 +308,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     gap = _unix_seconds("at") - F.coalesce(last, _unix_seconds("ran.cycle"))
     marks = marks.withColumn("gap", F.when(maybe, gap))
     widest = F.max("gap").over(own.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    marks = marks.withColumn("quick", _certainly(widest <= QUICK))
+    marks = marks.withColumn("quick", _certainly(widest <= QUICK_SECONDS))
     each = marks.withColumns(_cause_columns()).withColumn("of", F.explode(_possible_cycles()))
     return each.select(
         "cluster",
@@ -334,7 +334,7 @@ def _cause_columns() -> dict[str, Column]:
     """
     said = F.col("said")
     shortly = F.col("quick") | _certainly(F.col("early") <= EARLY)
-    near = shortly | _certainly(F.col("late") <= UNLOADING)
+    near = shortly | _certainly(F.col("late") <= UNLOADING_SECONDS)
     skewed = _certainly(F.col("early") <= SKEW)
     guessed = _certainly(~F.col("ran.recorded"))
     offloaded, cut = F.col("split") & F.col("unseen"), F.col("split")
@@ -348,7 +348,7 @@ def _cause_columns() -> dict[str, Column]:
         .otherwise(UNKNOWN)
     )
     basis = (
-        F.when(F.col("unnamed"), F.lit(UNREPORTED))
+        F.when(F.col("unnamed"), F.lit(NO_REPORTS_BY_BROKER))
         .when(F.col("damaged"), F.lit("its record is quarantined"))
         .when(said.isNotNull(), F.lit("recorded"))
         .when(cut, F.lit("it had just been split"))
@@ -385,10 +385,10 @@ def _possible_cycles() -> Column:
     own_cycle = F.col("ran.recorded") & (late <= EARLY) & (late < F.coalesce(early, late + 1))
     own_cycle = _certainly(own_cycle)
     same = _certainly(early <= EARLY) & ~own_cycle
-    both = same & _certainly(F.col("ran.recorded") & (late <= QUICK))
+    both = same & _certainly(F.col("ran.recorded") & (late <= QUICK_SECONDS))
     either = (_certainly(early <= SKEW) & ~same & ~own_cycle) | both
     same = same & ~both
-    apart = F.col("ran.recorded") & (F.col("late") > UNLOADING) & ~F.col("quick")
+    apart = F.col("ran.recorded") & (F.col("late") > UNLOADING_SECONDS) & ~F.col("quick")
     own = cause(ran, ~shedding | apart)
     return (
         F.when(~F.col("may_shed"), F.array(cause(ran, F.lit(False))))

@@ -15,7 +15,7 @@ from pulsar_conformance.audit.input.parsing import SHEDDING, UNKNOWN
 from pulsar_conformance.audit.input.silver import LOST, LOST_LEADER
 from pulsar_conformance.audit.input.silver import LOST_UNLOAD as LOST_UNLOAD_KIND
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
-from pulsar_conformance.audit.tables.causes import UNLOADING
+from pulsar_conformance.audit.tables.causes import UNLOADING_SECONDS
 from pulsar_conformance.audit.tables.settings_at import (
     INTERVAL,
     REPORT_AGE,
@@ -30,9 +30,9 @@ from pyspark.sql import functions as F
 
 NO_LEADER = "its leader's earlier knowledge is not recorded"
 CUT_SHORT = "the history or the leader's term ends before the next cycle"
-FIRST = "its leader has just begun, and may not have run a cycle yet"
-LAST = "nothing is recorded after this cycle"
-ELECTED = "its leader began a few seconds before; a later cycle would decide"
+LEADER_JUST_BEGAN = "its leader has just begun, and may not have run a cycle yet"
+NOTHING_RECORDED_AFTER = "nothing is recorded after this cycle"
+LEADER_NEWLY_ELECTED = "its leader began a few seconds before; a later cycle would decide"
 LOST_SETTINGS = "the last recorded settings are quarantined; usable ones would decide"
 LOST_REPORT = "a report of an unknown broker is quarantined; the original would decide"
 LOST_UNLOAD = "an unload at that time is quarantined; the original would decide"
@@ -42,7 +42,7 @@ SKEW = 5.0
 """Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""
 
 
-OLDEST = 15.0
+USUAL_REPORT_MINUTES = 15.0
 """Number of minutes for which a report counts, unless a setting says otherwise."""
 
 MIN_MINUTES, MAX_MINUTES = 1 / 60, 1 << 20
@@ -156,12 +156,12 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
     """Add `lost_report` and `lost_unload`, times of quarantined records that may matter.
 
     They are the last report of an unknown broker up to `SKEW` after the cycle, and the last unload
-    of an unknown bundle up to `UNLOADING` after it.
+    of an unknown bundle up to `UNLOADING_SECONDS` after it.
     """
     lost = silver.contexts.where(F.col("kind").isin(LOST, LOST_UNLOAD_KIND))
     report = (F.col("kind") == LOST) & F.col("broker").isNull()
     unload = (F.col("kind") == LOST_UNLOAD_KIND) & (F.isnull("bundle") | F.isnull("broker"))
-    early = F.when(report, SKEW).otherwise(UNLOADING).cast("decimal(18, 6)")
+    early = F.when(report, SKEW).otherwise(UNLOADING_SECONDS).cast("decimal(18, 6)")
     lost = lost.where(report | unload).select(
         "cluster",
         (F.col("at") - F.make_dt_interval(secs=early)).alias("cycle"),
@@ -178,13 +178,13 @@ def _with_lost(silver: Silver, rows: DataFrame) -> DataFrame:
 
 def _doubt_column() -> Column:
     """Return why a cycle cannot be judged, such as a quarantined record; null if it can be."""
-    age = minutes_as_interval(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)))
-    grace = minutes_as_interval(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE)))
+    age = minutes_as_interval(F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(USUAL_REPORT_MINUTES)))
+    grace = minutes_as_interval(F.coalesce(F.col(f"force.{shedding.GRACE}"), F.lit(GRACE_MINUTES)))
     since = {name: F.col("cycle") - F.col(name) for name in ("lost_report", "lost_unload")}
     skew = F.make_dt_interval(secs=F.lit(SKEW).cast("decimal(18, 6)"))
     doubt = F.col("doubt")
     return (
-        F.when(doubt.isNotNull() & (doubt != ELECTED), doubt)
+        F.when(doubt.isNotNull() & (doubt != LEADER_NEWLY_ELECTED), doubt)
         .when(since["lost_report"] <= age, LOST_REPORT)
         .when(since["lost_unload"] <= skew, LOST_UNLOAD)
         .when(doubt.isNotNull(), doubt)
@@ -192,7 +192,7 @@ def _doubt_column() -> Column:
     )
 
 
-GRACE = 30.0
+GRACE_MINUTES = 30.0
 """Length of the grace period in minutes, unless a setting says otherwise."""
 
 CYCLE_SETTINGS = (
@@ -219,7 +219,7 @@ def _is_forgotten() -> Column:
     kept = F.col(f"force.{threshold.HISTORY_SHARE}")
     faded = (kept <= 0) | (F.pow(kept, F.col("ran")) < NEGLIGIBLE_SHARE)
     remembers = F.col("strategy") == "ThresholdShedder"
-    reported = F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(OLDEST)) * SAMPLES
+    reported = F.coalesce(F.col(f"force.{REPORT_AGE}"), F.lit(USUAL_REPORT_MINUTES)) * SAMPLES
     passed = (F.unix_micros("cycle") - F.unix_micros("since")) / MICROS_OF_MINUTE
     over = (passed > F.col(f"force.{shedding.GRACE}")) & (passed > reported)
     return F.coalesce(over & (~remembers | faded), F.lit(False))
@@ -279,7 +279,7 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
         "since",
         "until",
         F.coalesce("next", F.col("last") + _shortest_interval()).alias("upto"),
-        F.when(alone, LAST).when(elected, ELECTED).alias("doubt"),
+        F.when(alone, NOTHING_RECORDED_AFTER).when(elected, LEADER_NEWLY_ELECTED).alias("doubt"),
         "led",
         (F.row_number().over(term) - 1).alias("ran"),
         moments.alias("moments"),
@@ -355,7 +355,7 @@ def _assumed_cycles(
         }
     )
     begins, cut = F.col("cycle") == F.col("since"), F.col("next") > F.col("until")
-    doubt = F.when(begins, FIRST).when(cut, CUT_SHORT).alias("doubt")
+    doubt = F.when(begins, LEADER_JUST_BEGAN).when(cut, CUT_SHORT).alias("doubt")
     upto = F.least("next", "until").alias("upto")
     ran = ((F.col("at") - since) / step).alias("ran")
     return each.select("cluster", "cycle", "since", "until", upto, doubt, "led", ran)

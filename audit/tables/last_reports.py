@@ -20,9 +20,9 @@ PERHAPS: the broker may have gone. LATE: it may have gone, because its report is
 content of its newest report is unknown. LOST: the content of its only report is unknown.
 """
 
-MISSED = "its last report is older than the longest interval"
-SILENT = "it has not reported for far longer than usual"
-QUARANTINED = "one of its reports is quarantined"
+REPORT_OVERDUE = "its last report is older than the longest interval"
+UNUSUALLY_SILENT = "it has not reported for far longer than usual"
+REPORT_QUARANTINED = "one of its reports is quarantined"
 
 
 MEASURED = ("percent", *RATE_FIELDS)
@@ -86,7 +86,7 @@ def _standing_columns() -> dict[str, Column]:
         F.coalesce(F.col(name) >= at, F.lit(False)) for name in ("stopped", "moved", "deposed")
     )
     gone = stopped | moved
-    longest = F.when(F.size("gaps") == RHYTHM, F.array_max("gaps"))
+    longest = F.when(F.size("gaps") == RHYTHM_INTERVALS, F.array_max("gaps"))
     silent = _unix_seconds("moment") - _unix_seconds("report.at") > longest * SILENT_AFTER
     soon = F.col("next") - F.col("moment") <= F.lit(signs.HINDSIGHT)
     back = F.coalesce(soon & (F.col("next") - at <= oldest), F.lit(False))
@@ -100,12 +100,12 @@ def _standing_columns() -> dict[str, Column]:
         .when(gone | deposed | silent, PERHAPS)
     )
     note = (
-        F.when(at.isNull() | newer, QUARANTINED)
-        .when(late, MISSED)
-        .when(stopped, F.lit(signs.STOPPED))
-        .when(moved, F.lit(signs.ELSEWHERE))
-        .when(deposed, F.lit(signs.DEPOSED))
-        .when(silent, F.lit(SILENT))
+        F.when(at.isNull() | newer, REPORT_QUARANTINED)
+        .when(late, REPORT_OVERDUE)
+        .when(stopped, F.lit(signs.SHUTDOWN_RECORDED))
+        .when(moved, F.lit(signs.BUNDLE_ELSEWHERE))
+        .when(deposed, F.lit(signs.OTHER_BROKER_LEADS))
+        .when(silent, F.lit(UNUSUALLY_SILENT))
     )
     recent = F.col("moment") - known <= oldest * F.lit(signs.FORGOTTEN)
     recent = recent | F.coalesce(at.isNotNull() & soon, F.lit(False))
@@ -116,21 +116,22 @@ def _standing_columns() -> dict[str, Column]:
     }
 
 
-RHYTHM = 4
+RHYTHM_INTERVALS = 4
 """Number of intervals between reports by which a broker's usual interval is estimated."""
 
 SILENT_AFTER = 5
-"""Multiple of the longest of the last `RHYTHM` intervals after which a silent broker may have gone.
+"""A silent broker may have gone after this multiple of the longest of its last `RHYTHM_INTERVALS`
+intervals.
 """
 
 
 def _report_gaps() -> Column:
     """Return the column `gaps`: the seconds between consecutive reports of a broker, the last
-    `RHYTHM` of them.
+    `RHYTHM_INTERVALS` of them.
     """
     course = Window.partitionBy("cluster", "broker").orderBy("at")
     gap = _unix_seconds("at") - F.lag(_unix_seconds("at")).over(course)
-    return F.collect_list(gap).over(course.rowsBetween(1 - RHYTHM, 0)).alias("gaps")
+    return F.collect_list(gap).over(course.rowsBetween(1 - RHYTHM_INTERVALS, 0)).alias("gaps")
 
 
 def _unix_seconds(time: str) -> Column:
@@ -139,7 +140,7 @@ def _unix_seconds(time: str) -> Column:
 
 def _oldest_counting() -> Column:
     return cycles.minutes_as_interval(
-        F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
+        F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.USUAL_REPORT_MINUTES))
     )
 
 

@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
-NEAR = timedelta(days=7)
+MAX_UNPRUNED_PERIOD = timedelta(days=7)
 """Period of a history up to which using expired samples takes less time than dropping them."""
 
-FRESH = timedelta(days=2)
+MAX_SUMMED_PERIOD = timedelta(days=2)
 """Time since a leader's start up to which summing all its samples is faster than counting them."""
 
 DATA = "bundle_data"
@@ -38,7 +38,7 @@ def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: in
     begun = earliest_time(moments, "since")
     samples = silver.bundle_samples.where(F.col("day") >= min(_utc_day(begun), day))
     silver = replace(silver, bundle_samples=samples.where(F.col("at") >= F.lit(begun)))
-    if plan.readings["window"] == "sliding" and day - _utc_day(begun) > FRESH:
+    if plan.readings["window"] == "sliding" and day - _utc_day(begun) > MAX_SUMMED_PERIOD:
         return _drop_old_samples(silver, day, most)
     return silver
 
@@ -49,7 +49,7 @@ def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
     samples = silver.bundle_samples.where(F.col("day") >= F.lit(first))
-    if day - first > NEAR:
+    if day - first > MAX_UNPRUNED_PERIOD:
         samples = samples.join(from_day, list(BUNDLE), "left")
         samples = samples.where(F.col("day") >= F.coalesce("from", F.lit(day))).drop("from")
     return replace(silver, bundle_samples=samples, contexts=_with_last_data(silver.contexts, first))
@@ -90,9 +90,9 @@ def _days_before(day: date, count: int) -> date:
 
 def _reported_since(moments: DataFrame, day: date) -> date:
     """Return the day of the oldest report that can count at these moments."""
-    age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.OLDEST))
+    age = F.coalesce(f"settings.{settings_at.REPORT_AGE}", F.lit(cycles.USUAL_REPORT_MINUTES))
     (row,) = collect_small(moments.agg(F.max(F.least(age, F.lit(cycles.MAX_MINUTES))).alias("age")))
-    age = (row["age"] or cycles.OLDEST) * FORGOTTEN
+    age = (row["age"] or cycles.USUAL_REPORT_MINUTES) * FORGOTTEN
     return _days_before(day, 1 + ceil(age / MINUTES_OF_DAY))
 
 

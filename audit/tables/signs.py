@@ -27,9 +27,9 @@ HINDSIGHT = timedelta(hours=1)
 ELECTION = timedelta(minutes=1)
 """Maximum time from the departure of a leader to the record of its successor."""
 
-STOPPED = "its shutdown is recorded"
-DEPOSED = "another broker leads in its place"
-ELSEWHERE = "one of its bundles is at another broker without having been unloaded"
+SHUTDOWN_RECORDED = "its shutdown is recorded"
+OTHER_BROKER_LEADS = "another broker leads in its place"
+BUNDLE_ELSEWHERE = "one of its bundles is at another broker without having been unloaded"
 
 
 def shutdowns(silver: Silver) -> DataFrame:

@@ -32,18 +32,18 @@ after its metadata session was re-established.
 HOUR = 3600
 MICROS = 1_000_000
 LAST_HASH = 0xFFFFFFFF
-LATE = 60
+MAX_SECONDS_LATE = 60
 """Seconds by which load data may be late, because the broker checks the time at intervals."""
 
 OF_BUNDLE = ["cluster", "bundle"]
 
 NO_UNLOAD = "no unload by its former owner is recorded, and that broker may have stopped"
-NO_NEXT = "no next owner is recorded within ten minutes"
-RETURNED = "the broker may have started again"
+NO_NEXT_OWNER = "no next owner is recorded within ten minutes"
+BROKER_MAY_BE_BACK = "the broker may have started again"
 NO_STATS = "the statistics by which its owner split it are not recorded"
-NOT_ALL = "bundles without an owner are not recorded"
-UNSEEN = "load data written in between might be missing from the records"
-ELECTED = "a change of the leader is recorded at about that time"
+BUNDLES_UNRECORDED = "bundles without an owner are not recorded"
+LOAD_DATA_UNSEEN = "load data written in between might be missing from the records"
+LEADER_CHANGED = "a change of the leader is recorded at about that time"
 
 
 def findings_about_owners(
@@ -205,7 +205,10 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     given = events.where("kind = 'assigned'").select("cluster", "at", "of")
     key = ["cluster", "bundle", "cycle", "of"]
     passed = (F.unix_micros("at") - F.unix_micros("cycle")) / MICROS
-    soon, after = passed.between(-causes.SKEW, HORIZON), passed.between(causes.SKEW, HORIZON)
+    soon, after = (
+        passed.between(-causes.SKEW, HORIZON),
+        passed.between(causes.SKEW, HORIZON),
+    )
     lives = F.broadcast(down).join(shown.unionByName(given), ["cluster", "of"])
     lives = lives.where(after).groupBy(*key).agg(F.min("at").alias("lives"))
     mine = events.select(*OF_BUNDLE, "at", "kind", F.col("of").alias("to"))
@@ -220,7 +223,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     kept = F.col("kept").isNotNull() & ~F.coalesce(F.col("lives") <= F.col("kept"), F.lit(False))
     stopped = formatting.sentence(F.col("broker"), "stopped and is still recorded as owner of")
     wrong = F.when(kept, formatting.sentence(stopped, F.col("bundle")))
-    why = F.when(F.col("lives").isNotNull(), RETURNED).otherwise(NO_NEXT)
+    why = F.when(F.col("lives").isNotNull(), BROKER_MAY_BE_BACK).otherwise(NO_NEXT_OWNER)
     open_ = F.when(F.col("moved").isNull(), _open_evidence(why))
     time = F.concat(formatting.plain(F.greatest("moved", F.lit(0.0))), F.lit(" s"))
     fine = formatting.sentence(F.col("bundle"), "has another owner after", time)
@@ -313,7 +316,7 @@ def _room_verdict() -> tuple[Column, ...]:
     told = formatting.sentence(
         told, there.cast("string"), "bundles, of", formatting.plain(most), "at most"
     )
-    open_ = F.when(width != LAST_HASH, _open_evidence(NOT_ALL))
+    open_ = F.when(width != LAST_HASH, _open_evidence(BUNDLES_UNRECORDED))
     return _verdict_columns("SPLIT-06", F.when(full, told), open_, told)
 
 
@@ -328,7 +331,7 @@ def _judge_load_data(silver: Silver, plan: AuditPlan) -> DataFrame:
     wrote = F.col("load.reportedAt") / 1000
     course = Window.partitionBy("cluster", "broker").orderBy("cycle")
     elected = silver.contexts.where("kind = 'leader'").select("cluster", F.col("at").alias("led"))
-    apart = F.abs(F.unix_seconds("led") - F.unix_seconds("cycle")) <= LATE
+    apart = F.abs(F.unix_seconds("led") - F.unix_seconds("cycle")) <= MAX_SECONDS_LATE
     near = rows.select("cluster", "cycle").distinct().join(F.broadcast(elected), "cluster")
     near = near.where(apart).select("cluster", "cycle", F.lit(True).alias("elected")).distinct()
     rows = rows.withColumn("passed", wrote - F.lag(wrote).over(course))
@@ -354,8 +357,8 @@ def _written_after() -> Column:
 
 def _latest_verdict() -> tuple[Column, ...]:
     """Return an open verdict if load data came later than the maximum interval. [REPORT-15]"""
-    longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + LATE
-    told = F.concat(F.col("broker"), F.lit(": "), _seconds_passed(), F.lit(f"; {UNSEEN}"))
+    longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + MAX_SECONDS_LATE
+    told = F.concat(F.col("broker"), F.lit(": "), _seconds_passed(), F.lit(f"; {LOAD_DATA_UNSEEN}"))
     late = F.when(F.col("passed") > longest, told)
     return _verdict_columns("REPORT-15", F.lit(None).cast("string"), late, _written_after())
 
@@ -367,7 +370,7 @@ def _soonest_verdict() -> tuple[Column, ...]:
         F.col("broker"), "wrote its load data again after", _seconds_passed()
     )
     led = F.coalesce("elected", F.lit(False))
-    open_ = F.when(soon & led, F.concat(told, F.lit(f"; {ELECTED}")))
+    open_ = F.when(soon & led, F.concat(told, F.lit(f"; {LEADER_CHANGED}")))
     return _verdict_columns("REPORT-16", F.when(soon & ~led, told), open_, _written_after())
 
 

@@ -21,12 +21,23 @@ from pyspark.sql import functions as F
 
 Json = dict[str, Any]
 
-LONGEST = 4 * WIDTH
+MAX_POINT_LENGTH = 4 * WIDTH
 """Maximum length of the open point that the report shows."""
 
 OPEN_POINTS = (
-    *(verdicts.OTHERWISE, verdicts.DOUBTFUL, verdicts.IN_ANOTHER_VIEW, verdicts.HELD),
-    *(cycles.NO_LEADER, cycles.CUT_SHORT, cycles.FIRST, cycles.LAST, cycles.ELECTED),
+    *(
+        verdicts.ALLOWED_AT_OTHER_MOMENT,
+        verdicts.UNCERTAIN_UNLOAD,
+        verdicts.IN_ANOTHER_VIEW,
+        verdicts.MAY_HAVE_TO_STAY,
+    ),
+    *(
+        cycles.NO_LEADER,
+        cycles.CUT_SHORT,
+        cycles.LEADER_JUST_BEGAN,
+        cycles.NOTHING_RECORDED_AFTER,
+        cycles.LEADER_NEWLY_ELECTED,
+    ),
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
 )
 """Texts with which the open point within evidence begins. If evidence contains none of them, all of
@@ -109,6 +120,6 @@ def undecided_lines(found: Sequence[Json]) -> Iterator[str]:
     for (cluster, cycle, point, options), rules in alike.items():
         named = ", ".join(rules)
         yield from paragraph(f"{named} undecided, first in {cluster} at {cycle}", 2, "")
-        yield from paragraph(cut(point, LONGEST), 2, width=WIDTH - 2)
+        yield from paragraph(cut(point, MAX_POINT_LENGTH), 2, width=WIDTH - 2)
         if options:
             yield from paragraph(f"see {options.replace(AT, AT[:-1] + NO_BREAK)}", 6, "  ")

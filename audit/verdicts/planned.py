@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.spark import average, shedding, transfer, usage
 from pulsar_conformance.audit.input.parsing import SHEDDING
 from pulsar_conformance.audit.pipeline.plan import AuditPlan, GoldTables, Silver
 from pulsar_conformance.audit.tables import causes, formatting, settings_at, streaks
-from pulsar_conformance.audit.verdicts.extensible import HORIZON, NO_NEXT
+from pulsar_conformance.audit.verdicts.extensible import HORIZON, NO_NEXT_OWNER
 from pulsar_conformance.conformance.common import check
 from pulsar_conformance.reference.placement import PLACEMENT_STRATEGY
 from pyspark.sql import Column, DataFrame
@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 RULE = "PLANNED-02"
 KEY = ["cluster", "cycle"]
-NO_LEAST = "which broker was used least is not certain"
-NO_ATTEMPT = "whether the attempt to unload it still ran is not recorded"
+LEAST_USED_UNCERTAIN = "which broker was used least is not certain"
+ATTEMPT_UNRECORDED = "whether the attempt to unload it still ran is not recorded"
 
 
 def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
@@ -41,8 +41,8 @@ def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> D
     rows = rows.join(
         next_.agg(F.min_by("broker", "taken").alias("to")), [*KEY, "bundle", "at"], "left"
     )
-    why = F.when(F.isnull("to"), NO_NEXT).when(F.isnull("least"), NO_LEAST)
-    why = why.when(F.col("to") != F.col("least"), NO_ATTEMPT)
+    why = F.when(F.isnull("to"), NO_NEXT_OWNER).when(F.isnull("least"), LEAST_USED_UNCERTAIN)
+    why = why.when(F.col("to") != F.col("least"), ATTEMPT_UNRECORDED)
     told = F.concat(F.col("bundle"), F.lit(": "), why)
     lack = F.min(F.when(why.isNotNull(), told))
     fine = formatting.sentence("the least used broker,", F.min("to"), "has what was unloaded")

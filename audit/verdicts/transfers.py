@@ -34,13 +34,13 @@ UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
 
 NO_LOADS = "the brokers' load data are not recorded"
-CHANGING = "the load data changed while the cycle may have run"
-NEAR_EDGE = "the loads are at the edge of a condition"
+LOADS_CHANGING = "the load data changed while the cycle may have run"
+LOADS_NEAR_EDGE = "the loads are at the edge of a condition"
 NO_OWNER = "no other broker is recorded as the next owner"
 TWO_CYCLES = "the unloads may be of two cycles"
 NO_POLICIES = "isolation policies are not recorded"
 NO_CYCLES = "cycles that unload nothing are not recorded"
-NO_READING = "when the leader read each broker's load data is not recorded"
+READ_TIMES_UNKNOWN = "when the leader read each broker's load data is not recorded"
 
 
 def findings_about_transfers(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
@@ -113,7 +113,7 @@ def _in_turns(rows: DataFrame) -> DataFrame:
     """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
-    new = F.coalesce(gap > causes.UNLOADING * 1_000_000, F.lit(True))
+    new = F.coalesce(gap > causes.UNLOADING_SECONDS * 1_000_000, F.lit(True))
     rows = rows.withColumns({"new": new, "before": F.lag("at").over(course)})
     rows = rows.withColumn("turn", F.count_if("new").over(course))
     turn = Window.partitionBy("cluster", "turn")
@@ -167,7 +167,7 @@ def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
     turns = (
         rows.select(*TURN)
         .distinct()
-        .withColumn("begun", F.col("cycle") - _seconds(causes.UNLOADING))
+        .withColumn("begun", F.col("cycle") - _seconds(causes.UNLOADING_SECONDS))
     )
     both = F.broadcast(turns).join(known, "cluster").where(F.col("told") <= F.col("cycle"))
     before = F.max(F.when(F.col("told") <= F.col("begun"), F.col("told"))).over(
@@ -244,8 +244,8 @@ def _uneven_load() -> Column:
     known = F.col("loads").isNotNull()
     lack = (
         F.when(~known, NO_LOADS)
-        .when(~F.coalesce(steady, F.lit(False)), CHANGING)
-        .when(~F.coalesce(clear, F.lit(False)), NEAR_EDGE)
+        .when(~F.coalesce(steady, F.lit(False)), LOADS_CHANGING)
+        .when(~F.coalesce(clear, F.lit(False)), LOADS_NEAR_EDGE)
     )
     texts = F.transform("loads", lambda one: formatting.plain(one["high"]))
     told = formatting.sentence(
@@ -261,7 +261,7 @@ def _few_brokers() -> Column:
     """Return a violation if more brokers unload than are allowed in a cycle. [TRANSFER-08]"""
     brokers, most = F.size(F.collect_set("broker")), F.max(_in_force(transfer.MAX_BROKERS))
     span = F.max(F.unix_micros("last") - F.unix_micros("cycle"))
-    many, apart = brokers > most, span > causes.UNLOADING * 1_000_000
+    many, apart = brokers > most, span > causes.UNLOADING_SECONDS * 1_000_000
     verdict = F.when(many & apart, "undecided").when(many, "violated").otherwise("allowed")
     told = formatting.sentence(
         brokers.cast("string"), "brokers unloaded bundles, of", formatting.plain(most), "at most"
@@ -294,8 +294,8 @@ def _after_the_delay() -> Column:
     """Return a violation if a cycle certainly ran too soon after an unload. [TRANSFER-11]"""
     passed = (F.unix_micros("cycle") - F.unix_micros("ended")) / 1_000_000
     delay = _in_force(transfer.DELAY)
-    soon = F.coalesce(passed + causes.UNLOADING < delay, F.lit(False))
-    close = F.coalesce(passed - causes.UNLOADING < delay, F.lit(False))
+    soon = F.coalesce(passed + causes.UNLOADING_SECONDS < delay, F.lit(False))
+    close = F.coalesce(passed - causes.UNLOADING_SECONDS < delay, F.lit(False))
     told = formatting.sentence(
         "unloads",
         formatting.plain(passed),
@@ -340,12 +340,12 @@ TRANSFER_JUDGES: Mapping[str, Callable[[], Column]] = {
     "TRANSFER-08": _few_brokers,
     "TRANSFER-09": _to_less_loaded,
     "TRANSFER-11": _after_the_delay,
-    "TRANSFER-12": _undecided(NO_READING),
-    "TRANSFER-13": _undecided(NO_READING),
+    "TRANSFER-12": _undecided(READ_TIMES_UNKNOWN),
+    "TRANSFER-13": _undecided(READ_TIMES_UNKNOWN),
     "TRANSFER-14": _policies_heeded,
     "TRANSFER-15": _undecided(NO_POLICIES),
     "TRANSFER-16": _excluded_stay,
     "TRANSFER-17": _top_bundles,
-    "TRANSFER-19": _undecided(NO_READING),
+    "TRANSFER-19": _undecided(READ_TIMES_UNKNOWN),
 }
 """Functions that judge a turn, by the rule that an unload can break."""

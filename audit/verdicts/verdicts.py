@@ -29,13 +29,17 @@ ALLOWED, VIOLATED = "allowed", "violated"
 NOT_DONE, UNDECIDED = "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 
-OTHERWISE = "it is allowed with the reports of another moment at which the cycle may have run"
-DOUBTFUL = "it is allowed if an unload of uncertain cause was, or was not, shedding"
+ALLOWED_AT_OTHER_MOMENT = (
+    "it is allowed with the reports of another moment at which the cycle may have run"
+)
+UNCERTAIN_UNLOAD = "it is allowed if an unload of uncertain cause was, or was not, shedding"
 IN_ANOTHER_VIEW = "it is allowed in another view of what is known: "
-HELD = "a bundle of the broker may have to stay, because of its namespace or its next owner"
-CHANGED = "the settings changed shortly before, and may not have been in force"
-UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be on"
-RESTARTED = "the strategy changed, and nothing shows that its leader was restarted: "
+MAY_HAVE_TO_STAY = (
+    "a bundle of the broker may have to stay, because of its namespace or its next owner"
+)
+SETTINGS_JUST_CHANGED = "the settings changed shortly before, and may not have been in force"
+BOUNDARY_UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be on"
+MAYBE_NOT_RESTARTED = "the strategy changed, and nothing shows that its leader was restarted: "
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:
@@ -91,11 +95,11 @@ def findings(_silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
     said = _facts(moments, made, plan, strategies)
     said = judge_cycles(said, rules, plan.readings, BOUND_CHECKS)
     said = said.select(*(F.col(f"cycle.{name}").alias(name) for name in KEY), *said.columns[1:])
-    changed = F.when(F.col("former").isNotNull(), F.lit(CHANGED))
-    strategies = F.concat(F.lit(RESTARTED), "strategy", F.lit(" or "), "other_strategy")
+    changed = F.when(F.col("former").isNotNull(), F.lit(SETTINGS_JUST_CHANGED))
+    strategies = F.concat(F.lit(MAYBE_NOT_RESTARTED), "strategy", F.lit(" or "), "other_strategy")
     named = F.col("strategy") == "ThresholdShedder"
     off = F.col(f"settings.{LOWER_BOUNDARY}").isNull() & named
-    switch = F.when(off, F.lit(UNRECORDED))
+    switch = F.when(off, F.lit(BOUNDARY_UNRECORDED))
     looked = moments.groupBy("cluster", "cycle").agg(
         F.count(F.lit(1)).alias("looked"),
         F.any_value("doubt").alias("doubt"),
@@ -211,7 +215,7 @@ def _depends_on_doubt() -> Column:
     amount = lacking & ~F.col("rule").isin(*SHEDS_SOME)
     return (
         F.when(doubt.isNull(), F.lit(False))
-        .when(doubt == cycles.ELECTED, lacking)
+        .when(doubt == cycles.LEADER_NEWLY_ELECTED, lacking)
         .when(doubt == cycles.LOST_UNLOAD, lacking | by_order)
         .when(doubt == cycles.LOST_BEFORE, amount | by_order)
         .otherwise(F.lit(True))
@@ -236,7 +240,7 @@ def _views() -> Column:
     """Return a text that says how another view of the cycle differs."""
     parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
-    return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(DOUBTFUL))
+    return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(UNCERTAIN_UNLOAD))
 
 
 def _evidence() -> Column:
@@ -245,8 +249,8 @@ def _evidence() -> Column:
         F.concat(count.cast("string"), F.lit(" brokers"))
     )
     doubt = (
-        F.when(F.col("excused"), F.lit(HELD))
-        .when(F.col("times") < F.col("looked"), F.lit(OTHERWISE))
+        F.when(F.col("excused"), F.lit(MAY_HAVE_TO_STAY))
+        .when(F.col("times") < F.col("looked"), F.lit(ALLOWED_AT_OTHER_MOMENT))
         .when(F.col("sure") < F.col("looked"), _views())
     )
     return F.when(F.col("times") == 0, F.concat(F.lit("as required of "), about)).otherwise(

@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.common.trial import Json, Question, Trial, c
 MOST_EDITS = 3
 """Maximum number of edits of one case."""
 
-EDITED = frozenset(
+EDITED_OPERATIONS = frozenset(
     {
         "bundles.create",
         "channel.apply",
@@ -34,7 +34,7 @@ EDITED = frozenset(
 REGEXES = frozenset({"primary", "secondary", "namespaces"})
 """Fields with a list of regular expressions, which an edit may join into one expression."""
 
-LARGE = 20_000
+MAX_EDITED_BYTES = 20_000
 """Number of bytes above which a trial is not edited, since that would take long."""
 
 LARGEST_SETTING = 65_536
@@ -90,11 +90,12 @@ class _Place:
 def edited(trial: Trial, random: Random) -> Trial:
     """Return a trial of one question with a few random edits of its case.
 
-    The result may be invalid. The trial is returned unchanged if its operation is not in `EDITED`,
-    if it is large, or if it has several questions, because its rule compares their answers.
+    The result may be invalid. The trial is returned unchanged if its operation is not in
+    `EDITED_OPERATIONS`, if it is large, or if it has several questions, because its rule compares
+    their answers.
     """
-    alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED
-    if not alone or not fits(trial, LARGE):
+    alone = len(trial.questions) == 1 and not trial.before and trial.operation in EDITED_OPERATIONS
+    if not alone or not fits(trial, MAX_EDITED_BYTES):
         return trial
     [(operation, original)] = trial.questions
     case = copied(original)

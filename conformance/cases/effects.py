@@ -67,7 +67,7 @@ ROLES: Mapping[str, str] = {
     PLACEMENT: "placement strategy",
 }
 
-BOTH = "impl.AvgShedder"
+AVG_SHEDDER = "impl.AvgShedder"
 """The class that is both a shedding and a placement strategy, and has to be set as both."""
 
 LEAST_RATE = f"{PACKAGE}impl.LeastLongTermMessageRate"
@@ -134,7 +134,7 @@ def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
         return replace(runs, culprit=STRATEGY, problem=told, instead=instead)
     if manager != MODULAR:
         return configured
-    if placement == PACKAGE + BOTH != shedding and _replaces_placement(version):
+    if placement == PACKAGE + AVG_SHEDDER != shedding and _replaces_placement(version):
         told, instead = _text_of_unpaired(shedding), f"{_short(LEAST_RATE)} runs instead"
         configured = Running(manager, shedding, LEAST_RATE, PLACEMENT, told, instead)
     elif version and release_line(version) < PLACEMENT_SINCE:
@@ -165,7 +165,7 @@ def _why_unpaired(settings: Mapping[str, Any], version: str) -> str:
     Empty if it does not.
     """
     placement = _full(settings, PLACEMENT, version)
-    if placement != PACKAGE + BOTH or _replaces_placement(version):
+    if placement != PACKAGE + AVG_SHEDDER or _replaces_placement(version):
         return ""
     old = bool(version) and not requires_strategy_pair(version)
     shedding = _full(settings, STRATEGY, version)
@@ -303,12 +303,12 @@ def _why_off(
         return f"{NOTHING} balances nothing"
     if setting.name == STRATEGY:
         belongs = EXTENSIBLE if shedding == TRANSFER else MODULAR
-        if manager == MODULAR and _short(_full(values, PLACEMENT, version)) == _short(BOTH):
+        if manager == MODULAR and _short(_full(values, PLACEMENT, version)) == _short(AVG_SHEDDER):
             return ""  # It must match the placement strategy, even if nothing is shed.
     switch = SHEDDING if setting.strategies else setting.switch
     if users and manager == MODULAR and placement not in users:
         switch = BALANCING if MODULAR in users else SHEDDING
-    bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + BOTH
+    bound = setting.name == SIMPLE_PLACEMENT and runs.placement == PACKAGE + AVG_SHEDDER
     bound = bound and not (version and requires_strategy_pair(version))
     if runs.manager == STOPPED and runs.culprit == MANAGER:
         belongs = ""  # It is not known which load manager will run.

@@ -330,7 +330,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     Usually empty.
     """
     from pulsar_conformance.conformance.cases.effects import (
-        BOTH,
+        AVG_SHEDDER,
         EXTENSIBLE,
         MODULAR,
     )
@@ -347,7 +347,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     own = modular and runs.shedding.startswith(PACKAGE)
     if own and known and known.sheds_by not in ("", shedding):
         said.append(f"it counts for placement, and not for shedding by {shedding}")
-    if modular and name == STRATEGY and runs.shedding == PACKAGE + BOTH != runs.placement:
+    if modular and name == STRATEGY and runs.shedding == PACKAGE + AVG_SHEDDER != runs.placement:
         placed = f"{PLACEMENT} is {short_value(runs.placement)}"
         said.append(f"{shedding} also places what it unloads, but {placed}")
     if runs.manager == EXTENSIBLE and name == ALGORITHM and found.values[name] == FLOW:

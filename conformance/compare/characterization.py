@@ -31,7 +31,7 @@ from pulsar_conformance.conformance.engine.readings import (
 )
 from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.shedding import short_name
-from pulsar_conformance.reports.table import LACKING
+from pulsar_conformance.reports.table import LACKING_REASON
 from pulsar_conformance.specs.errors import print_note
 from pulsar_conformance.specs.text import table
 
@@ -126,10 +126,10 @@ def _why_unanswered(implementation: Implementation, reading: str, seed: int) -> 
         next(filter(None, map(implementation.why_unsupported, one.questions)), None)
         for one in trials
     ]
-    lacking = dict.fromkeys(short_name(one.removeprefix(LACKING)) for one in reasons if one)
+    lacking = dict.fromkeys(short_name(one.removeprefix(LACKING_REASON)) for one in reasons if one)
     if None in reasons or not lacking:
         return "it answers none of the cases that would decide this"
-    return f"{LACKING}{' or '.join(lacking)}"
+    return f"{LACKING_REASON}{' or '.join(lacking)}"
 
 
 def _why_unasked(reading: str) -> str:

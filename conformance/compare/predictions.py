@@ -28,7 +28,7 @@ from pulsar_conformance.conformance.shedding.operations import SHED, unloads_by_
 from pulsar_conformance.reference import MissingSetting, Model
 from pulsar_conformance.specs.errors import UserError, why_unreadable
 
-OPEN = "no rule is broken: random choice, rounding, or an open question of the documents"
+OPEN_DIFFERENCE = "no rule is broken: random choice, rounding, or an open question of the documents"
 """Explanation of a difference between two answers that are both allowed."""
 
 UNLOADED = "no rule is broken: {} {}"
@@ -222,7 +222,7 @@ def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Que
 def describe_open_difference(case: Json, predicted: Json, answer: Json) -> str:
     """Describe a difference from the model's answer that no rule covers."""
     if "strategy" not in case or "unload" not in predicted or "unload" not in answer:
-        return OPEN
+        return OPEN_DIFFERENCE
     strategy = _strategy_of(case)
     ours, theirs = (
         {(one["broker"], one["bundle"]) for one in a["unload"]} for a in (predicted, answer)

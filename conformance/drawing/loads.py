@@ -14,7 +14,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 MEGABYTE = 1_000_000
 
-EXACT = (0, 25, 50, 75, 100)
+EXACT_PERCENTS = (0, 25, 50, 75, 100)
 """Percentages that every implementation computes without rounding, even in 32-bit floats."""
 
 REAL_LIMITS = {
@@ -61,12 +61,12 @@ class Size(NamedTuple):
     bundles: int
 
 
-HUGE = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
+HUGE_SIZES = (Size(60, 120),) * 10 + (Size(110, 220),) * 20 + (Size(3, 280),) * 8 + (Size(8, 4096),)
 """Sizes of the largest clusters, which take many times as long as others. A size that is listed
 more often is drawn more often.
 """
 
-VAST = (2**25, 2**31, 2**45)
+VAST_BYTES = (2**25, 2**31, 2**45)
 """Bytes per second, so large that a few dozen of them overflow some type of number."""
 
 MAX_BROKERS = 11
@@ -76,15 +76,17 @@ BROKERS = {fewest: st.integers(fewest, MAX_BROKERS) for fewest in (1, 2, 3)}
 FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
-KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE)
+KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE_SIZES)
 """Strategies for the number of a cluster's kind: kinds below `WITH_FEW_BUNDLES` have few bundles,
-and `LAST_KIND` has a size from `HUGE`.
+and `LAST_KIND` has a size from `HUGE_SIZES`.
 """
 
 
 @cache
 def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Draw sizes of up to 11 brokers, mostly with 20 or more bundles, and sometimes from `HUGE`."""
+    """Draw sizes of up to 11 brokers, mostly with 20 or more bundles, sometimes from
+    `HUGE_SIZES`.
+    """
     return _sizes(fewest)
 
 
@@ -106,7 +108,7 @@ def draw_usages(random: Random, percent: float, exact: bool, others: float = 1.0
     `exact`, all limits are 100, so that percentages are exact in floating point.
     """
     busiest = random.choice(RESOURCES)
-    below = [level for level in EXACT if level <= percent] if exact else ()
+    below = [level for level in EXACT_PERCENTS if level <= percent] if exact else ()
     report = {}
     for resource in RESOURCES:
         if resource == busiest:
@@ -148,7 +150,7 @@ def draw_traffic(random: Random, count: int, kind: str | None = None) -> list[in
         return [0 if random.random() < 0.4 else size * MEGABYTE for size in spread]
     if kind == "giant" and count:
         return [900 * MEGABYTE, *(size * MEGABYTE // 10 for size in spread[1:])]
-    unit = {"small": 100, "vast": random.choice(VAST)}.get(kind, MEGABYTE)
+    unit = {"small": 100, "vast": random.choice(VAST_BYTES)}.get(kind, MEGABYTE)
     return [size * unit for size in spread]
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from hypothesis.strategies import SearchStrategy
 from pulsar_conformance import fixtures, specs
-from pulsar_conformance.conformance.any_answer.edits import EDITED, edited, fits
+from pulsar_conformance.conformance.any_answer.edits import EDITED_OPERATIONS, edited, fits
 from pulsar_conformance.conformance.any_answer.transformations import variations
 from pulsar_conformance.conformance.cases.legality import (
     Defaults,
@@ -60,7 +60,7 @@ ONE_EDITED_IN = 4
 trials are kept; an edited copy is added if they are small, since small cases cost little.
 """
 
-SMALL = 1_500
+MAX_SMALL_BYTES = 1_500
 """Maximum number of bytes of a small trial."""
 
 EDITING_ATTEMPTS = 4
@@ -192,13 +192,15 @@ def with_edits(
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found = _as_drawn(trials)
-    edits = EDITED.intersection(spec.rules[rule].operations)
+    edits = EDITED_OPERATIONS.intersection(spec.rules[rule].operations)
     if not edits or spec.rules[rule].any_operation or spec.profiles[profile].released:
         return tuple(found)
     random, defaults = Random(f"{seed}/{profile}/{rule}/edited"), spec.defaults(profile)
     for index, trial in enumerate(trials):
         replaced = index % ONE_EDITED_IN == 1
-        other = _edit(trial, random, defaults) if replaced or fits(trial, SMALL) else trial
+        other = (
+            _edit(trial, random, defaults) if replaced or fits(trial, MAX_SMALL_BYTES) else trial
+        )
         if other is not trial and replaced:
             found[index] = "edited", other
         elif other is not trial:

@@ -29,7 +29,7 @@ from pulsar_conformance.conformance.engine.readings import (
     documented_readings,
 )
 from pulsar_conformance.reference import MissingSetting, Model
-from pulsar_conformance.reports.table import LISTED
+from pulsar_conformance.reports.table import LISTED_REASON
 from pulsar_conformance.specs.text import counted, cut
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def with_deviation(verdict: Verdict, plan: Plan, deviation: Deviation | None) ->
     if verdict.verdict == "error" or plan.replay is not None:
         return verdict
     word = verdict.verdict.replace("_", " ")
-    stale = f"{LISTED}{word}: {deviation.why}"
+    stale = f"{LISTED_REASON}{word}: {deviation.why}"
     return replace(verdict, verdict="unexpected_pass", why=stale)
 
 

@@ -46,13 +46,15 @@ MAX_LISTED = 5
 NEARLY_MOVED = 2
 """Number of a broker's staying bundles that a decision lists if it does not list all."""
 
-MANY = 16
+ASSUMED_BUNDLES = 16
 """Number of bundles that a broker is assumed to have, so that a part of them can be unloaded."""
 
-SUPPOSED_BUNDLES = [f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(MANY)]
+SUPPOSED_BUNDLES = [
+    f"supposed/traffic/0x{n:x}0000000_0x{n:x}fffffff" for n in range(ASSUMED_BUNDLES)
+]
 """Names of the bundles that a broker is assumed to have if none of its bundles is known."""
 
-SUPPOSED = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
+ASSUMED_TRAFFIC = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
 """Traffic that a bundle is assumed to have: more than any threshold."""
 
 OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
@@ -265,10 +267,10 @@ def _with_assumed_traffic(trial: Trial, broker: str) -> Iterator[Trial]:
         bundle: None
         for report in reports
         for bundle, stats in report.get("lastStats", {}).items()
-        if not stats.keys() >= SUPPOSED.keys()
+        if not stats.keys() >= ASSUMED_TRAFFIC.keys()
     }
     names = list(lacking) or SUPPOSED_BUNDLES
-    for some in (names, *([one] for one in names[:MANY] if len(lacking) > 1)):
+    for some in (names, *([one] for one in names[:ASSUMED_BUNDLES] if len(lacking) > 1)):
         yield Trial(
             tuple(Question(one, _with_traffic(case, broker, some)) for one, case in trial.questions)
         )
@@ -282,15 +284,15 @@ def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
         return changed
     known["bundles"] = list(dict.fromkeys((*known.get("bundles", ()), *bundles)))
     before = known.get("lastStats", {})
-    added = {name: {**SUPPOSED, **before.get(name, {})} for name in bundles}
+    added = {name: {**ASSUMED_TRAFFIC, **before.get(name, {})} for name in bundles}
     known["lastStats"] = {**before, **added}
     stats = known["lastStats"].values()
-    known.update({name: sum(one.get(name, 0) for one in stats) for name in SUPPOSED})
+    known.update({name: sum(one.get(name, 0) for one in stats) for name in ASSUMED_TRAFFIC})
     data = changed.setdefault("bundles", {})
     for name in bundles:
         own = data.get(name, {})
         data[name] = {
-            frame: {**SUPPOSED, "numSamples": 1, "maxSamples": window, **own.get(frame, {})}
+            frame: {**ASSUMED_TRAFFIC, "numSamples": 1, "maxSamples": window, **own.get(frame, {})}
             for frame, window in WINDOWS.items()
         }
     return changed

@@ -14,9 +14,9 @@ from pulsar_conformance.reference import Derivation, Step
 from pulsar_conformance.reference.derivation import blocks
 from pulsar_conformance.specs.text import WIDTH, paragraph
 
-LABEL = 16
+MAX_LABEL_LENGTH = 16
 """Maximum length of a label on the same line as its text; a longer one gets its own line."""
-SHORT = 24
+MAX_ELEMENT_LENGTH = 24
 """Maximum length of each element of a list that is written on one line."""
 
 MAX_UNLOADS_LISTED = 3
@@ -25,7 +25,7 @@ MAX_UNLOADS_LISTED = 3
 MAX_ALIKE = 24
 """Number of similar steps in a row, or of elements of an answer, up to which all are shown."""
 
-SHOWN = 8
+SHOWN_OF_MANY = 8
 """Number of similar steps in a row, or of elements of an answer, that a shortened list shows."""
 
 REST = "--all lists each"
@@ -62,7 +62,7 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
     widths: dict[int, int] = defaultdict(int)
     for step in steps:
         depth, label = _depth(step), step.label.strip()
-        if step.text and len(label) <= LABEL:
+        if step.text and len(label) <= MAX_LABEL_LENGTH:
             widths[depth] = max(widths[depth], len(label))
     for step in steps:
         depth = _depth(step)
@@ -89,8 +89,10 @@ def _shortened_runs(
         shown = found
         if len(found) > MAX_ALIKE:
             answered = [one for one in found if one[0].label.strip() in named]
-            kept = answered if len(answered) <= MAX_ALIKE else answered[:SHOWN]
-            first = [one for one in found if one not in answered][: max(0, SHOWN - len(kept))]
+            kept = answered if len(answered) <= MAX_ALIKE else answered[:SHOWN_OF_MANY]
+            first = [one for one in found if one not in answered][
+                : max(0, SHOWN_OF_MANY - len(kept))
+            ]
             shown = [one for one in found if one in kept or one in first]
         for heading, *below in shown:
             yield heading
@@ -119,12 +121,12 @@ def _texts(value: Any) -> Iterator[str]:
 
 def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True) -> Iterator[str]:
     """Yield an answer's fields, one per line; unless `every`, only the start of a long list."""
-    width = max((len(name) for name in value if len(name) <= LABEL), default=0)
+    width = max((len(name) for name in value if len(name) <= MAX_LABEL_LENGTH), default=0)
     for name, item in value.items():
         more = 0 if every or not isinstance(item, Mapping | list) else len(item) - MAX_ALIKE
         first, *rest = _value_lines(_beginning(item) if more > 0 else item)
         if more > 0:
-            rest.append(f"and {len(item) - SHOWN} more ({REST})")
+            rest.append(f"and {len(item) - SHOWN_OF_MANY} more ({REST})")
         yield from format_entry(name, first, indent, width)
         for line in rest:
             yield from format_entry("", line, indent, width)
@@ -132,8 +134,8 @@ def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True)
 
 def _beginning(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list[Any]:
     if isinstance(value, list):
-        return value[:SHOWN]
-    return dict([*value.items()][:SHOWN])
+        return value[:SHOWN_OF_MANY]
+    return dict([*value.items()][:SHOWN_OF_MANY])
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
@@ -167,7 +169,7 @@ def _value_lines(value: Any) -> list[str]:
         if any(_has_parts(item) for item in value):
             return [f"{number}: {_changes(*two)}" for number, two in enumerate(_pairs(value), 1)]
         lines = [line for item in value for line in _value_lines(item)]
-        short = all(len(line) <= SHORT for line in lines)
+        short = all(len(line) <= MAX_ELEMENT_LENGTH for line in lines)
         return [", ".join(lines)] if lines and short else lines or ["nothing"]
     return [_plain(value)]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pulsar_conformance.conformance.bundles.operations import LOCATE
 from pulsar_conformance.conformance.common.trial import Question, Trial
-from pulsar_conformance.conformance.explain.paper import MAX_ALIKE, REST, SHOWN
+from pulsar_conformance.conformance.explain.paper import MAX_ALIKE, REST, SHOWN_OF_MANY
 from pulsar_conformance.conformance.explain.running import comparable_answers
 from pulsar_conformance.conformance.placement.operations import ASSIGN
 from pulsar_conformance.reference import Model
@@ -60,7 +60,7 @@ def broker_lines(
     yield from ("", "owners of these bundles")
     rows = [(f"  {bundle}", owners.get(bundle, NO_BROKER)) for bundle in used]
     if len(rows) > MAX_ALIKE and not every:
-        rows[SHOWN:] = [(f"  {len(rows) - SHOWN} more", REST)]
+        rows[SHOWN_OF_MANY:] = [(f"  {len(rows) - SHOWN_OF_MANY} more", REST)]
     yield from columns(rows)
     yield from ("", "topics on each broker")
     placed = [owners.get(bundle, NO_BROKER) for bundle in answer["bundles"]]
@@ -83,7 +83,9 @@ def _counts(
     found = Counter(placed)
     listed = list(shares)
     if len(listed) > MAX_ALIKE and not every:
-        fullest = {*sorted(filter(found.__getitem__, listed), key=lambda one: -found[one])[:SHOWN]}
+        fullest = {
+            *sorted(filter(found.__getitem__, listed), key=lambda one: -found[one])[:SHOWN_OF_MANY]
+        }
         listed = [name for name in shares if name in fullest]
     rest = [found[name] for name in shares if name not in listed]
     rows = [(f"  {name}", counted(found[name], "topic")) for name in listed]

@@ -41,7 +41,7 @@ def _broker(random: Random) -> Json:
     if kind == "idle":
         return {name: {"usage": 0, "limit": limit} for name, limit in loads.REAL_LIMITS.items()}
     if kind == "alike":
-        level = random.choice(loads.EXACT)
+        level = random.choice(loads.EXACT_PERCENTS)
         return {name: {"usage": level, "limit": 100} for name in RESOURCES}
     if kind == "even":
         return {name: {"usage": random.randrange(101), "limit": 100} for name in RESOURCES}

@@ -171,7 +171,7 @@ def balanced(draw: st.DrawFn, fewest: int = 2) -> Outline:
     size, score, exactly = draw(loads.sizes(fewest)), draw(score_levels), draw(exact_or_not)
     random = draw(randoms)
     threshold: float = random.choice((75, 100)) if exactly else random.choice((85, 85, 60, 92.5))
-    below = [level for level in loads.EXACT if level < threshold]
+    below = [level for level in loads.EXACT_PERCENTS if level < threshold]
     levels = [
         random.choice(below) if exactly else round(random.random() * threshold * 0.99, 1)
         for _ in range(size.brokers)
@@ -208,7 +208,9 @@ def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
         levels[: size.brokers : 2] = [at] * len(levels[: size.brokers : 2])
         return _with_tempting_broker(random, size, levels, at, {OVERLOAD_THRESHOLD: threshold})
     levels = [
-        random.choice((threshold, *loads.EXACT)) if exactly else loads.draw_near(random, threshold)
+        random.choice((threshold, *loads.EXACT_PERCENTS))
+        if exactly
+        else loads.draw_near(random, threshold)
         for _ in range(size.brokers)
     ]
     rates = [random.choice((0, 100, 100, random.randrange(5000))) for _ in levels]

@@ -161,11 +161,11 @@ def unmatched_namespaces_are_not_unloaded(
 
 
 HOST = "broker-{}.svc.example.com"
-DOTTED = "[.]svc[.]example[.]com"
+HOST_ENDING_REGEX = "[.]svc[.]example[.]com"
 GROUPS = (
-    (f"broker-[01]{DOTTED}", f"broker-([2-9]|1[0-9]){DOTTED}"),
-    (f"broker-[0-4]{DOTTED}", f"broker-[5-9]{DOTTED}"),
-    (f"broker-1{DOTTED}", f"broker-(0|1[0-9]){DOTTED}"),
+    (f"broker-[01]{HOST_ENDING_REGEX}", f"broker-([2-9]|1[0-9]){HOST_ENDING_REGEX}"),
+    (f"broker-[0-4]{HOST_ENDING_REGEX}", f"broker-[5-9]{HOST_ENDING_REGEX}"),
+    (f"broker-1{HOST_ENDING_REGEX}", f"broker-(0|1[0-9]){HOST_ENDING_REGEX}"),
 )
 """Pairs of regexes of primary and of secondary brokers."""
 
@@ -176,8 +176,8 @@ ADDRESS_GROUPS = (
 )
 """Hosts that contain colons, and pairs of regexes that match them with or without the brackets."""
 
-PARTIAL = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{DOTTED}")
-WITH_PORT = (f"broker-[0-9]+{DOTTED}:8080", ".*:8080")
+PARTIAL_REGEXES = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{HOST_ENDING_REGEX}")
+WITH_PORT = (f"broker-[0-9]+{HOST_ENDING_REGEX}:8080", ".*:8080")
 """Regexes of which some match only part of a broker's host, and some a host with its port."""
 
 OWN, OTHER = ("finance/payments", "finance/risk")
@@ -188,16 +188,16 @@ OWN_REGEXES = (
 )
 """Lists of regexes that match `OWN` and not `OTHER`."""
 
-OTHERS = ("other.example.com", *(f"{HOST.format(1)}.old", f"old.{HOST.format(1)}"))
+OTHER_HOSTS = ("other.example.com", *(f"{HOST.format(1)}.old", f"old.{HOST.format(1)}"))
 """Hosts of other brokers, some of which begin or end like a host that a policy permits."""
 
-ABSENT = f"absent-[0-9]{DOTTED}"
+REGEX_OF_NO_BROKER = f"absent-[0-9]{HOST_ENDING_REGEX}"
 """A regex that matches no broker."""
 
-BY_LOAD = 0.75
+BY_LOAD_SHARE = 0.75
 """Share of the cases in which the load decides among the permitted brokers, instead of chance."""
 
-GROUPED = 0.3
+GROUPED_SHARE = 0.3
 """Share of the cases whose namespace is in an anti-affinity group."""
 
 
@@ -219,13 +219,17 @@ def isolated_brokers(
     primary, secondary = draw(st.sampled_from(GROUPS if host == HOST else ADDRESS_GROUPS))
     policy = isolation_policy(
         random.choice(OWN_REGEXES),
-        random.choice(([primary], [ABSENT, primary], [f"{primary}|{ABSENT}"])),
+        random.choice(
+            ([primary], [REGEX_OF_NO_BROKER, primary], [f"{primary}|{REGEX_OF_NO_BROKER}"])
+        ),
         [secondary],
         draw(st.sampled_from(least)),
     )
     policies = [policy]
     if not own and draw(st.booleans()):
-        policies.append(isolation_policy([OTHER], [f"broker-([5-7]|1[0-4]){DOTTED}"], []))
+        policies.append(
+            isolation_policy([OTHER], [f"broker-([5-7]|1[0-4]){HOST_ENDING_REGEX}"], [])
+        )
     if own and not shared and random.random() < 0.3:
         policies.append(isolation_policy([OTHER], [secondary], []))
     if random.random() < 0.2:
@@ -233,7 +237,7 @@ def isolated_brokers(
     if shared:
         policies.insert(random.randrange(2), isolation_policy([OTHER], [primary], []))
     if traps:
-        policy["secondary"].append(draw(st.sampled_from(PARTIAL + WITH_PORT)))
+        policy["secondary"].append(draw(st.sampled_from(PARTIAL_REGEXES + WITH_PORT)))
         policy["secondary"].remove(secondary)
     numbers = {
         "both": random.sample(range(20), random.randint(2, 8)),
@@ -243,7 +247,7 @@ def isolated_brokers(
     }[up]
     names = [f"{host.format(one)}:8080" for one in numbers]
     if up == "neither" or (up == "both" and draw(st.booleans())):
-        names.append(f"{random.choice(OTHERS)}:8080")
+        names.append(f"{random.choice(OTHER_HOSTS)}:8080")
     bundles = {f"shop/us-{n}/0x00000000_0xffffffff": _measured(random) for n in range(len(names))}
     brokers = {
         name: {"cpu": {"usage": random.choice((0, 10, 50, 80, 95)), "limit": 100}, "bundles": [one]}
@@ -252,10 +256,10 @@ def isolated_brokers(
     namespace = random.choice((OWN, OTHER)) if shared else OWN if own else "shop/eu"
     lower = random.randrange(4) << 30
     settings: Json = {OVERLOAD_THRESHOLD: 85}
-    if random.random() < BY_LOAD:
+    if random.random() < BY_LOAD_SHARE:
         settings[PLACEMENT_STRATEGY] = PACKAGE + LEAST_RATE
     apart = [namespace_of(one) for one in bundles if random.random() < 0.7]
-    grouped = random.random() < GROUPED
+    grouped = random.random() < GROUPED_SHARE
     case = {
         "settings": sometimes_as_text(random, settings),
         "bundle": f"{namespace}/0x{lower:08x}_0x{min(lower + (1 << 30), 0xFFFFFFFF):08x}",

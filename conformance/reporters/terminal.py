@@ -79,7 +79,7 @@ COMPLETED = (
 """pytest's exit statuses after which a session counts as completed."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
-PRINTED = ("found", "mixed", "pinned")
+ALWAYS_PRINTED = ("found", "mixed", "pinned")
 """Ways in which a reading became known; readings known in one of these ways are always printed."""
 
 MAX_DECLARED = 3
@@ -263,7 +263,7 @@ class Reporter:
             words = [
                 f"{name} as {one['readings'][name]} ({how})"
                 for name, how in known.items()
-                if how in PRINTED or (few and how == "declared")
+                if how in ALWAYS_PRINTED or (few and how == "declared")
             ]
             if words:
                 text = f"{one['name']}, {one['profile']}, reads {', '.join(words)}"
@@ -327,7 +327,7 @@ DIFFERENT_AS_A_WHOLE = (
     "No rule's check rejects it, so it is not known to break this rule rather than another one:"
 )
 
-LABELLED = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
+LABELLED_LINE = re.compile(r" *(?:\S+(?: \S+)* {2,})?")
 """Indentation of a line of a derivation, with the label if it has one."""
 
 MAX_LINES = 120
@@ -383,7 +383,7 @@ def _wrapped(line: str) -> list[str]:
     """Return a line of a derivation; a long one as several lines, continued below its text."""
     if len(line) <= WIDTH:
         return [line]
-    found = LABELLED.match(line)
+    found = LABELLED_LINE.match(line)
     start = found[0] if found else ""
     return paragraph(line[len(start) :], len(start), start)
 

@@ -83,7 +83,7 @@ def _at_the_threshold(
 ) -> Sketch:
     """Return brokers with usage that needs no rounding, many of them exactly at the threshold."""
     settings = {OVERLOAD_THRESHOLD: threshold, **settings}
-    levels = [random.choice((threshold, *loads.EXACT)) for _ in range(size.brokers)]
+    levels = [random.choice((threshold, *loads.EXACT_PERCENTS)) for _ in range(size.brokers)]
     counts = loads.bundles_per_broker(random, *size)
     return Sketch(random, "OverloadShedder", levels, counts, exact=True, settings=settings)
 

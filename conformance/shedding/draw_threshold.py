@@ -35,7 +35,7 @@ def _averaging_to_the_edge() -> list[tuple[int, ...]]:
     return [
         levels
         for count in (2, 4)
-        for levels in product(loads.EXACT, repeat=count)
+        for levels in product(loads.EXACT_PERCENTS, repeat=count)
         if max(levels) * count == sum(levels) + 25 * count
     ]
 
@@ -214,7 +214,7 @@ near_the_boundary = st.sampled_from((True, True, False))
 left_unset = st.booleans()
 level_counts = st.sampled_from((2, 4, 8, 16))
 bundles_each = st.sampled_from((2, 3, 6))
-level_usages = st.sampled_from(loads.EXACT)
+level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 
 
 @st.composite

@@ -32,7 +32,7 @@ MESSAGES = 100
 CAPACITY = 100 * MEGABYTE
 """Capacity in bytes per second of a broker that has a usage of 1 % at 1 MB/s."""
 
-CALM: Mapping[str, Any] = {
+CALM_SETTINGS: Mapping[str, Any] = {
     REPORT_INTERVAL: 1,
     SHEDDING_INTERVAL: 1,
     GRACE: 30,
@@ -45,13 +45,13 @@ CALM: Mapping[str, Any] = {
 """All settings on which a story may depend; with these values, brokers do nothing on their own."""
 
 SHEDDING: Mapping[str, Any] = {
-    **CALM,
+    **CALM_SETTINGS,
     ENABLED: True,
     SHEDDER_THRESHOLD: 10,
     HISTORY_SHARE: 0,
     **dict.fromkeys(WEIGHT_SETTINGS.values(), 1.0),
 }
-"""The settings of `CALM` with shedding enabled."""
+"""The settings of `CALM_SETTINGS` with shedding enabled."""
 
 
 @dataclass
@@ -216,7 +216,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
 Plot = Callable[[StoryDraft], None]
 
 
-def stories(*plots: Plot, settings: Mapping[str, Any] = CALM) -> st.SearchStrategy[Trial]:
+def stories(*plots: Plot, settings: Mapping[str, Any] = CALM_SETTINGS) -> st.SearchStrategy[Trial]:
     """Return a strategy for stories with one of the plots.
 
     Of the stories, 1 % have no events, 2 % are long, and 60 % have many brokers.

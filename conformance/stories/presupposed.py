@@ -23,7 +23,11 @@ from pulsar_conformance.conformance.placement.operations import PLACE
 from pulsar_conformance.conformance.shedding.operations import SHED
 from pulsar_conformance.conformance.stories import quantities as courses
 from pulsar_conformance.conformance.stories.draw_plots import registered_twice, unloaded_by_hand
-from pulsar_conformance.conformance.stories.draw_stories import CALM, SHEDDING, StoryDraft
+from pulsar_conformance.conformance.stories.draw_stories import (
+    CALM_SETTINGS,
+    SHEDDING,
+    StoryDraft,
+)
 from pulsar_conformance.conformance.stories.operations import REPLAY, Scene, Scenes
 from pulsar_conformance.reference import MissingSetting, Readings, Settings
 from pulsar_conformance.reference.candidates import AUTO_SPLIT, MAX_TOPICS
@@ -154,7 +158,7 @@ PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)
 
 def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
     """Return a draft with a busy and a lightly loaded broker, and a namespace for the latter."""
-    draft = StoryDraft(random, dict(CALM), large=False)
+    draft = StoryDraft(random, dict(CALM_SETTINGS), large=False)
     draft.up()
     draft.use(draft.space(), random.choice((40, 60)))
     draft.up()
@@ -209,7 +213,7 @@ def shed_although_unloaded_by_hand(random: Random) -> Json:
 
 def in_two_domains(random: Random) -> Json:
     """Return a story in which a broker is registered in a second domain."""
-    draft = _draft(random, CALM)
+    draft = _draft(random, CALM_SETTINGS)
     registered_twice(draft)
     return draft.case()
 

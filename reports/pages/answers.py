@@ -29,7 +29,7 @@ LINE = "<br>"
 """Line break within an item of a list or a cell of a table."""
 
 
-MANY = 12
+MAX_LISTED_ANSWERS = 12
 """Maximum number of answers that are listed. If there are more, only their number is shown."""
 
 
@@ -40,7 +40,7 @@ def format_answers(answers: Sequence[Json]) -> str:
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]
     if len(groups) == 1:
         return f"each time {_format_answer(answers[0])}"
-    if len(groups) > MANY:
+    if len(groups) > MAX_LISTED_ANSWERS:
         return LINE.join(
             f"{text}, {count} times"
             for text, count in Counter(map(_format_answer, answers)).items()

@@ -10,12 +10,12 @@ from pulsar_conformance.specs import load as load_specs
 
 Json = Mapping[str, Any]
 
-FEW = 6
+MAX_SHOWN_VALUES = 6
 """Maximum length of a list that is shown in full. A longer list is shortened to its first and last
 values and its length.
 """
 
-FIRST = 3
+FIRST_VALUES = 3
 
 PLACES = 6
 """Number of decimal places that are shown, enough to tell answers under different readings
@@ -153,9 +153,9 @@ def join_shortened(texts: Sequence[str]) -> str:
     """Return texts joined with commas. Many texts are shortened to the first ones, the last one and
     their number.
     """
-    if len(texts) <= FEW:
+    if len(texts) <= MAX_SHOWN_VALUES:
         return ", ".join(texts) or "none"
-    return f"{', '.join(texts[:FIRST])}, …, {texts[-1]} ({len(texts)})"
+    return f"{', '.join(texts[:FIRST_VALUES])}, …, {texts[-1]} ({len(texts)})"
 
 
 TITLES: Mapping[str, str] = {

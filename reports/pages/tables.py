@@ -23,10 +23,10 @@ from pulsar_conformance.reports.pages.cells import (
     format_ways,
 )
 
-LONG = 60
+MAX_TABLE_ROWS = 60
 """Maximum number of rows of a table. A longer table shows only its first rows and its last."""
 
-FIRST = 10
+FIRST_ROWS = 10
 
 MINUTES, SINCE = "minutes", "minutes since the cycle before"
 """Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
@@ -63,10 +63,10 @@ class Table:
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
         """The rows to show. A long table leaves out the rows in the middle."""
-        if len(self.rows) <= LONG:
+        if len(self.rows) <= MAX_TABLE_ROWS:
             return self.rows
-        left_out = (f"… {len(self.rows) - FIRST - 1} more", *("" for _ in self.headings[1:]))
-        return (*self.rows[:FIRST], left_out, self.rows[-1])
+        left_out = (f"… {len(self.rows) - FIRST_ROWS - 1} more", *("" for _ in self.headings[1:]))
+        return (*self.rows[:FIRST_ROWS], left_out, self.rows[-1])
 
 
 def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pulsar_conformance import specs
-from pulsar_conformance.reports.runs.making import BROKEN, Report
+from pulsar_conformance.reports.runs.making import BREAKING_VERDICTS, Report
 from pulsar_conformance.reports.table import WORDS, broken_rules_text, word_of
 from pulsar_conformance.specs.text import cut, printable
 
@@ -20,11 +20,11 @@ failed run.
 PIXELS = 6.6
 """Average width of a letter in a badge, in pixels, rounded up."""
 PADDING = 10
-BAD = ("error", "fail", "unexpected_pass", "unexercised")
+FAILURE_VERDICTS = ("error", "fail", "unexpected_pass", "unexercised")
 """Verdicts that are failures in JUnit XML."""
-SKIPPED = {"not_applicable": "not applicable", "warning": "warning"}
+JUNIT_WORDS = {"not_applicable": "not applicable", "warning": "warning"}
 """Words for verdicts in JUnit XML, if they differ from those in tables."""
-LONGEST = 120
+MAX_QUOTED_LENGTH = 120
 """Maximum number of characters of an answer that a message of JUnit XML quotes."""
 
 
@@ -41,7 +41,10 @@ def badge_color(report: Report) -> str:
     """Return the color of a badge, which corresponds to the exit status of the run."""
     if report["conformant"]:
         return COLOURS["good"]
-    bad = any(line["verdict"] in BAD and word_of(line) != "warning" for line in report["verdicts"])
+    bad = any(
+        line["verdict"] in FAILURE_VERDICTS and word_of(line) != "warning"
+        for line in report["verdicts"]
+    )
     return COLOURS["bad" if bad else "known"]
 
 
@@ -74,7 +77,9 @@ def summary_markdown(report: Report) -> str:
     """Return a summary for a pull request: the numbers of verdicts, and each violated rule."""
     rules = specs.load().rules
     broken = [
-        line for line in report["verdicts"] if line["verdict"] in (*BROKEN, "unexpected_pass")
+        line
+        for line in report["verdicts"]
+        if line["verdict"] in (*BREAKING_VERDICTS, "unexpected_pass")
     ]
     titles = {name: rule.title for name, rule in rules.items()}
     words = {line["rule"]: word_of(line) for line in report["verdicts"]}
@@ -103,7 +108,7 @@ def junit_xml(report: Report) -> str:
         if line["verdict"] == "error":
             counts["errors"] += 1
             ElementTree.SubElement(case, "error", message=line["why"])
-        elif line["verdict"] in BAD and word_of(line) != "warning":
+        elif line["verdict"] in FAILURE_VERDICTS and word_of(line) != "warning":
             counts["failures"] += 1
             ElementTree.SubElement(
                 case, "failure", message=_first(line["why"]) or _answered(line["failure"])
@@ -111,7 +116,7 @@ def junit_xml(report: Report) -> str:
         elif line["verdict"] != "pass":
             counts["skipped"] += 1
             why = _first(line["why"]) or _answered(line["failure"])
-            said = f"{SKIPPED.get(word_of(line), WORDS[word_of(line)])}: {why}"
+            said = f"{JUNIT_WORDS.get(word_of(line), WORDS[word_of(line)])}: {why}"
             ElementTree.SubElement(case, "skipped", message=said.removesuffix(": "))
     suite.attrib.update({kind: str(count) for kind, count in counts.items()})
     root = ElementTree.Element("testsuites")
@@ -122,12 +127,14 @@ def junit_xml(report: Report) -> str:
 
 
 def _answered(failure: Mapping[str, str] | None) -> str:
-    """Return the allowed and the given answer of a failure, each cut to `LONGEST`; empty without a
-    failure.
+    """Return the allowed and the given answer of a failure, each cut to `MAX_QUOTED_LENGTH`; empty
+    without a failure.
     """
     if failure is None:
         return ""
-    allowed, answered = (cut(_first(failure[name]), LONGEST) for name in ("allowed", "answered"))
+    allowed, answered = (
+        cut(_first(failure[name]), MAX_QUOTED_LENGTH) for name in ("allowed", "answered")
+    )
     return f"allowed {allowed}; answered {answered}"
 
 

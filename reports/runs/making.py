@@ -17,7 +17,7 @@ from pulsar_conformance.specs.errors import UserError
 
 Report = dict[str, Any]
 Line = Mapping[str, Any]
-BROKEN = ("fail", "known_deviation", "error", "unexercised")
+BREAKING_VERDICTS = ("fail", "known_deviation", "error", "unexercised")
 """Verdicts on a `must` rule that prevent a conformant report: the rule is broken or not known to be
 kept.
 """
@@ -162,7 +162,7 @@ def is_conformant(verdicts: Sequence[Line]) -> bool:
     count.
     """
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
-    return "pass" in musts and not set(BROKEN).intersection(musts)
+    return "pass" in musts and not set(BREAKING_VERDICTS).intersection(musts)
 
 
 def count_verdicts(verdicts: Sequence[Line]) -> dict[str, int]:

@@ -45,7 +45,7 @@ rules.
 """
 PROFILES = ("documented-3.0", "documented-5.0")
 """Profiles whose exchanges the page about the protocol shows; the first one is preferred."""
-LONGEST = 50_000
+MAX_EXAMPLE_LENGTH = 50_000
 """Maximum number of characters of an example on a page. A longer example is only linked."""
 ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 """Pattern of a URL in a text, without punctuation that ends the sentence."""
@@ -67,7 +67,7 @@ class Site:
             areas=AREAS,
             labels=document_labels(self.specs),
             long_run=long_run_violations(),
-            longest=LONGEST,
+            longest=MAX_EXAMPLE_LENGTH,
             deviations=self.deviations,
             seeded=mutants.seeded_defects(),
             killed=mutants.killed_mutants(),

@@ -31,7 +31,7 @@ RIGHT = 52
 PERCENT = re.compile(r"(-?\d+(?:\.\d+)?) %")
 RANGE = re.compile(r"(0x[0-9a-f]{8})_(0x[0-9a-f]{8})")
 MAX_ROWS = 12
-CUT = 38
+MAX_EVENT_LENGTH = 38
 """Maximum length of the text of an event. The table below has the full text."""
 PLACING = ("place.select", "place.broker")
 LIMITS = ("threshold", "limit")
@@ -202,7 +202,13 @@ def _time_line(events: Sequence[tuple[str, str]]) -> str:
         body.append(vertical_line(64 + minute * scale, 0, height - 4, "tick"))
         body.append(f'<circle class="pc-dot" cx="{64 + minute * scale:.1f}" cy="{middle}" r="5"/>')
         body.append(text(54, middle + 4, f"{minute:g} min", "end"))
-        body.append(text(114, middle + 4, said if len(said) <= CUT else f"{said[: CUT - 1]}…"))
+        body.append(
+            text(
+                114,
+                middle + 4,
+                said if len(said) <= MAX_EVENT_LENGTH else f"{said[: MAX_EVENT_LENGTH - 1]}…",
+            )
+        )
     left_out = len(events) - len(known)
     more = f"; {left_out} more follow in the table" if left_out > 0 else ""
     return svg(height, f"Time line of {len(known)} events up to minute {last:g}{more}", body)

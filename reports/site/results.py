@@ -22,7 +22,13 @@ from pulsar_conformance.reference import Model, Readings
 from pulsar_conformance.reports.runs.comparing import ChangedVerdict, changed_verdicts
 from pulsar_conformance.reports.runs.making import Report
 from pulsar_conformance.reports.runs.requirements import frozen_requirements
-from pulsar_conformance.reports.table import BREAKING, KEPT, WORDS, broken_rules_text, word_of
+from pulsar_conformance.reports.table import (
+    BREAKING_VERDICTS,
+    KEPT_VERDICTS,
+    WORDS,
+    broken_rules_text,
+    word_of,
+)
 
 PUBLISHED = Path("reports", "published")
 JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
@@ -100,12 +106,12 @@ class Result:
     @property
     def broken(self) -> list[str]:
         """The rules that the implementation violates, including known deviations."""
-        return [rule for rule in self.verdicts if self.word(rule) in BREAKING]
+        return [rule for rule in self.verdicts if self.word(rule) in BREAKING_VERDICTS]
 
     @property
     def judged_rules(self) -> int:
         """The number of rules that the implementation violates or keeps."""
-        kept = [rule for rule in self.verdicts if self.word(rule) in KEPT]
+        kept = [rule for rule in self.verdicts if self.word(rule) in KEPT_VERDICTS]
         return len(self.broken) + len(kept)
 
     @property

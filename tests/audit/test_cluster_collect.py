@@ -84,7 +84,7 @@ def test_settings_are_read_as_a_broker_writes_them():
 @pytest.fixture
 def at_once(monkeypatch):
     """Record unloads immediately, although the leader may count them later."""
-    monkeypatch.setattr("pulsar_conformance.audit.collect.recording.PAUSES_WITHIN", timedelta(0))
+    monkeypatch.setattr("pulsar_conformance.audit.collect.recording.MAX_PAUSE", timedelta(0))
 
 
 def test_a_leader_counts_what_was_seen_in_the_middle_of_its_cycle(cluster, recorded):
@@ -208,7 +208,7 @@ def test_a_transfer_that_takes_longer_than_a_stopping_broker_pauses(cluster, tmp
     recorded = Recorded(cluster, tmp_path / "history")
     recorded.look()
     cluster.owned[cluster.names[0]] = [TWO]
-    monkeypatch.setattr(recording, "PAUSES_WITHIN", timedelta(seconds=0.1))
+    monkeypatch.setattr(recording, "MAX_PAUSE", timedelta(seconds=0.1))
     for _ in range(2):
         time.sleep(0.15)
         assert happened(recorded.look()) == []

@@ -221,14 +221,16 @@ def audited(session, begun):
     ("near", "fresh"),
     [
         (timedelta(0), timedelta(0)),
-        pytest.param(recent.NEAR, recent.FRESH, marks=pytest.mark.thorough),
+        pytest.param(
+            recent.MAX_UNPRUNED_PERIOD, recent.MAX_SUMMED_PERIOD, marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
     session, written, audited, tmp_path, monkeypatch, near, fresh
 ):
-    monkeypatch.setattr(recent, "NEAR", near)
-    monkeypatch.setattr(recent, "FRESH", fresh)
+    monkeypatch.setattr(recent, "MAX_UNPRUNED_PERIOD", near)
+    monkeypatch.setattr(recent, "MAX_SUMMED_PERIOD", fresh)
     history, store = audited
     moved = ('"unloaded", "cluster": "told"', '"assigned", "cluster": "told"')
     third = [one for one in written[2] if not any(kind in one for kind in moved)]

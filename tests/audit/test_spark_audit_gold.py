@@ -127,7 +127,7 @@ def made(audit_session):
     plan = AuditPlan.of(PROFILE)
     tables = {}
     for name, table in GOLD.items():
-        configure(session, spark_tuning.table_settings(name, spark_tuning.SMALL, TASKS))
+        configure(session, spark_tuning.table_settings(name, spark_tuning.SMALL_BYTES, TASKS))
         rows = table.build(silver, tables, plan)
         columns = {
             one.split()[0] for one in session.createDataFrame([], TABLES[name].schema).columns

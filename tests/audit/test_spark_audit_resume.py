@@ -191,12 +191,12 @@ def test_tables_of_one_part_are_the_same(audit_session, history, expected, tmp_p
     store, set_ups = Store(separate_session(audit_session), str(tmp_path), in_one=True), []
 
     def set_up(of, table, _in_part):
-        set_ups.append(spark_tuning.table_settings(table, spark_tuning.TINY - 1, CORES))
+        set_ups.append(spark_tuning.table_settings(table, spark_tuning.TINY_BYTES - 1, CORES))
         configure(of.spark, set_ups[-1])
 
     assert store.in_one
-    assert spark_tuning.is_single_partition(spark_tuning.TINY - 1)
-    assert not spark_tuning.is_single_partition(spark_tuning.TINY)
+    assert spark_tuning.is_single_partition(spark_tuning.TINY_BYTES - 1)
+    assert not spark_tuning.is_single_partition(spark_tuning.TINY_BYTES)
     build_tables(store, every_step(store, history), silent, set_up)
     assert {one[spark_tuning.PARTITIONS] for one in set_ups} == {"1"}
     assert rows(store) == rows(Store(store.spark, str(tmp_path))) == expected

@@ -138,7 +138,7 @@ def _on_spark(measure: Measure, how_often: str) -> Iterator[str]:
     """Yield lines on a measurement that needs its own Spark session."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
-        session.spark_acquired("local[*]", "bench", spark_tuning.LARGE) as spark,
+        session.spark_acquired("local[*]", "bench", spark_tuning.LARGE_HISTORY_SETTINGS) as spark,
         tempfile.TemporaryDirectory() as folder,
     ):
         rows = list(measure(spark.session, Path(folder)))

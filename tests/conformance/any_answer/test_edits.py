@@ -4,7 +4,12 @@ from random import Random
 
 import pytest
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.any_answer.edits import EDITED, LARGE, LARGEST_SETTING, edited
+from pulsar_conformance.conformance.any_answer.edits import (
+    EDITED_OPERATIONS,
+    LARGEST_SETTING,
+    MAX_EDITED_BYTES,
+    edited,
+)
 from pulsar_conformance.conformance.cases.legality import trial_flaw
 from pulsar_conformance.conformance.catalogue import OPERATIONS
 from pulsar_conformance.conformance.common.trial import Question, Trial
@@ -66,13 +71,13 @@ def test_the_original_is_not_changed():
 
 def test_several_questions_and_large_cases_are_left_alone():
     pair = Trial((Question("report.due", DUE), Question("report.due", DUE)))
-    large = Trial.of("report.due", {**DUE, "padding": "x" * LARGE})
+    large = Trial.of("report.due", {**DUE, "padding": "x" * MAX_EDITED_BYTES})
     earlier = Trial.of("report.due", DUE).after([Question("report.due", DUE)])
     for trial in (pair, large, earlier):
         assert all(edited(trial, Random(seed)) == trial for seed in range(20))
 
 
-@pytest.mark.parametrize("operation", sorted(EDITED))
+@pytest.mark.parametrize("operation", sorted(EDITED_OPERATIONS))
 def test_an_example_of_each_operation_can_be_edited(operation):
     for case in OPERATIONS[operation].examples:
         cases(operation, case, 100)

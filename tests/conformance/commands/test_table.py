@@ -243,7 +243,7 @@ def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
 
 
 def stale(rule, was):
-    why = f"{table.LISTED}{was}: the margin comes with the next release"
+    why = f"{table.LISTED_REASON}{was}: the margin comes with the next release"
     return {**verdict(rule, "mine", word="unexpected_pass"), "why": why}
 
 

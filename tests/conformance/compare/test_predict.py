@@ -13,7 +13,7 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 from pulsar_conformance.conformance.compare.predictions import (
     BRANCHES,
-    OPEN,
+    OPEN_DIFFERENCE,
     Share,
     branches_of,
     describe_open_difference,
@@ -140,7 +140,7 @@ ELSEWHERE = {"broker": "b2", "bundle": "z"}
         ),
         ([], "no rule is broken: UniformLoadShedder unloads nothing"),
         ([ONE, ELSEWHERE], "no rule is broken: UniformLoadShedder unloads from other brokers"),
-        (None, OPEN),
+        (None, OPEN_DIFFERENCE),
     ],
 )
 def test_what_is_left_open_is_distinguished(unloaded, how):

@@ -15,7 +15,7 @@ from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.implementation import Implementation
 from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImplementation
 from pulsar_conformance.conformance.engine.plan import Plan
-from pulsar_conformance.conformance.stories.draw_stories import CALM
+from pulsar_conformance.conformance.stories.draw_stories import CALM_SETTINGS
 from pulsar_conformance.reference import Model
 from pulsar_conformance.reference.shedding import (
     DELAY,
@@ -34,7 +34,7 @@ from standins import machines
 PROFILE = "documented-4.2"
 RULES = specs.load().rules
 EXAMPLES = 60
-SETTINGS = {**CALM, ENABLED: True, STRATEGY: IN_EXTENSIONS, HISTORY_SHARE: 0}
+SETTINGS = {**CALM_SETTINGS, ENABLED: True, STRATEGY: IN_EXTENSIONS, HISTORY_SHARE: 0}
 OFF = {"setting": {"name": ENABLED, "value": False, "how": "dynamic"}}
 ON = {"setting": {"name": ENABLED, "value": True, "how": "dynamic"}}
 MINUTE = {"tick": {"minutes": 1}}
