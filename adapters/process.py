@@ -253,7 +253,7 @@ def connect_exec(
         argv = shlex.split(rest)
     except ValueError as error:
         hint = (
-            "close the quotation mark; the command is split as a shell would, and run without one"
+            "close the quotation mark; the command is split as in a shell, and run without a shell"
         )
         raise AdapterError("start", f"can't split the command: {error}", hint, "", name) from None
     if not argv:

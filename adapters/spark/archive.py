@@ -42,7 +42,7 @@ UNQUOTABLE = '"\\\n'
 
 @dataclass(frozen=True)
 class Archive:
-    """The class archive for Java processes with the same options and jars; the file may not exist
+    """The class archive for Java processes with the same options and jars; the file might not exist
     yet.
     """
 

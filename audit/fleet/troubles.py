@@ -122,7 +122,7 @@ TROUBLES: Mapping[str, Trouble] = {
     ),
     "overlap": Trouble("after an election, two leaders run a cycle 0.3 s apart", _repeat_cycle),
     "by-hand": Trouble("manual unloads are recorded without their cause", _omit_cause_by_hand),
-    "urls": Trouble("unloads name the broker by its URL", _write_broker_as_url),
+    "urls": Trouble("records of unloads give a URL as the broker's name", _write_broker_as_url),
     "strategy": Trouble(
         "half-way, another strategy is set, but the leader is not restarted", _set_other_strategy
     ),

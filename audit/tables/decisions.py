@@ -157,8 +157,8 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
     """True if an earlier unload keeps the bundle from moving, but perhaps should not.
 
-    The unload may not have been shedding, or it may have been earlier than its record, because
-    another clock timed it or because it was decided before.
+    Something other than shedding may have caused the unload, or it may have been earlier than its
+    record, because another clock timed it or because it was decided before.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -226,9 +226,10 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 def unload_times(shed: DataFrame) -> DataFrame:
     """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` lists all times in order, `doubtful` the times of unloads that shedding may not have
-    caused, and `guessed` the times of unloads without a recorded cause. `claimed` is true if the
-    broker owned the bundle, false if another broker did, and null if the owner is unknown.
+    `done` lists all times in order, `doubtful` the times of unloads that something else than
+    shedding may have caused, and `guessed` the times of unloads without a recorded cause. `claimed`
+    is true if the broker owned the bundle, false if another broker did, and null if the owner is
+    unknown.
     """
     own = F.bool_and(F.col("owner") == F.col("broker")).alias("claimed")
     times = F.array_sort(F.collect_list("at")).alias("done")

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 RULE = "PLANNED-02"
 KEY = ["cluster", "cycle"]
-LEAST_USED_UNCERTAIN = "which broker was used least is not certain"
-ATTEMPT_UNRECORDED = "whether the attempt to unload it still ran is not recorded"
+LEAST_USED_UNCERTAIN = "it is not certain which broker was used least"
+ATTEMPT_UNRECORDED = "it is not recorded whether the attempt to unload it was still running"
 
 
 def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:

@@ -40,7 +40,7 @@ NO_OWNER = "no other broker is recorded as the next owner"
 TWO_CYCLES = "the unloads may be of two cycles"
 NO_POLICIES = "isolation policies are not recorded"
 NO_CYCLES = "cycles that unload nothing are not recorded"
-READ_TIMES_UNKNOWN = "when the leader read each broker's load data is not recorded"
+READ_TIMES_UNKNOWN = "it is not recorded when the leader read each broker's load data"
 
 
 def findings_about_transfers(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:

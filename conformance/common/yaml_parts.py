@@ -165,8 +165,8 @@ class YAMLScope:
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
         """Return a setting written where Pulsar does not read it, with the place where it belongs.
 
-        `beside` is the number of other keys here. The setting may have an effect all the same in
-        an environment variable, an operator's resource, or a file that may not be Helm values.
+        `beside` is the number of other keys here. The setting may have an effect all the same in an
+        environment variable, an operator's resource, or a file that might not be Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}

@@ -196,7 +196,7 @@ class AppliedRule:
     def breaks_a_rule(self, trial: Trial, answers: Sequence[Json], domains: Domains) -> bool:
         """True if, under every choice of readings, answers violate this rule or a related one.
 
-        Related rules are included because this rule may not apply under some alternatives.
+        Related rules are included because this rule might not apply under some alternatives.
         `domains` has the possible alternatives of each reading.
         """
         others = deciding_rules(self.judged.resolved.profile, trial.operations)

@@ -44,7 +44,7 @@ class PlantedViolation:
     """Reason why an audit cannot decide if the rule is violated; empty if it can."""
 
     def why_undetected(self, cycles: bool) -> str:
-        """Return why an audit may not find the violation; empty if an audit finds it.
+        """Return why an audit might not find the violation; empty if an audit finds it.
 
         `cycles` is true if the history has records of cycles.
         """

@@ -182,7 +182,7 @@ def total_traffic(bundles: Column) -> Column:
 
 
 def is_too_close(amount: Column, bound: Column) -> Column:
-    """True if two percentages are so close that floating point may not tell them apart."""
+    """True if two percentages are so close that floating point might not tell them apart."""
     return F.abs(amount - bound) <= POINTS
 
 
