@@ -21,6 +21,7 @@ from pulsar_conformance.conformance.engine.judge import AppliedRule, JudgedImple
 from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.report import verdict_if_unreached
 from pulsar_conformance.conformance.engine.run import Run
+from sampling import one_in
 
 TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
@@ -153,7 +154,6 @@ Run.verdict = verdict
 
 RARE = """
 from pulsar_conformance.reference import Model
-from sampling import one_in
 
 class Rare(Model):
     def hello(self, profile, readings):
