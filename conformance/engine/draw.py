@@ -188,7 +188,8 @@ def with_edits(
 ) -> tuple[tuple[Origin, Trial], ...]:
     """Return a rule's drawn trials, some replaced by edited ones, and edited copies of small ones.
 
-    No trial is edited for a release's own classes, or for a rule without an operation in `EDITED`.
+    No trial is edited for a release's own classes, or for a rule about operations whose cases are
+    never edited.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found = _as_drawn(trials)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hypothesis import strategies as st
-from pulsar_conformance.audit.simulation.rules import CONSTANT_LOAD
 from pulsar_conformance.audit.simulation.worlds import (
     CAPACITY,
     MEGABYTE,
@@ -35,25 +33,18 @@ Loads = tuple[tuple[Load, ...], ...]
 """The loads of the bundles of each broker."""
 
 
-def drawn_loads(rule: str, brokers: int, bundles: int) -> st.SearchStrategy[Loads]:
-    """Draw a cluster for a rule: at most `brokers` brokers, each with at most `bundles` bundles and
-    a usage of at most 100 %.
+def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:
+    """Draw a cluster of at most so many brokers with so many bundles each, none above 100 %.
 
-    Loads are constant if the rule is about constant load only; otherwise, they are constant in half
-    of the clusters. Some brokers are nearly full.
+    Loads may change unless `constant`. Some brokers are nearly full.
     """
-    constant = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
-    changing = st.tuples(constant, constant).filter(lambda both: both[0] != both[1])
-
-    def clusters(bundle: st.SearchStrategy[Any]) -> st.SearchStrategy[Loads]:
-        broker = st.lists(bundle, max_size=bundles)
-        full = st.builds(_filled, broker, st.integers(BUSY // STEP, 100 // STEP))
-        fitting = st.one_of(broker, full).filter(_fits)
-        return st.lists(fitting.map(tuple), min_size=2, max_size=brokers).map(tuple)
-
-    if rule in CONSTANT_LOAD:
-        return clusters(constant)
-    return st.one_of(clusters(constant), clusters(st.one_of(constant, changing)))
+    percents = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
+    changing = st.tuples(percents, percents).filter(lambda both: both[0] != both[1])
+    load: st.SearchStrategy[Load] = percents if constant else st.one_of(percents, changing)
+    broker = st.lists(load, max_size=bundles)
+    full = st.builds(_filled, broker, st.integers(BUSY // STEP, 100 // STEP))
+    fitting = st.one_of(broker, full).filter(_fits)
+    return st.lists(fitting.map(tuple), min_size=2, max_size=brokers).map(tuple)
 
 
 def _filled(loads: Sequence[Load], steps: int) -> Sequence[Load]:

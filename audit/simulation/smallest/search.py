@@ -16,6 +16,7 @@ from pulsar_conformance.adapters.names import connect
 from pulsar_conformance.audit.simulation.course import SimulatedCourse, SimulatedCycle
 from pulsar_conformance.audit.simulation.measures import period_of
 from pulsar_conformance.audit.simulation.rules import (
+    CONSTANT_LOAD,
     ENDLESS,
     LoopFault,
     fault_against,
@@ -33,7 +34,9 @@ from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE
 
 SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
-"""Maximum numbers of brokers, and of bundles of each broker. Small clusters are drawn first."""
+"""Maximum numbers of brokers and of their bundles. Small clusters are drawn first, and of each size
+those under constant load.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,10 +152,12 @@ def smallest_cluster(
             found[loads] = SmallestCluster(fault, loads, course, questions) if fault else None
         return found[loads] is not None
 
-    each = [examples * (number + 1) // len(SIZES) for number in range(len(SIZES))]
+    kinds = (True,) if rule in CONSTANT_LOAD else (True, False)
+    draws = [drawn_loads(*size, constant=kind) for size in SIZES for kind in kinds]
+    each = [examples * (number + 1) // len(draws) for number in range(len(draws))]
     counts = [after - before for before, after in pairwise([0, *each])]
-    for size, count in zip(SIZES, counts, strict=True):
-        if count and (loads := _reduced(drawn_loads(rule, *size), violates, seed, count)):
+    for drawn, count in zip(draws, counts, strict=True):
+        if count and (loads := _reduced(drawn, violates, seed, count)):
             return found[loads]
     return None
 
