@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cache
 from statistics import median
 
@@ -38,6 +39,10 @@ the same for all implementations and is not in it. `nox -s mutants` makes this p
 """
 
 
+MADE = """\
+Made on {}, of the model as it was that day: modules, functions and rules that came later or got
+another name are not in it.
+"""
 DRAWN = f"""\
 Each mutant is the model with one change, as an implementation of its own: it shares no module with
 the judge, which is unchanged. It is asked {EXAMPLES} drawn cases of every rule, under the usual
@@ -56,14 +61,18 @@ def page(
     seeded: Sequence[tuple[Defect, Exhibit | None]],
     of: tuple[int, int],
     drawn: bool = False,
+    made: date | None = None,
 ) -> str:
-    """Return the whole page; `of` has the numbers of all mutants and of all seeded defects."""
+    """Return the whole page; `of` has the numbers of all mutants and of all seeded defects.
+
+    `made` is the day on which the model was as the page tells, by default today.
+    """
     every, defects = of
     fates = sorted(fates, key=lambda one: one.id)
     tried = [] if len(fates) == every else [_sample(len(fates), every, "mutants")]
     parts = [
         ["# What drawn cases see alone" if drawn else "# How well the suite sees", ""],
-        [DRAWN if drawn else METHOD, *tried],
+        [DRAWN if drawn else METHOD, MADE.format(made or date.today()), *tried],
         ["## Generated mutants", "", *_counts(fates)],
         ["## By module of the model", "", *_by_module(fates)],
         ["## By rule", "", *_by_rule(fates)],

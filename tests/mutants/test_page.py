@@ -1,5 +1,7 @@
 """The pages about how much the suite detects."""
 
+from datetime import date
+
 from pulsar_conformance import fixtures
 
 from mutants import judge
@@ -56,3 +58,9 @@ def test_the_page_of_the_judge_lists_those_that_live():
     assert "1 are killed,\n50.0%, and 1 live." in text
     assert "| shedding/overload.py | 1 | 1 |" in text
     assert "| `shedding/overload.py:b:number:1` | `x \\| y` → `x` |" in text
+
+
+def test_a_page_says_of_which_day_it_is():
+    text = page([KILLED], {}, [], of=(1, 0), made=date(2026, 11, 23))
+    assert "Made on 2026-11-23, of the model as it was that day" in text
+    assert f"Made on {date.today()}, " in page([KILLED], {}, [], of=(1, 0))

@@ -26,14 +26,16 @@ REST = """\
 * `broken`: the rules about the long run that this breaks, such as LOOP-03 (a bundle that was shed
   does not return with its next unload) and LOOP-07 (under constant load, unloads come to an end);
   `pulsar-conformance rule ID` prints one.
-* OverloadShedder of a release sheds its margin from a broker exactly at the threshold, too.
+* Releases compute usage with single precision, in which 85 % is 85.000002 %. This is above the
+  threshold of 85 %, so that OverloadShedder sheds its margin from such a broker, too.
 """.splitlines()
 REPEATED = """\
 * `period`: the number of cycles after which the owners of all bundles repeat themselves, once they
   do. Before that, a history of usage that still changes can delay unloads, so that the first round
   takes longer.
 * `unloads in the first period`: unloads in as many cycles from the start. The texts below show
-  these cycles, eight at most; in those that are left out, nothing is unloaded.
+  these cycles and the first of the next period, at most eight of them; nothing is unloaded in
+  those that are left out.
 """.splitlines()
 VIOLATED = """\
 * `cycles`: the number of cycles up to the first violation.
