@@ -28,7 +28,7 @@ def bundle_steps(
             so_far = f", together {cycle.written(carried)}" if sums else ""
             yield Step("goes", f"{carrying}{so_far}")
         elif moved:
-            yield Step("stays", f"{carrying}, {_last_unload(cycle, bundle, moved)}")
+            yield Step("stays", f"{carrying}, {last_unload_text(cycle, bundle, moved)}")
         else:
             yield Step("stays", f"{carrying}, {stays(bundle, carried)}")
 
@@ -49,8 +49,9 @@ def keep_all_steps(
     yield Step("decision", decision or f"{broker.name} {why}: it keeps all")
     for bundle in cycle.by_traffic(broker.bundles):
         moved = cycle.moved_with(bundle)
-        also = f"; {_last_unload(cycle, bundle, moved)}" if moved else ""
         reason = kept_by(bundle) if kept_by and not obstacle else ""
+        unloaded = last_unload_text(cycle, bundle, moved) if moved else ""
+        also = f"; {unloaded}" if unloaded and unloaded not in reason else ""
         kept = f"{_carrying(cycle, bundle)}, {reason or f'{broker.name} keeps all'}{also}"
         yield Step("stays", kept, detail=not reason)
 
@@ -65,7 +66,7 @@ def _carrying(cycle: Cycle, bundle: str) -> str:
     return f"{bundle} = {cycle.written(cycle.traffic(bundle))}{assumed}"
 
 
-def _last_unload(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
+def last_unload_text(cycle: Cycle, bundle: str, moved: Iterable[str]) -> str:
     """Format the latest of the unloads that block a bundle, with its age."""
     known = {name: exact(cycle.case["recentlyUnloaded"][name]) for name in moved}
     last = min(known, key=lambda name: (known[name], name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import sqrt
 from typing import Any, NamedTuple
 
 from pulsar_conformance.reference.cluster import Broker
@@ -19,7 +18,6 @@ from pulsar_conformance.reference.numbers import (
     exact,
     plain,
     quantity,
-    throughput,
     total,
 )
 from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
@@ -39,7 +37,6 @@ from pulsar_conformance.reference.shedding import (
     Cycle,
     Unloads,
 )
-from pulsar_conformance.reference.shedding_steps import keep_all_steps
 from pulsar_conformance.reference.threshold import Levels
 
 TRANSFER_NUMBERS = (TRANSFER_TARGET, HITS, MAX_BROKERS, DELAY, LIFETIME, TOP, OVERLOAD_THRESHOLD)
@@ -65,7 +62,7 @@ class Balance:
         [TRANSFER-12]
         """
         longest, usage = cycle.settings.number(LIFETIME), Levels(cycle).usage
-        fresh = [name for name in cycle.brokers if _age(cycle, name) <= longest]
+        fresh = [name for name in cycle.brokers if data_age(cycle, name) <= longest]
         rates = {name: cycle.rates_of(cycle.brokers[name]).throughput for name in fresh}
         return cls(cycle, {name: usage[name] for name in fresh}, rates)
 
@@ -119,13 +116,13 @@ class Balance:
         return Balance(self.cycle, load, {**traffic, target: self.traffic[target] + carried})
 
 
-def _age(cycle: Cycle, broker: str) -> Fraction:
+def data_age(cycle: Cycle, broker: str) -> Fraction:
     """Return the age of a broker's load data in seconds."""
     return exact(cycle.case["brokers"][broker].get("age", 0))
 
 
 class Transfer(NamedTuple):
-    """The bundles that move from one broker to another, and the traffic that was to be moved."""
+    """The traffic to move from one broker to another, and the bundles that move, if any."""
 
     source: str
     target: str
@@ -178,9 +175,17 @@ class TransferPlan:
 
         [TRANSFER-09]
         """
-        return () if self.obstacle else tuple(self._moves())
+        return tuple(one for one in self.attempts if one.bundles)
 
-    def _moves(self) -> Iterator[Transfer]:
+    @cached_property
+    def attempts(self) -> tuple[Transfer, ...]:
+        """The pairs of brokers that were tried, in order; without bundles if none could move.
+
+        [TRANSFER-09]
+        """
+        return () if self.obstacle else tuple(self._attempts())
+
+    def _attempts(self) -> Iterator[Transfer]:
         balance, most = self.balance, self.cycle.settings.number(MAX_BROKERS)
         order = sorted(balance.load, key=lambda name: (balance.load[name], name))
         done = 0
@@ -192,7 +197,7 @@ class TransferPlan:
                 done, order = done + 1, order[1:]
                 carried = total(self.cycle.rates(one).throughput for one in bundles)
                 balance = balance.after(source, target, carried)
-                yield Transfer(source, target, amount, bundles)
+            yield Transfer(source, target, amount, bundles)
 
 
 def hits_after(one: Past, past: Sequence[Past], before: int) -> int:
@@ -217,7 +222,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
     delay, longest = cycle.settings.number(DELAY), cycle.settings.number(LIFETIME)
     for one in past:
         for name in sorted(one.sources.intersection(cycle.brokers)):
-            age = _age(cycle, name)
+            age = data_age(cycle, name)
             passed = (one.ago - ago) * MINUTE - age
             if age <= longest and passed < delay:
                 return too_soon_text(name, passed, delay)
@@ -252,12 +257,13 @@ def _fitting(cycle: Cycle, source: str, target: str, amount: Rate) -> Iterator[s
 def transferable(cycle: Cycle, broker: Broker) -> list[str]:
     """Return the bundles that may leave a broker, most traffic first. [TRANSFER-14, -16, -17]"""
     top = int(cycle.settings.number(TOP))
-    measured = [one for one in broker.bundles if _throughput(cycle, one)]
-    reported = sorted(measured, key=lambda one: (-_throughput(cycle, one), one))[:top]
+    measured = [one for one in broker.bundles if measured_throughput(cycle, one)]
+    reported = sorted(measured, key=lambda one: (-measured_throughput(cycle, one), one))[:top]
     return [one for one in reported if not (cycle.blocked(one) or kept_by_policy(cycle, one))]
 
 
-def _throughput(cycle: Cycle, bundle: str) -> Rate:
+def measured_throughput(cycle: Cycle, bundle: str) -> Rate:
+    """Return a bundle's average throughput; 0 if it has no samples."""
     rates = cycle.measured(bundle)
     return rates.throughput if rates else ZERO
 
@@ -280,11 +286,20 @@ def has_policies(case: Mapping[str, Any], namespace: str) -> bool:
 
 def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
     """True if policies allow a broker to take a bundle. [TRANSFER-15]"""
+    assignment = assignment_under_policies(cycle, bundle)
+    return assignment is None or target in assignment.spread.best
+
+
+def assignment_under_policies(cycle: Cycle, bundle: str) -> Assignment | None:
+    """Return the choice of a bundle's next owner by policies; None in a cluster without policies.
+
+    [TRANSFER-15]
+    """
     if not {"isolation", "groups"}.intersection(cycle.case):
-        return True
+        return None
     none: Mapping[str, Any] = {"isolation": (), "groups": {}, "domains": {}, "preallocated": {}}
     case = {**none, **cycle.case, "bundle": bundle}
-    return target in Assignment(case, cycle.settings, cycle.readings).spread.best
+    return Assignment(case, cycle.settings, cycle.readings)
 
 
 def unloads(cycle: Cycle) -> Iterator[Unloads]:
@@ -295,68 +310,10 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         move = by_source.get(name)
         bundles = move.bundles if move else ()
         to = dict.fromkeys(bundles, move.target) if move and named else {}
-        yield Unloads(name, bundles, partial(_steps, plan, name, move), to)
+        yield Unloads(name, bundles, partial(_steps, plan, name), to)
 
 
-def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield as steps the loads, each condition, and the number of hits."""
-    plan = TransferPlan(cycle)
-    balance = plan.balance
-    for name in cycle.brokers:
-        if name not in balance.load:
-            age = quantity(_age(cycle, name), "second")
-            yield Step("ignored", f"{name}: its data are {age} old")
-    if balance.load:
-        yield from _conditions(balance)
-    needed = plain(cycle.settings.number(HITS))
-    yield Step("hits", f"{quantity(plan.hits, 'cycle')} in a row, more than {needed} needed")
-    if plan.obstacle:
-        yield Step("decision", f"nothing is moved: {plan.obstacle}")
+def _steps(plan: TransferPlan, name: str) -> Iterator[Step]:
+    from pulsar_conformance.reference.transfer_steps import transfers_of_broker
 
-
-def _conditions(balance: Balance) -> Iterator[Step]:
-    loads = " + ".join(plain(one) for one in balance.load.values())
-    count = len(balance.load)
-    yield Step("mean load", f"({loads}) / {count} = {plain(balance.mean)} %")
-    deviation = plain(Fraction(sqrt(balance.variance)))
-    over = ">" if balance.deviates else "<="
-    yield Step("standard deviation", f"{deviation} points {over} {plain(balance.target)}")
-    bound = f"no traffic, or under {plain(balance.low_bound)} %"
-    yield Step("underloaded", f"{', '.join(balance.underloaded) or 'none'}: {bound}")
-    threshold = plain(balance.cycle.settings.number(OVERLOAD_THRESHOLD))
-    high = f"over {threshold} % and over {plain(balance.mean + balance.target)} %"
-    yield Step("overloaded", f"{', '.join(balance.overloaded) or 'none'}: {high}")
-
-
-def _steps(plan: TransferPlan, name: str, move: Transfer | None) -> Iterator[Step]:
-    cycle, broker = plan.cycle, plan.cycle.brokers[name]
-    if move is None:
-        kept = "unloads nothing to another"
-        yield from keep_all_steps(cycle, broker, kept, plan.obstacle, partial(_kept, cycle, broker))
-        return
-    high, low = (plain(plan.balance.load[one]) for one in (name, move.target))
-    amount = f"({high} - {low}) / 2 / {high} of its traffic = {throughput(move.amount)}"
-    yield Step("to move", f"{amount}, to {move.target}")
-    for bundle in cycle.by_traffic(broker.bundles):
-        carried = f"{bundle} = {throughput(_throughput(cycle, bundle))}"
-        if bundle in move.bundles:
-            named = f", to {move.target}" if cycle.settings.flag(TRANSFERS) else ""
-            yield Step("goes", f"{carried}{named}")
-        else:
-            yield Step("stays", f"{carried}, {_stays(cycle, bundle, broker, move)}")
-
-
-def _kept(cycle: Cycle, broker: Broker, bundle: str) -> str:
-    """Return why a bundle may not leave its broker; empty if it may."""
-    if reason := kept_by_policy(cycle, bundle):
-        return reason
-    if cycle.blocked(bundle):
-        return "recently unloaded"
-    return "" if bundle in transferable(cycle, broker) else "not among the top bundles with traffic"
-
-
-def _stays(cycle: Cycle, bundle: str, broker: Broker, move: Transfer) -> str:
-    if reason := _kept(cycle, broker, bundle):
-        return reason
-    fits = _may_take(cycle, bundle, move.target)
-    return "more than is left" if fits else f"{move.target} may not take it"
+    yield from transfers_of_broker(plan, name)

@@ -54,27 +54,12 @@ THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
 }
 """Compares throughputs, by alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
 
-MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
-    "ratio": lambda most, least: f"{plain(most / least)} times as much",
-    "difference": lambda most, least: f"{plain((most - least) / least)} times as much more",
-}
-
-DIFFERENCE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
-    "percent": lambda most, least: f"{plain((most - least) * 100 / least)} % more",
-    "messages": lambda most, least: f"{messages(most - least)} more",
-}
-
 TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
     "either": lambda rate, throughput: rate or throughput,
 }
 """True if the differences trigger shedding, by alternative of `uniform-trigger`. [UNIFORM-01, -02]
 """
-
-WHAT_DIFFERS: Mapping[str, str] = {
-    "both": "both have to be over their thresholds",
-    "either": "one of them has to be over its threshold",
-}
 
 
 @dataclass(frozen=True)
@@ -173,76 +158,10 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         yield Unloads(broker.name, tuple(taken), explain)
 
 
-def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield as steps the differences between brokers, with the thresholds for these differences."""
-    spread = Imbalance(cycle)
-    yield _rates_step(spread)
-    yield _throughputs_step(spread)
-    if not spread.is_worthwhile:
-        yield Step("decision", f"nothing is moved, as {_too_small(spread)}")
-    elif not spread.triggers:
-        needed = WHAT_DIFFERS[cycle.readings["uniform-trigger"]]
-        yield Step("decision", f"nothing is moved, as {needed}")
-
-
-def _too_small(spread: Imbalance) -> str:
-    settings = spread.cycle.settings
-    share = settings.number(MAX_SHARE)
-    amounts = ((most - least) * share for least, most in (spread.messages, spread.throughput))
-    names = ((messages, MIN_MESSAGES), (throughput, MIN_BYTES))
-    told = (
-        f"{written(amount)} is less than {written(settings.number(name))}"
-        for amount, (written, name) in zip(amounts, names, strict=True)
-    )
-    return f"{plain(share)} of the differences is too little: {' and '.join(told)}"
-
-
-def _rates_step(spread: Imbalance) -> Step:
-    least, most = spread.messages
-    written = DIFFERENCE_WRITTEN[spread.cycle.readings["uniform-difference"]]
-    apart = f", {written(most, least)}" if least else ""
-    passed = _passed(spread, spread.rate_differs, RATE_THRESHOLD)
-    return Step("message rates", f"{messages(least)} to {messages(most)}{apart}: {passed}")
-
-
-def _throughputs_step(spread: Imbalance) -> Step:
-    least, most = spread.throughput
-    written = MULTIPLE_WRITTEN[spread.cycle.readings["uniform-multiplier"]]
-    apart = f", {written(most, least)}" if least else ""
-    passed = _passed(spread, spread.throughput_differs, THROUGHPUT_THRESHOLD)
-    return Step("throughputs", f"{throughput(least)} to {throughput(most)}{apart}: {passed}")
-
-
-def _passed(spread: Imbalance, differs: bool, name: str) -> str:
-    threshold = plain(spread.cycle.settings.number(name))
-    return f"over the threshold, {threshold}" if differs else f"not over the threshold, {threshold}"
-
-
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
-    from pulsar_conformance.reference.shedding_steps import bundle_steps, keep_all_steps
+    from pulsar_conformance.reference.uniform_steps import evening_steps
 
-    cycle, part = spread.cycle, movable_part(spread.cycle, gap)
-    if not spread.triggers:
-        yield from keep_all_steps(cycle, broker, "need not shed any")
-        return
-    if broker is not spread.most_loaded:
-        yield from keep_all_steps(cycle, broker, "is not the most loaded")
-        return
-
-    def stays(bundle: str, carried: Rate) -> str:
-        if len(taken) == most_bundles(cycle) and carried + cycle.traffic(bundle) <= part:
-            return f"{MAX_BUNDLES} is {len(taken)}"
-        left = cycle.written(part - carried)
-        return f"more than the {left} left" if cycle.traffic(bundle) else "it carries nothing"
-
-    if part == gap / 2:
-        halved = f"{cycle.written(gap)} / 2 = {cycle.written(part)}"
-        yield Step("to move", f"up to half of what lies between most and least: {halved}")
-    else:
-        share = plain(cycle.settings.number(MAX_SHARE))
-        product = f"{cycle.written(gap)} x {share} = {cycle.written(part)}"
-        yield Step("to move", f"up to a share of what lies between most and least: {product}")
-    yield from bundle_steps(cycle, broker, taken, stays, sums=True)
+    yield from evening_steps(spread, broker, taken, gap)
 
 
 EARLIER = "earlier"

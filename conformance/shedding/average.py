@@ -17,6 +17,7 @@ from pulsar_conformance.conformance.shedding.quantities import (
     may_shed_for_overload,
     sheds_by,
 )
+from pulsar_conformance.conformance.shedding.uniform import too_small_text
 from pulsar_conformance.conformance.shedding.view import CyclesInARow, Unloading, UnloadingInARow
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.numbers import Percent, Rate, messages, plain, total
@@ -272,7 +273,7 @@ def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: E
             for (low, most), bound in zip(ends, least, strict=True)
         )
         if expect.reached(small):
-            expect.nothing(hit.unloading, "the difference is too small to be moved")
+            expect.nothing(hit.unloading, too_small_text(extremes, row.settings))
 
 
 @CYCLES.check("AVERAGE-07", draws=cycles_near_thresholds())

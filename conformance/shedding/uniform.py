@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -21,7 +21,17 @@ from pulsar_conformance.conformance.shedding.quantities import (
 )
 from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloading, usage_of
 from pulsar_conformance.reference.cluster import Broker
-from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
+from pulsar_conformance.reference.context import Settings
+from pulsar_conformance.reference.numbers import (
+    MOST_PLACES,
+    ZERO,
+    Fraction,
+    Rate,
+    messages,
+    plain,
+    throughput,
+    total,
+)
 from pulsar_conformance.reference.uniform import (
     MAX_BUNDLES,
     MAX_SHARE,
@@ -59,6 +69,29 @@ class Ends(NamedTuple):
     def gap(self) -> Amount:
         """The difference between the most and the least loaded broker."""
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
+
+    def limit_text(self, limit: str, amount: Amount, gone: Amount) -> str:
+        """Return text with the limits of both measures, and with what was unloaded instead."""
+        pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
+        (rate, sent), (size, carried) = (_written_apart(*pair) for pair in pairs)
+        between = f"between {self.most.name} and {self.least.name}"
+        return f"{limit} {between}, {rate} or {size}; these carry {sent} and {carried}"
+
+
+def _written_apart(written: Callable[[Rate, int], str], most: Rate, found: Rate) -> Sequence[str]:
+    """Format two rates with as many decimal places as it takes to tell them apart."""
+    texts = ([written(one, places) for one in (most, found)] for places in range(2, MOST_PLACES))
+    return next((both for both in texts if both[0] != both[1]), [written(most, 2)] * 2)
+
+
+def too_small_text(extremes: Extremes, settings: Settings) -> str:
+    """Return text saying that the share of both differences is below its minimum."""
+    share = settings.number(MAX_SHARE)
+    ends = ((messages, extremes.messages), (throughput, extremes.throughput))
+    parts = " and ".join(written((most - least) * share) for written, (least, most) in ends)
+    bounds = ((messages, MIN_MESSAGES), (throughput, MIN_BYTES))
+    least = " and ".join(written(settings.number(name)) for written, name in bounds)
+    return f"{plain(share)} of the differences, {parts}, is less than {least}"
 
 
 def _given(case: SheddingCycle, expect: Expect) -> None:
@@ -146,7 +179,9 @@ def nothing_goes_within_the_thresholds(
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
     if expect.reached(_triggered(case) is False):
-        expect.nothing(answer, "the difference is within the thresholds")
+        ends = ((messages, extremes.messages), (throughput, extremes.throughput))
+        apart = " and ".join(f"{shown(low)} to {shown(high)}" for shown, (low, high) in ends)
+        expect.nothing(answer, f"the differences, {apart}, are within the thresholds")
 
 
 @SHED.check("UNIFORM-03", draws=cycle_trials(uniform))
@@ -174,7 +209,7 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
     gone = _total_amount(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
-        allowed = f"less than the gap between {ends.most.name} and {ends.least.name}"
+        allowed = ends.limit_text("less than the difference", ends.gap, gone)
         expect.that(less, allowed, answer)
 
 
@@ -208,10 +243,9 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
     gone = _total_amount(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         share = case.settings.number(MAX_SHARE)
-        fits = any(
-            one <= two * share * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True)
-        )
-        allowed = f"a share of the gap between {ends.most.name} and {ends.least.name}"
+        most = Amount(ends.gap.messages * share, ends.gap.size * share)
+        fits = any(one <= two * (1 + SHARE) for one, two in zip(gone, most, strict=True))
+        allowed = ends.limit_text(f"at most {plain(share)} of the difference", most, gone)
         expect.that(fits, allowed, answer)
 
 
@@ -226,7 +260,7 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
         for (least, most), name in ends
     )
     if expect.reached(small):
-        expect.nothing(answer, "the difference is too small to be moved")
+        expect.nothing(answer, too_small_text(extremes, case.settings))
 
 
 @SHED.check("UNIFORM-07", draws=limited)
