@@ -313,6 +313,13 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         yield Unloads(name, bundles, partial(_steps, plan, name), to)
 
 
+def preface(cycle: Cycle) -> Iterator[Step]:
+    """Yield as steps the loads, each condition, and the number of hits."""
+    from pulsar_conformance.reference.transfer_steps import transfer_conditions
+
+    yield from transfer_conditions(cycle)
+
+
 def _steps(plan: TransferPlan, name: str) -> Iterator[Step]:
     from pulsar_conformance.reference.transfer_steps import transfers_of_broker
 

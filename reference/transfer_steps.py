@@ -42,7 +42,7 @@ FEW = 5
 """Maximum number of brokers that a step names; longer lists are cut."""
 
 
-def preface(cycle: Cycle) -> Iterator[Step]:
+def transfer_conditions(cycle: Cycle) -> Iterator[Step]:
     """Yield as steps the loads, each condition, and the number of hits."""
     plan = TransferPlan(cycle)
     balance = plan.balance

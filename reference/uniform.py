@@ -158,6 +158,13 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
         yield Unloads(broker.name, tuple(taken), explain)
 
 
+def preface(cycle: Cycle) -> Iterator[Step]:
+    """Yield as steps the differences between brokers, with the thresholds for these differences."""
+    from pulsar_conformance.reference.uniform_steps import uniform_differences
+
+    yield from uniform_differences(cycle)
+
+
 def _steps(spread: Imbalance, broker: Broker, taken: list[str], gap: Rate) -> Iterator[Step]:
     from pulsar_conformance.reference.uniform_steps import evening_steps
 

@@ -40,7 +40,7 @@ COUNTED_UNITS: Mapping[str, str] = {"throughput": "bytes", "message-rate": "mess
 """The counted quantity, by alternative of the reading `shed-measure`."""
 
 
-def preface(cycle: Cycle) -> Iterator[Step]:
+def uniform_differences(cycle: Cycle) -> Iterator[Step]:
     """Yield as steps the differences between brokers, with the thresholds for these differences."""
     spread = Imbalance(cycle)
     yield _rates_step(spread)

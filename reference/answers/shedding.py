@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 
-from pulsar_conformance.reference import overload, threshold, uniform, uniform_steps
+from pulsar_conformance.reference import overload, threshold, uniform
 from pulsar_conformance.reference.context import Answer, Case, Context
 from pulsar_conformance.reference.derivation import Derivation, Step
 from pulsar_conformance.reference.numbers import quantity
@@ -34,7 +34,7 @@ STRATEGIES: Mapping[str, Strategy] = {
 PREFACES: Mapping[str, Preface] = {
     "ThresholdShedder": threshold.preface,
     "OverloadShedder": lambda _cycle: iter(()),
-    "UniformLoadShedder": uniform_steps.preface,
+    "UniformLoadShedder": uniform.preface,
 }
 """The function that yields the derivation steps about all brokers together, for each strategy."""
 
@@ -125,8 +125,7 @@ def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
 def transfer() -> tuple[Strategy, Preface]:
     """Import the model of TransferShedder; return its decision function and its opening steps."""
     module = import_module("pulsar_conformance.reference.transfer")
-    steps = import_module("pulsar_conformance.reference.transfer_steps")
-    return module.unloads, steps.preface
+    return module.unloads, module.preface
 
 
 def _strategy(cycle: Cycle) -> Strategy:
