@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -80,7 +81,10 @@ def why_unreadable(error: Exception, file: str | Path) -> str:
 
 def why_no_folder(path: Path) -> str:
     """Return why files cannot be read from a folder: its path is a file's, or does not exist."""
-    hint = f"; give the folder, {path.parent}" if path.exists() else similar_file(path)
+    hint = similar_file(path)
+    if path.exists():
+        with suppress(OSError):
+            hint = hint_at_file(path.read_bytes(), f"give the folder, {path.parent}")
     return f"it is not a folder{hint}"
 
 

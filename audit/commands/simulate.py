@@ -33,6 +33,7 @@ from pulsar_conformance.audit.simulation.reporting import (
 from pulsar_conformance.audit.simulation.rules import ENDLESS, loop_faults, loop_rules
 from pulsar_conformance.audit.simulation.starts import USUAL_STRATEGY, Start, read_start
 from pulsar_conformance.audit.simulation.variants import (
+    REFERENCE,
     Variant,
     profile_of_adapter,
     settings_without_effect,
@@ -46,11 +47,14 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld, SimulatedWorld,
 from pulsar_conformance.conformance.cases.settings import given_settings
 from pulsar_conformance.conformance.engine.plan import chosen_readings
 from pulsar_conformance.conformance.reporters import CountedProgress
+from pulsar_conformance.reference.answers.shedding import LATER, STRATEGIES
 from pulsar_conformance.reference.shedding import short_name
-from pulsar_conformance.specs.errors import print_note, status_of
+from pulsar_conformance.specs.errors import print_note, status_of, suggest_names
 from pulsar_conformance.specs.text import columns
 
 CYCLES, MAX_CYCLES = 200, 100_000
+OF_DOCUMENTS = (*STRATEGIES, *LATER)
+"""The strategies that some document describes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -191,6 +195,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.moves and args.smallest:
         raise BadWorld("--moves: leave it out, since --smallest shows its own moves")
     args.strategy = args.strategy and short_name(args.strategy)
+    if args.adapter == REFERENCE and args.strategy and args.strategy not in OF_DOCUMENTS:
+        known = suggest_names(args.strategy, OF_DOCUMENTS)
+        raise BadWorld(f"{REFERENCE}: it does not offer {args.strategy}; {known}")
     if args.smallest:
         return _search(args)
     start = read_start(args)

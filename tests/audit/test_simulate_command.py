@@ -275,6 +275,10 @@ MISTAKES = [
         f"{STRATEGY}=B contradicts strategy OverloadShedder; give one of them",
     ),
     (("--world", "crash", "--compare", "a b"), "write [ADAPTER]"),
+    (
+        ("--world", "crash", "--strategy", "Overload"),
+        "reference: it does not offer Overload; choose from ThresholdShedder, OverloadShedder",
+    ),
     (("--world", "crash", "--compare", "nobody:1"), "is not an adapter"),
     (("--world", "crash", "--compare", "profile=1.0"), "1.0 is not a profile"),
     (("--world", "crash", "--conf", "x"), "need --reports, --metrics or --from"),

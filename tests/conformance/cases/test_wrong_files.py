@@ -77,6 +77,12 @@ def test_a_folder_above_reports_names_those_that_have_some(capsys):
     assert "bundle-data" not in told
 
 
+def test_case_says_what_a_file_in_place_of_a_folder_seems_to_be(tmp_path, capsys):
+    file = tmp_path / "broker.conf"
+    file.write_bytes(FILES["settings"][0])
+    assert "it is not a folder; it has settings; use" in message(capsys, "case", file)
+
+
 def test_case_asks_for_the_folder_of_a_file(capsys):
     file = REPORTS / "modular" / "broker-1.json"
     assert f"it is not a folder; give the folder, {file.parent}" in message(capsys, "case", file)
