@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,8 +51,11 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
 
 
 def format_field(name: str, value: Any) -> str:
-    """Return the value of a field as text."""
-    if value is None or value == "":
+    """Return the value of a field as text.
+
+    Text that could be taken for a value of another type, such as a number, is in quotes.
+    """
+    if value is None:
         return "–"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -61,7 +65,18 @@ def format_field(name: str, value: Any) -> str:
         return format_object(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return join_shortened([format_field(name, one) for one in value])
-    return str(value).removeprefix(STRATEGIES)
+    return _quoted_if_ambiguous(str(value).removeprefix(STRATEGIES))
+
+
+def _quoted_if_ambiguous(text: str) -> str:
+    """Return text, in quotes if it is empty or reads like a number, true, false or null."""
+    if not text:
+        return '""'
+    try:
+        json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(text, ensure_ascii=False)
 
 
 def format_number(value: float) -> str:
@@ -71,7 +86,7 @@ def format_number(value: float) -> str:
 
 def format_object(value: Json) -> str:
     """Return an object as the text of one cell."""
-    if set(value) == {"usage", "limit"}:
+    if set(value) == {"usage", "limit"} and not any(isinstance(one, str) for one in value.values()):
         return format_usage(value)
     if {*RATES, *SESSIONS, "numSamples"} & set(value):
         return format_load(value)
@@ -143,7 +158,7 @@ def format_setting(name: str, value: Any) -> str:
     """Return the value of a setting as text, with its documented unit."""
     known = load_specs().settings.get(name)
     unit = known.unit if known else None
-    if value in (None, "") or not unit or unit in UNITLESS_SETTINGS:
+    if value is None or isinstance(value, str) or not unit or unit in UNITLESS_SETTINGS:
         return format_field(name, value)
     unit = "%" if unit == "percent" else unit.removesuffix("s") if value == 1 else unit
     return f"{format_field(name, value)} {unit}"

@@ -83,12 +83,16 @@ def _event(kind: str, about: Json) -> str:
         name = said.pop("topic")
         return f"topic {name}: {format_object(said)}"
     if kind == "setting":
-        return f"{said['name']} = {format_field('value', said['value'])} ({said['how']})"
-    first, *rest = said.items() if said else [("", "")]
+        value = said["value"]
+        shown = "null" if value is None else format_field("value", value)
+        return f"{said['name']} = {shown} ({said['how']})"
+    if not said:
+        return KINDS.get(kind, kind)
+    first, *rest = said.items()
     more = "".join(
         f", {name} {format_field(name, value)}" for name, value in rest if value is not None
     )
-    return f"{KINDS.get(kind, kind)} {format_field(*first)}{more}".strip()
+    return f"{KINDS.get(kind, kind)} {format_field(*first)}{more}"
 
 
 def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
