@@ -12,6 +12,7 @@ from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
 from pulsar_conformance.conformance.cases.legality import example_allows, history_notes, trial_flaw
+from pulsar_conformance.conformance.cases.known_failures import known_failure_lines
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (
     BadCase,
@@ -138,6 +139,9 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
         decided = {*trial.questions[0].case["brokers"]} - {*undecided}
         derived = [without_unknown_traffic(one, undecided, decided) for one in derived]
     yield from paragraph(f"by {_profile_and_readings(model)}")
+    if options.profile is None:
+        named = provided.profile is not None
+        yield from known_failure_lines(provided.trial, model.profile, named=named)
     yield from _defaults_lines(model, taken, options)
     notes = (
         *manager_notes(trial),

@@ -12,9 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pulsar_conformance import fixtures, specs
-from pulsar_conformance.adapters.pulsar.versions import documents_of
+from pulsar_conformance import specs
 from pulsar_conformance.conformance.cases.deviations import deviation_entries
+from pulsar_conformance.conformance.cases.known_failures import (
+    LISTS,
+    UNWRITTEN,
+    deviation_profile,
+    explain_command,
+)
 from pulsar_conformance.conformance.cases.saved import load_saved
 from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.conformance.engine.judge import DECISIVE
@@ -36,11 +41,7 @@ JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
 version.
 """
 
-UNWRITTEN = "unwritten-3.0"
-"""Profile of the rules that no document states."""
-
-DEVIATIONS = Path(fixtures.__file__).parent / "deviations"
-CASES = DEVIATIONS.parents[1]
+CASES = LISTS.parents[1]
 """Folder from which the paths of cases start."""
 
 SIMULATIONS = Path("reports", "strategies", "simulations.json")
@@ -156,8 +157,7 @@ class ListedDeviation:
     def documented(self) -> bool:
         """True if the rule is stated in the documents by which the release is judged."""
         found = JUDGED.fullmatch(self.file)
-        profile = documents_of(found[3]) if found else UNWRITTEN
-        return any(rule.id == self.entry["rule"] for rule in specs.load().rules_of(profile))
+        return found is not None and deviation_profile(self.entry["rule"], found[3]) != UNWRITTEN
 
     @property
     def replays(self) -> Sequence[DeviationReplay]:
@@ -172,7 +172,7 @@ class ListedDeviation:
         adapter = f"{kind}:{version}" + (f",manager={manager}" if manager else "")
         words = ["pulsar-conformance", "run", "--adapter", adapter]
         words += [] if self.documented else ["--judge-by", UNWRITTEN]
-        profile = documents_of(version) if self.documented else UNWRITTEN
+        profile = deviation_profile(self.entry["rule"], version)
         for name, value in self.entry.get("readings", {}).items():
             words += ["--reading", f"{name}={value}"]
         return [self._replay(words, profile, case) for case in self.entry.get("cases", ())]
@@ -183,9 +183,9 @@ class ListedDeviation:
         if first and self.entry.get("answers", "").startswith("failed:"):
             rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
         chosen = ["--rules", rule] if rule == self.entry["rule"] else []
-        explained = ["pulsar-conformance", "explain", case, "--judge-by", profile]
+        explained = explain_command(case, profile, self.entry.get("readings", {}))
         replayed = [*words, *chosen, "--replay", case]
-        return DeviationReplay(case, shlex.join(explained), shlex.join(replayed), rule)
+        return DeviationReplay(case, explained, shlex.join(replayed), rule)
 
 
 def _counted_against(rule: str, profile: str, readings: Mapping[str, str], case: str) -> str:
@@ -247,7 +247,7 @@ def version_steps(every: Sequence[Result]) -> list[VersionStep]:
     return found
 
 
-def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviation]]:
+def deviations_by_release(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
     """Return the known deviations by the file that lists them. The oldest version is first."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: (version_numbers(file.stem), file.stem))
     return {
@@ -256,7 +256,7 @@ def deviations_by_release(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[Li
     }
 
 
-def deviations(folder: Path = DEVIATIONS) -> Mapping[str, Sequence[ListedDeviation]]:
+def deviations(folder: Path = LISTS) -> Mapping[str, Sequence[ListedDeviation]]:
     """Return the known deviations by rule."""
     found: dict[str, list[ListedDeviation]] = {}
     for listed in deviations_by_release(folder).values():
