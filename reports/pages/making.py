@@ -18,7 +18,7 @@ from pulsar_conformance.reports.pages.origins import origin_sentences
 from pulsar_conformance.reports.pages.outcomes import DerivedExample, ReadingOutcome
 from pulsar_conformance.reports.pages.stories import LED, WRITTEN, event_differences, event_table
 from pulsar_conformance.reports.pages.tables import Table, case_tables
-from pulsar_conformance.specs import load, schema
+from pulsar_conformance.specs import Rule, load, schema
 from pulsar_conformance.specs.text import as_sentence
 
 INDEX = "README.md"
@@ -117,6 +117,11 @@ class ShownExample:
     def answered(self) -> str:
         """The model's answer as text."""
         return format_answers(self.worked.answers)
+
+    @cached_property
+    def other_rules(self) -> list[Rule]:
+        """The rules that judge the case, too, besides those that the example names."""
+        return list(self.worked.other_rules())
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:

@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from pulsar_conformance.conformance.common.trial import Trial
+from pulsar_conformance.conformance.engine.evaluate import RuleEvaluator
 from pulsar_conformance.fixtures import Answer, Example
-from pulsar_conformance.reference import Derivation, MissingSetting, Model
+from pulsar_conformance.reference import Derivation, MissingSetting, Model, Readings
 from pulsar_conformance.reports.pages.answers import format_answers
-from pulsar_conformance.specs import Alternative, load
+from pulsar_conformance.specs import Alternative, Rule, load
+
+ABOUT_ALL = "settings.defaults"
+"""Operation whose answers every rule about a setting judges, whatever the example is about."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,22 @@ class DerivedExample:
     def answers(self) -> tuple[Answer, ...]:
         """The model's answers under the example's readings."""
         return tuple(dict(one.answer) for one in self.derivations)
+
+    def other_rules(self) -> Iterator[Rule]:
+        """Yield the rules that the case reaches and the model's answers keep, under the example's
+        readings, besides the rules that the example names.
+        """
+        trial, bundled = Trial.asking(self.example.questions), load()
+        readings = Readings.of(self.profile, self.example.readings)
+        evaluator = RuleEvaluator(bundled.defaults(self.profile), readings)
+        for rule in bundled.rules_of(self.profile):
+            if rule.id in self.example.rules or rule.untestable or rule.area == "ANSWER":
+                continue
+            if not trial.operations & {*rule.operations} - {ABOUT_ALL}:
+                continue
+            judged = rule.applies(readings.choices)
+            if judged and evaluator.judge(rule.id, trial, self.answers).word == "allowed":
+                yield rule
 
     def outcomes(self) -> Iterator[ReadingOutcome]:
         """Yield each alternative of a reading that changes the answers. All other readings stay the

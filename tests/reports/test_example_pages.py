@@ -275,8 +275,42 @@ def test_a_setting_has_its_documented_unit():
     assert format_setting("loadBalancerBrokerOverloadedThresholdPercentage", 85) == "85 %"
     assert format_setting("loadBalancerSheddingGracePeriodMinutes", 30) == "30 minutes"
     assert format_setting("loadBalancerSheddingIntervalMinutes", 1) == "1 minute"
-    assert format_setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == "–"
+    assert format_setting("loadBalancerOverrideBrokerNicSpeedGbps", "") == '""'
     assert format_setting("loadBalancerSheddingEnabled", False) == "false"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("30", '"30"'),
+        (30, "30"),
+        ("true", '"true"'),
+        (True, "true"),
+        ("null", '"null"'),
+        (None, "–"),
+        ("", '""'),
+        ("b1", "b1"),
+        ({"usage": "50", "limit": 100}, 'usage: "50", limit: 100'),
+    ],
+)
+def test_text_is_in_quotes_if_it_could_be_another_value(value, shown):
+    assert format_field("value", value) == shown
+
+
+def test_a_story_shows_which_settings_are_text():
+    shown = part_of(example_of("own-while-settings-change"))
+    assert '| loadBalancerSheddingGracePeriodMinutes = "30" (dynamic) | ignored |' in shown
+    assert "| loadBalancerSheddingGracePeriodMinutes = null (dynamic) | ignored |" in shown
+
+
+def test_an_example_names_the_other_rules_that_judge_its_case():
+    shown = part_of(example_of("overload-95-over-85"))
+    others = shown.partition("\nOther rules that judge this case")[2].partition("\n")[0]
+    for rule in ("SHED-07", "OVERLOAD-03"):
+        assert f"{rule} ({specs.load().rules[rule].title})" in others
+    assert "OVERLOAD-02" not in others, "quoted above"
+    assert "OVERLOAD-05" not in others, "not under overload-amount=margin"
+    assert "Other rules" not in part_of(example_of("config-nic-speed"))
 
 
 def test_a_long_table_shows_its_beginning_and_its_end():
@@ -382,8 +416,9 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path, monkeypatch, capsy
     assert "file" in capsys.readouterr().err
 
 
-def test_the_pages_rest_on_specs_fixtures_and_the_model_alone():
-    allowed = ("specs", "fixtures", "reference", "reports.pages")
+def test_the_pages_rest_on_specs_fixtures_the_model_and_the_checks_alone():
+    checks = ("conformance.common.trial", "conformance.engine.evaluate")
+    allowed = ("specs", "fixtures", "reference", "reports.pages", *checks)
     for file in Path(package.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
