@@ -11,7 +11,7 @@ from typing import Any
 from pulsar_conformance import specs
 from pulsar_conformance.adapters.arguments import DEFAULT_PROFILE
 from pulsar_conformance.conformance.bundles.operations import SPLIT
-from pulsar_conformance.conformance.cases.known_failures import known_failure_lines
+from pulsar_conformance.conformance.cases.deviations import known_failure_lines
 from pulsar_conformance.conformance.cases.legality import example_allows, history_notes, trial_flaw
 from pulsar_conformance.conformance.cases.placing import PORT_IGNORED
 from pulsar_conformance.conformance.cases.saved import (

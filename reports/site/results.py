@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pulsar_conformance import specs
-from pulsar_conformance.conformance.cases.deviations import deviation_entries
-from pulsar_conformance.conformance.cases.known_failures import (
+from pulsar_conformance.conformance.cases.deviations import (
     LISTS,
     UNWRITTEN,
+    deviation_entries,
     deviation_profile,
     explain_command,
 )

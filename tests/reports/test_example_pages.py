@@ -279,40 +279,6 @@ def test_a_setting_has_its_documented_unit():
     assert format_setting("loadBalancerSheddingEnabled", False) == "false"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("30", '"30"'),
-        (30, "30"),
-        ("true", '"true"'),
-        (True, "true"),
-        ("null", '"null"'),
-        (None, "–"),
-        ("", '""'),
-        ("b1", "b1"),
-        ({"usage": "50", "limit": 100}, 'usage: "50", limit: 100'),
-    ],
-)
-def test_text_is_in_quotes_if_it_could_be_another_value(value, shown):
-    assert format_field("value", value) == shown
-
-
-def test_a_story_shows_which_settings_are_text():
-    shown = part_of(example_of("own-while-settings-change"))
-    assert '| loadBalancerSheddingGracePeriodMinutes = "30" (dynamic) | ignored |' in shown
-    assert "| loadBalancerSheddingGracePeriodMinutes = null (dynamic) | ignored |" in shown
-
-
-def test_an_example_names_the_other_rules_that_judge_its_case():
-    shown = part_of(example_of("overload-95-over-85"))
-    others = shown.partition("\nOther rules that judge this case")[2].partition("\n")[0]
-    for rule in ("SHED-07", "OVERLOAD-03"):
-        assert f"{rule} ({specs.load().rules[rule].title})" in others
-    assert "OVERLOAD-02" not in others, "quoted above"
-    assert "OVERLOAD-05" not in others, "not under overload-amount=margin"
-    assert "Other rules" not in part_of(example_of("config-nic-speed"))
-
-
 def test_a_long_table_shows_its_beginning_and_its_end():
     table = Table(("n", ""), tuple((str(n), "") for n in range(1000)))
     assert len(table.shown) == 12
