@@ -196,8 +196,8 @@ def _run(args: argparse.Namespace) -> int:
         raise BadWorld("--moves: leave it out, since --smallest shows its own moves")
     args.strategy = args.strategy and short_name(args.strategy)
     if args.adapter == REFERENCE and args.strategy and args.strategy not in OF_DOCUMENTS:
-        known = suggest_names(args.strategy, OF_DOCUMENTS)
-        raise BadWorld(f"{REFERENCE}: it does not offer {args.strategy}; {known}")
+        choice = suggest_names(args.strategy, OF_DOCUMENTS)
+        raise BadWorld(f"{REFERENCE}: it does not offer {args.strategy}; {choice}")
     if args.smallest:
         return _search(args)
     start = read_start(args)

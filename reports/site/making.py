@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from pulsar_conformance.conformance.cases.deviations import UNWRITTEN
 from pulsar_conformance.conformance.common import check
 from pulsar_conformance.fixtures import examples
 from pulsar_conformance.reference import Model
@@ -19,7 +20,6 @@ from pulsar_conformance.reports.site import mutants, shapes, subjects
 from pulsar_conformance.reports.site.pictures import pictures
 from pulsar_conformance.reports.site.results import (
     PUBLISHED,
-    UNWRITTEN,
     ListedDeviation,
     Result,
     deviations,

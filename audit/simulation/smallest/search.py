@@ -22,7 +22,12 @@ from pulsar_conformance.audit.simulation.rules import (
     fault_against,
     loop_faults,
 )
-from pulsar_conformance.audit.simulation.smallest.clusters import Loads, cluster_of, drawn_loads
+from pulsar_conformance.audit.simulation.smallest.clusters import (
+    Loads,
+    cluster_of,
+    drawn_loads,
+    usages_of,
+)
 from pulsar_conformance.audit.simulation.variants import (
     REFERENCE,
     Offering,
@@ -36,6 +41,12 @@ from pulsar_conformance.reference.shedding import GRACE
 SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
 """Maximum numbers of brokers and of their bundles. Small clusters are drawn first, and of each size
 those under constant load.
+"""
+
+
+ROUND = 200
+"""Maximum number of clusters that are drawn with one seed. The smallest of several rounds counts,
+since a reduction may end at a cluster from which no smaller step leads on.
 """
 
 
@@ -157,9 +168,18 @@ def smallest_cluster(
     each = [examples * (number + 1) // len(draws) for number in range(len(draws))]
     counts = [after - before for before, after in pairwise([0, *each])]
     for drawn, count in zip(draws, counts, strict=True):
-        if count and (loads := _reduced(drawn, violates, seed, count)):
-            return found[loads]
+        rounds = [min(ROUND, count - start) for start in range(0, count, ROUND)]
+        reduced = (_reduced(drawn, violates, seed + one, size) for one, size in enumerate(rounds))
+        violating = [loads for loads in reduced if loads is not None]
+        if violating:
+            return found[min(violating, key=_size)]
     return None
+
+
+def _size(loads: Loads) -> tuple[int, int, int]:
+    """Return the numbers of bundles and brokers and the sum of all loads, to compare clusters."""
+    each = [usages_of(load) for broker in loads for load in broker]
+    return len(each), len(loads), sum(map(sum, each))
 
 
 def _reduced(
