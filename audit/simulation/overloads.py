@@ -14,6 +14,7 @@ from pulsar_conformance.conformance.explain.focus import Focus
 from pulsar_conformance.conformance.explain.running import with_release_defaults
 from pulsar_conformance.reference import Derivation, MissingSetting, Model, Step
 from pulsar_conformance.reference.answers.shedding import SHED
+from pulsar_conformance.reference.shedding import EXCLUDED
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 from pulsar_conformance.specs.text import counted, paragraph
 
@@ -98,8 +99,20 @@ def _reason(steps: list[Step] | None) -> str:
     """Return why the strategy unloads nothing from a broker, given the steps about the broker."""
     if steps is None:
         return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
-    for label in ("decision", "stays"):
-        found = [step.text for step in steps if step.label.strip() == label]
-        if found:
-            return found[-1] if label == "decision" else found[0]
-    return "the bundles that it would unload are placed on it again"
+    found: dict[str, list[str]] = {}
+    for step in steps:
+        found.setdefault(step.label.strip(), []).append(step.text)
+    kept = found.get("excluded", [])
+    if len(found.get("goes", [])) > len(kept):
+        return "the bundles that it would unload are placed on it again"
+    if kept:
+        return kept[0] if len(kept) == 1 else _all_excluded(len(kept))
+    for label, place in (("shedding", 0), ("decision", -1), ("stays", 0)):
+        if label in found:
+            return found[label][place]
+    return steps[-1].text if steps else "it has no bundles"
+
+
+def _all_excluded(bundles: int) -> str:
+    """Return why several bundles that the strategy chose stay."""
+    return f"the {bundles} bundles that it would unload stay: {EXCLUDED} names their namespaces"

@@ -68,6 +68,36 @@ def test_a_usage_without_weights_is_told_from_the_one_that_is_compared(simulate,
     assert "with its weight" in text
 
 
+EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
+ENABLED = "loadBalancerSheddingEnabled"
+TWO_EXCLUDED = f"the 2 bundles that it would unload stay: {EXCLUDED} names their namespaces"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "setting", "why"),
+    [
+        ("OverloadShedder", f"{EXCLUDED}=shop/events", f"stays: {EXCLUDED} names its namespace"),
+        ("ThresholdShedder", f"{EXCLUDED}=shop/events", TWO_EXCLUDED),
+        ("OverloadShedder", f"{ENABLED}=false", f"{ENABLED} is not true"),
+    ],
+)
+def test_the_reason_is_what_keeps_bundles_and_not_that_enough_has_gone(
+    simulate, world, strategy, setting, why
+):
+    words = ("--profile", "released-4.2", "--strategy", strategy, "--setting", setting)
+    text = text_after_table(simulate("--world", world(92, 20), "--cycles", "3", *words)[1])
+    assert "broker-1 ends at 92 %, over 85 %, and sheds nothing:" in text
+    assert why in text
+    assert "enough has gone" not in text
+    assert ", on broker-" not in text
+
+
+def test_a_broker_that_gets_its_bundles_back_is_said_to(simulate, world):
+    words = ("--profile", "released-3.0", "--strategy", "OverloadShedder", "--cycles", "5")
+    text = text_after_table(simulate("--world", world(95, 95), *words)[1])
+    assert "sheds nothing: the bundles that it would unload are placed on it again" in text
+
+
 def test_up_to_three_are_named_and_only_in_a_single_simulation(simulate, world):
     words = ("--world", world(50, 50, 50, 50, 50), "--cycles", "3")
     _, out, _ = simulate(*words, "--setting", OVER)
