@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsar_conformance.conformance.cases.effects import KINDS, MODULAR, STOPPED
+from pulsar_conformance.conformance.cases.effects import (
+    BALANCING,
+    KINDS,
+    MODULAR,
+    SHEDDING,
+    STOPPED,
+)
 from pulsar_conformance.conformance.cases.settings import SettingsRead
 from pulsar_conformance.specs.broker import (
     broker_settings,
@@ -184,14 +190,22 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
     """True if a decision may change when a setting with this value gains or loses its effect.
 
     A weight of 1 changes no decision. A value that is the default in both versions is left out if
-    another strategy runs, because the change of strategies is listed.
+    another strategy runs, because the change of strategies is listed. While nothing is shed, a
+    shedding strategy only decides which placement strategies may run, and those are listed.
     """
+    if name == STRATEGY and not (_may_shed(now) or _may_shed(upgraded)):
+        return False
     if value is None or name.endswith(WEIGHT):
         return value not in (None, NEUTRAL)
     unchanged = value == default_for(now, name) == default_for(upgraded, name)
     setting = broker_settings().get(name)
     of_managers = setting is not None and not (setting.strategies or setting.used_by)
     return not unchanged or of_managers or now.running() == upgraded.running()
+
+
+def _may_shed(found: SettingsRead) -> bool:
+    """True if no setting turns shedding off."""
+    return all(found.values.get(one) is not False for one in (BALANCING, SHEDDING))
 
 
 def _changes_of_settings(

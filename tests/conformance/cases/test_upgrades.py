@@ -59,6 +59,22 @@ def test_weights_begin_to_count_for_overload_shedder(changes):
     assert "loadBalancerCPUResourceWeight" not in told
 
 
+# 5.0.0 compares the strategy with its default for placement, AvgShedder, even if nothing is shed.
+@pytest.mark.parametrize("off", ["loadBalancerSheddingEnabled", "loadBalancerEnabled"])
+@pytest.mark.parametrize("value", ["false", "yes"])
+@pytest.mark.parametrize("release", ["3.0.7", "4.2.4"])
+def test_a_strategy_takes_no_effect_while_nothing_is_shed(changes, off, value, release):
+    strategy = {SHEDDING: f"{PACKAGE}impl.ThresholdShedder"}
+    title, told = changes({off: value, **strategy}, release, "5.0.0")
+    assert title
+    assert SHEDDING not in told.replace(f"if {SHEDDING} does not name", "")
+    placing = {PLACEMENT: AVERAGE[PLACEMENT]}  # 2.10.5 has no such setting.
+    _, told = changes({off: value, **strategy, **placing}, "2.10.5", "3.0.7")
+    assert f"{SHEDDING}: it takes effect" not in told
+    _, told = changes({off: value, **placing}, "2.10.5", "3.0.7")
+    assert f"{SHEDDING}: its default" not in told
+
+
 def test_the_default_of_a_setting_that_never_counts_is_no_change(changes):
     _, told = changes({"loadBalancerEnabled": "true"}, "3.0.7", "4.2.4")
     assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in told
