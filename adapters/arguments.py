@@ -17,6 +17,12 @@ DEFAULT_PROFILE = "documented-3.0"
 RELEASE_IN_NAME = re.compile(r"(?:pulsar|cluster):(\d+\.\d+\.\d+(?:[.-][\w.-]+)?)(?:,|$)")
 """Pattern of the adapter names that contain a version of Pulsar."""
 
+LINE_OF_RELEASES = re.compile(r"v?(\d+\.\d+)(?:\.[xX*]?)?")
+"""Pattern of a release line, such as 4.2 or 4.2.x."""
+
+WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:[.+_-][\w.+-]+)?")
+"""Pattern of a version with all numbers, such as 4.2.4, 5.0.0-M1 or a vendor's 4.2.4.1."""
+
 ADAPTER_HELP = (
     "an implementation: reference, spark, sample:java, sample:javascript, sample:go, 'exec:COMMAND "
     "ARG ...', python:MODULE:NAME, pulsar:VERSION, cluster:VERSION or cluster:URL, in the "
@@ -59,14 +65,20 @@ def add_profile(
 
 
 def released_version(text: str) -> str:
-    """Return the version of Pulsar that a text such as 3.0 or 3.0.7 means.
+    """Return the version of Pulsar that a text such as 3.0, 3.0.x or 3.0.7 means.
 
     A release line such as 3.0 means the newest version of that line that was examined; a note says
-    which.
+    which. Errors: `argparse.ArgumentTypeError` for text that is neither a line nor a version.
     """
     from pulsar_conformance.specs.judged import newest_of_line
 
-    version = newest_of_line(text)
+    line = LINE_OF_RELEASES.fullmatch(text)
+    if not line and not WHOLE_VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a version of Pulsar; write a line such as 4.2, or all numbers, such as "
+            "4.2.4"
+        )
+    version = newest_of_line(line[1]) if line else text
     if version != text:
         print_note(
             f"for Pulsar {text}, {version} is used; for another patch release, give all numbers"
