@@ -8,6 +8,7 @@ from typing import Any
 from pulsar_conformance.adapters.spark import usage
 from pulsar_conformance.adapters.spark.overload import OVERLOAD_THRESHOLD as OVERLOAD
 from pulsar_conformance.adapters.spark.threshold import SHEDDER_THRESHOLD as ABOVE
+from pulsar_conformance.audit.input.parsing import SPLIT
 from pulsar_conformance.audit.pipeline.plan import AuditPlan
 from pulsar_conformance.audit.pipeline.summary import WRONG
 from pulsar_conformance.audit.tables import causes, cycles
@@ -241,12 +242,16 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     in order.
 
     Several records may belong to one stay at a broker: an assignment and the next unload by the
-    same broker, or an unload that another log repeats.
+    same broker, or an unload that another log repeats. So do the unload of a part after its bundle
+    was split and an assignment to the same broker.
     """
     mine = F.col("cluster") == cluster
-    went = tables["unloads"].where(mine).withColumn("kind", F.lit("unloaded"))
+    split = F.coalesce(F.col("cause") == SPLIT, F.lit(False))
+    went = tables["unloads"].where(mine).withColumns({"kind": F.lit("unloaded"), "split": split})
     came = tables["actions"].where(mine & (F.col("kind") == "assigned"))
-    rows = [one.select("at", "broker", "bundle", "kind").distinct() for one in (went, came)]
+    came = came.withColumn("split", F.lit(False))
+    known = ("at", "broker", "bundle", "kind", "split")
+    rows = [one.select(*known).distinct() for one in (went, came)]
     course = Window.partitionBy("bundle").orderBy("at", F.desc("kind"))
     here = F.struct("broker", "kind")
     both = (
@@ -262,7 +267,8 @@ def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
     )
     unload = F.col("kind") == "unloaded"
     twice = (F.col("before") == here) & (~unload | (F.col("passed") <= causes.SKEW))
-    ends = F.coalesce(F.col("after.broker") == F.col("broker"), F.lit(False)) & ~unload
+    goes_on = F.coalesce(F.col("after.broker") == F.col("broker"), F.lit(False))
+    ends = goes_on & (~unload | F.col("split"))
     stays = both.where(~F.coalesce(twice, F.lit(False)) & ~ends).groupBy("bundle")
     found = stays.agg(
         F.count_if(unload).alias("times"),
