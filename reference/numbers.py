@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -75,12 +75,16 @@ MOST_PLACES = 15
 """Maximum number of decimal places of a printed number."""
 
 
-def places_apart(number: Fraction, bound: Fraction) -> int:
-    """Return how many decimal places `plain` needs to print two numbers differently, at least 2."""
+def places_apart(
+    number: Fraction, bound: Fraction, written: Callable[[Fraction, int], str] = plain
+) -> int:
+    """Return how many decimal places `written` needs to print two numbers differently, at least
+    2.
+    """
     if number == bound:
         return 2
     places = (
-        count for count in range(2, MOST_PLACES) if plain(number, count) != plain(bound, count)
+        count for count in range(2, MOST_PLACES) if written(number, count) != written(bound, count)
     )
     return next(places, MOST_PLACES)
 

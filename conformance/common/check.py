@@ -69,19 +69,24 @@ class Expect:
         self._reached = self._reached or holds
         return holds
 
-    def that(self, holds: bool, allowed: str, answered: object) -> None:
-        """Demand a condition; if it is false, report that `answered` is not as `allowed` says."""
+    def that(self, holds: bool, allowed: str | Callable[[], str], answered: object) -> None:
+        """Demand a condition; if it is false, report that `answered` is not as `allowed` says.
+
+        `allowed` is a function if the text takes work that most trials do not need.
+        """
         if not holds:
-            raise Violated(allowed, readable(answered))
+            raise Violated(allowed if isinstance(allowed, str) else allowed(), readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
         """Demand that a part of the answer, named `of`, equals the allowed value."""
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
-    def nothing(self, answered: Iterable[object], why: str) -> None:
+    def nothing(self, answered: Iterable[object], why: str | Callable[[], str]) -> None:
         """Demand that `answered` is empty; `why` says why no item may be in the answer."""
         found = list(answered)
-        self.that(not found, f"none of these: {why}", ", ".join(map(str, found)))
+        if found:
+            reason = why if isinstance(why, str) else why()
+            self.that(False, f"none of these: {reason}", ", ".join(map(str, found)))
 
     def at_least(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise, takewhile
 from random import Random
 from typing import NamedTuple
@@ -273,7 +274,7 @@ def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: E
             for (low, most), bound in zip(ends, least, strict=True)
         )
         if expect.reached(small):
-            expect.nothing(hit.unloading, too_small_text(extremes, row.settings))
+            expect.nothing(hit.unloading, partial(too_small_text, extremes, row.settings))
 
 
 @CYCLES.check("AVERAGE-07", draws=cycles_near_thresholds())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -23,11 +24,11 @@ from pulsar_conformance.conformance.shedding.view import SheddingCycle, Unloadin
 from pulsar_conformance.reference.cluster import Broker
 from pulsar_conformance.reference.context import Settings
 from pulsar_conformance.reference.numbers import (
-    MOST_PLACES,
     ZERO,
     Fraction,
     Rate,
     messages,
+    places_apart,
     plain,
     throughput,
     total,
@@ -73,15 +74,12 @@ class Ends(NamedTuple):
     def limit_text(self, limit: str, amount: Amount, gone: Amount) -> str:
         """Return text with the limits of both measures, and with what was unloaded instead."""
         pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
-        (rate, sent), (size, carried) = (_written_apart(*pair) for pair in pairs)
+        (rate, sent), (size, carried) = (
+            [written(one, places_apart(most, found, written)) for one in (most, found)]
+            for written, most, found in pairs
+        )
         between = f"between {self.most.name} and {self.least.name}"
         return f"{limit} {between}, {rate} or {size}; these carry {sent} and {carried}"
-
-
-def _written_apart(written: Callable[[Rate, int], str], most: Rate, found: Rate) -> Sequence[str]:
-    """Format two rates with as many decimal places as it takes to tell them apart."""
-    texts = ([written(one, places) for one in (most, found)] for places in range(2, MOST_PLACES))
-    return next((both for both in texts if both[0] != both[1]), [written(most, 2)] * 2)
 
 
 def too_small_text(extremes: Extremes, settings: Settings) -> str:
@@ -179,9 +177,14 @@ def nothing_goes_within_the_thresholds(
     alone = not any(may_shed_for_overload(case, broker) for broker in case.brokers.values())
     expect.given(alone, "no broker is overloaded")
     if expect.reached(_triggered(case) is False):
-        ends = ((messages, extremes.messages), (throughput, extremes.throughput))
-        apart = " and ".join(f"{shown(low)} to {shown(high)}" for shown, (low, high) in ends)
-        expect.nothing(answer, f"the differences, {apart}, are within the thresholds")
+        expect.nothing(answer, partial(_within_thresholds_text, extremes))
+
+
+def _within_thresholds_text(extremes: Extremes) -> str:
+    """Return text saying that the differences are within their thresholds."""
+    ends = ((messages, extremes.messages), (throughput, extremes.throughput))
+    apart = " and ".join(f"{shown(low)} to {shown(high)}" for shown, (low, high) in ends)
+    return f"the differences, {apart}, are within the thresholds"
 
 
 @SHED.check("UNIFORM-03", draws=cycle_trials(uniform))
@@ -209,7 +212,7 @@ def the_two_do_not_change_places(case: SheddingCycle, answer: Unloading, expect:
     gone = _total_amount(case, answer.owned(ends.most))
     if expect.reached(min(gone) > 0):
         less = any(one < two * (1 + SHARE) for one, two in zip(gone, ends.gap, strict=True))
-        allowed = ends.limit_text("less than the difference", ends.gap, gone)
+        allowed = partial(ends.limit_text, "less than the difference", ends.gap, gone)
         expect.that(less, allowed, answer)
 
 
@@ -245,7 +248,8 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
         share = case.settings.number(MAX_SHARE)
         most = Amount(ends.gap.messages * share, ends.gap.size * share)
         fits = any(one <= two * (1 + SHARE) for one, two in zip(gone, most, strict=True))
-        allowed = ends.limit_text(f"at most {plain(share)} of the difference", most, gone)
+        limit = f"at most {plain(share)} of the difference"
+        allowed = partial(ends.limit_text, limit, most, gone)
         expect.that(fits, allowed, answer)
 
 
@@ -260,7 +264,7 @@ def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: E
         for (least, most), name in ends
     )
     if expect.reached(small):
-        expect.nothing(answer, too_small_text(extremes, case.settings))
+        expect.nothing(answer, partial(too_small_text, extremes, case.settings))
 
 
 @SHED.check("UNIFORM-07", draws=limited)
