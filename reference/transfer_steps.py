@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import sqrt
 
@@ -86,21 +86,23 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
     """Yield as steps the traffic that a broker was to move, and why each bundle goes or stays."""
     cycle, broker = plan.cycle, plan.cycle.brokers[name]
     attempt = next((one for one in plan.attempts if one.source == name), None)
+    movable = transferable(cycle, broker)
+    kept_by = partial(_kept, cycle, frozenset(movable))
     if attempt is None:
         why = "" if plan.obstacle else _why_not_tried(plan, name)
-        yield from keep_all_steps(cycle, broker, why, plan.obstacle, partial(_kept, cycle, name))
+        yield from keep_all_steps(cycle, broker, why, plan.obstacle, kept_by)
         return
     yield _amount_step(plan, attempt)
     if not attempt.bundles:
-        yield Step("decision", f"{name} {_why_none_goes(plan, attempt)}: it keeps all")
-    left = _left_before(cycle, attempt)
+        yield Step("decision", f"{name} {_why_none_goes(plan, attempt, movable)}: it keeps all")
+    left = _left_before(cycle, attempt, movable)
     for bundle in sorted(broker.bundles, key=lambda one: (-measured_throughput(cycle, one), one)):
         carried = f"{bundle} = {throughput(measured_throughput(cycle, bundle))}"
         if bundle in attempt.bundles:
             named = f", to {attempt.target}" if cycle.settings.flag(TRANSFERS) else ""
             yield Step("goes", f"{carried}{named}")
         else:
-            why = _kept(cycle, name, bundle) or _unfit(cycle, bundle, attempt.target, left[bundle])
+            why = kept_by(bundle) or _unfit(cycle, bundle, attempt.target, left[bundle])
             yield Step("stays", f"{carried}, {why}")
 
 
@@ -139,13 +141,14 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
     return "gets no turn, as no other broker is left to take bundles"
 
 
-def _why_none_goes(plan: TransferPlan, attempt: Transfer) -> str:
-    """Return why none of a broker's bundles goes to the broker that was to take some."""
+def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]) -> str:
+    """Return why none of a broker's bundles goes to the broker that was to take some.
+
+    `movable` are the bundles that may leave the broker, most traffic first.
+    """
     cycle, target = plan.cycle, attempt.target
-    broker = cycle.brokers[attempt.source]
-    if not broker.bundles:
+    if not cycle.brokers[attempt.source].bundles:
         return "has no bundles"
-    movable = transferable(cycle, broker)
     if not movable:
         return "has no bundle that may leave it"
     if not attempt.amount:
@@ -159,23 +162,23 @@ def _why_none_goes(plan: TransferPlan, attempt: Transfer) -> str:
     return f"has no bundle that fits and that policies let {target} take"
 
 
-def _left_before(cycle: Cycle, attempt: Transfer) -> Mapping[str, Rate]:
-    """Return what was left to move when each bundle was considered."""
+def _left_before(cycle: Cycle, attempt: Transfer, movable: Sequence[str]) -> Mapping[str, Rate]:
+    """Return what was left to move when each bundle that may leave the broker was considered."""
     left, found = attempt.amount, {}
-    for bundle in transferable(cycle, cycle.brokers[attempt.source]):
+    for bundle in movable:
         found[bundle] = left
         if bundle in attempt.bundles:
             left -= measured_throughput(cycle, bundle)
     return found
 
 
-def _kept(cycle: Cycle, name: str, bundle: str) -> str:
-    """Return why a bundle may not leave its broker; empty if it may."""
+def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
+    """Return why a bundle may not leave its broker; empty if it is one of those that may."""
     if reason := kept_by_policy(cycle, bundle):
         return reason
     if moved := cycle.moved_with(bundle):
         return last_unload_text(cycle, bundle, moved)
-    if bundle in transferable(cycle, cycle.brokers[name]):
+    if bundle in movable:
         return ""
     if not measured_throughput(cycle, bundle):
         return "it carries nothing" if cycle.measured(bundle) else "it was never measured"
