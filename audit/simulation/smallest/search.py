@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -42,7 +42,6 @@ SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
 """Maximum numbers of brokers and of their bundles. Small clusters are drawn first, and of each size
 those under constant load.
 """
-
 
 ROUND = 200
 """Maximum number of clusters that are drawn with one seed. The smallest of several rounds counts,
@@ -116,8 +115,8 @@ class ShedQuestions:
         return self._connection.in_turn()
 
 
-Simulate = Callable[[SimulatedWorld], tuple[SimulatedCourse, Sequence[Json]]]
-"""Function that returns the simulation of a world, and the `shed.select` case of each cycle."""
+Simulated = tuple[SimulatedCourse, Sequence[Json]]
+"""The simulation of a world, and the `shed.select` case of each cycle."""
 
 
 def search_with_variant(
@@ -133,22 +132,24 @@ def search_with_variant(
     The model chooses another of several equal brokers when it is asked the same question again, so
     it is connected anew for each cluster. Errors: those of `make_simulator`.
     """
-    with ExitStack() as until_found:
+    connected = partial(connect, variant.adapter, variant.profile, readings)
 
-        def connected() -> Offering:
-            return until_found.enter_context(connect(variant.adapter, variant.profile, readings))
+    def simulate_by(connection: Offering, world: SimulatedWorld) -> Simulated:
+        asked = ShedQuestions(connection)
+        return make_simulator(variant, asked, cycles)(world), asked.kept
 
-        shared = None if variant.adapter == REFERENCE else connected()
+    def simulate_anew(world: SimulatedWorld) -> Simulated:
+        with connected() as connection:
+            return simulate_by(connection, world)
 
-        def simulate(world: SimulatedWorld) -> tuple[SimulatedCourse, Sequence[Json]]:
-            asked = ShedQuestions(shared or connected())
-            return make_simulator(variant, asked, cycles)(world), asked.kept
-
-        return smallest_cluster(rule, simulate, seed, examples)
+    if variant.adapter == REFERENCE:
+        return smallest_cluster(rule, simulate_anew, seed, examples)
+    with connected() as connection:
+        return smallest_cluster(rule, partial(simulate_by, connection), seed, examples)
 
 
 def smallest_cluster(
-    rule: str, simulate: Simulate, seed: int, examples: int
+    rule: str, simulate: Callable[[SimulatedWorld], Simulated], seed: int, examples: int
 ) -> SmallestCluster | None:
     """Return the smallest cluster found in which a rule is violated; None if none is found.
 
@@ -165,10 +166,10 @@ def smallest_cluster(
 
     kinds = (True,) if rule in CONSTANT_LOAD else (True, False)
     draws = [drawn_loads(*size, constant=kind) for size in SIZES for kind in kinds]
-    each = [examples * (number + 1) // len(draws) for number in range(len(draws))]
-    counts = [after - before for before, after in pairwise([0, *each])]
-    for drawn, count in zip(draws, counts, strict=True):
-        rounds = [min(ROUND, count - start) for start in range(0, count, ROUND)]
+    ends = [examples * number // len(draws) for number in range(len(draws) + 1)]
+    for drawn, (start, end) in zip(draws, pairwise(ends), strict=True):
+        count = end - start
+        rounds = [min(ROUND, count - drawn_before) for drawn_before in range(0, count, ROUND)]
         reduced = (_reduced(drawn, violates, seed + one, size) for one, size in enumerate(rounds))
         violating = [loads for loads in reduced if loads is not None]
         if violating:
