@@ -83,9 +83,7 @@ TWO_WORKERS = ("-n", "2", "--dist", "worksteal")
 """Options for two workers, which take over tests from each other."""
 
 TEST_LIMITS = ("--timeout", "900", "--durations", "25")
-"""Options for pytest: seconds after which a hanging test fails, and number of slow tests to
-list.
-"""
+"""Options for pytest: seconds until a hanging test fails, and number of slow tests to list."""
 
 
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
@@ -181,9 +179,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Judge mutants of the model and of the suite, each with one change; after --, options of
-    `mutants`.
-    """
+    """Judge mutants of the model and the suite, of one change each; after --, their options."""
     install(session, "tests")
     for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
         session.run("python", "-m", module, *options, env=TESTS_ON_PATH)

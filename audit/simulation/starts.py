@@ -145,7 +145,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
     """Return the world of a real cluster under constant load, and the profile of its version.
 
     CPU and network usage grow with traffic, in the ratio of each broker's report (see
-    `snapshot_world`). Errors: those of `making.made`.
+    `snapshot_world`). Errors: those of `making.build_case`.
     """
     parser = argparse.ArgumentParser()
     case.add_arguments(parser)

@@ -244,7 +244,7 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the greatest value of each of `splits.LIMITED_QUANTITY` in the load data of the bundle
+    """Return the greatest value of each of `splits.MEASURED` in the load data of the bundle
     up to its split.
     """
     told = silver.contexts.where("kind = 'load_data'").select(

@@ -111,7 +111,7 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add the maximum of each of `LIMITED_QUANTITY` over all earlier reports of the bundle.
+    """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
 
     It is null if there is no report. It is also null if the leader recorded its own data about the
     bundle at any time up to `LATE_DATA` after the split.
