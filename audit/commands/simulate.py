@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -55,6 +56,9 @@ from pulsar_conformance.specs.text import columns
 CYCLES, MAX_CYCLES = 200, 100_000
 OF_DOCUMENTS = (*STRATEGIES, *LATER)
 """The strategies that some document describes."""
+
+WITHOUT_OWN = re.compile(rf"{REFERENCE}|pulsar:[\w.-]+")
+"""Adapters that offer no strategies besides these; options of `pulsar:` may add classes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,9 +199,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.moves and args.smallest:
         raise BadWorld("--moves: leave it out, since --smallest shows its own moves")
     args.strategy = args.strategy and short_name(args.strategy)
-    if args.adapter == REFERENCE and args.strategy and args.strategy not in OF_DOCUMENTS:
+    if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (None, "", *OF_DOCUMENTS):
         choice = suggest_names(args.strategy, OF_DOCUMENTS)
-        raise BadWorld(f"{REFERENCE}: it does not offer {args.strategy}; {choice}")
+        raise BadWorld(f"{args.adapter}: it does not offer {args.strategy}; {choice}")
     if args.smallest:
         return _search(args)
     start = read_start(args)

@@ -1,9 +1,10 @@
-"""Java's arithmetic and hash maps where they affect decisions: floats, ints, iteration order."""
+"""Java's arithmetic, hash maps and partial sort where they affect decisions."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cmp_to_key
 
 TABLE = 16
 """Capacity of a new hash map."""
@@ -70,3 +71,35 @@ def in_set_order(names: Iterable[str]) -> list[str]:
 def _spread(name: str) -> int:
     found = java_hash(name)
     return found ^ (found >> 16)
+
+
+def partly_sorted(names: Sequence[str], most: int, compare: Callable[[str, str], int]) -> list[str]:
+    """Return names, largest first, in the order produced by TopKBundles.partitionSort."""
+    found = list(names)
+    start, end, target = 0, len(found) - 1, most - 1
+    while start < end:
+        low, high, middle = start, end, start
+        pivot = found[high]
+        while middle <= high:
+            order = compare(pivot, found[middle])
+            if order < 0:
+                found[low], found[middle] = found[middle], found[low]
+                low, middle = low + 1, middle + 1
+            elif order > 0:
+                found[middle], found[high] = found[high], found[middle]
+                high -= 1
+            else:
+                middle += 1
+        if low <= target < middle:
+            end = low
+            break
+        if target < low:
+            end = low - 1
+        else:
+            start = middle
+
+    def downwards(one: str, other: str) -> int:
+        return compare(other, one)
+
+    found[:end] = sorted(found[:end], key=cmp_to_key(downwards))
+    return found

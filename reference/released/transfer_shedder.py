@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, cmp_to_key
+from functools import cached_property
 from math import floor, sqrt
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from pulsar_conformance.reference.cluster import RESOURCES
 from pulsar_conformance.reference.numbers import Fraction, Minutes, exact
 from pulsar_conformance.reference.placement import Assignment
 from pulsar_conformance.reference.ranges import namespace_of
-from pulsar_conformance.reference.released.java import in_map_order
+from pulsar_conformance.reference.released.java import in_map_order, partly_sorted
 from pulsar_conformance.reference.released.loads import SYSTEM, Leader, brokers_by_address, percent
 from pulsar_conformance.reference.shedding import (
     DELAY,
@@ -223,15 +223,11 @@ class ReleasedTransfer:
         return load > self.known.number(THRESHOLD) / 100.0 and far
 
     def _unloads(self, stats: LoadStats) -> Iterator[Unload]:
-        limit = int(self.known.number(MAX_BROKERS))
-        while stats.shed < limit and stats.low < stats.high and self.calls_for_unloads(stats):
-            source, target = stats.order[stats.high], stats.order[stats.low]
-            stats.high -= 1
+        for source, target in self.pairs(stats):
             most, least = stats.loads[source].load, stats.loads[target].load
             whole = self.known.carries(source, "msgThroughput")
-            offload = (most - least) / 2
-            amount = whole * offload / most if most else float("nan")
-            top = self._top(source)
+            amount = self.amount(source, target)
+            top = self.top_bundles(source)
             if len(top) > 1:
                 unloads = list(self._pair(source, target, top, amount))
                 yield from unloads
@@ -240,8 +236,23 @@ class ReleasedTransfer:
                     moved = marked - self._counted(gained)
                     stats.offload(most, least, moved * most / whole if whole else float("nan"))
 
+    def pairs(self, stats: LoadStats) -> Iterator[tuple[str, str]]:
+        """Yield each busy broker and the broker that may take its bundles, until the loads are even
+        enough or as many brokers as allowed have unloaded.
+        """
+        limit = int(self.known.number(MAX_BROKERS))
+        while stats.shed < limit and stats.low < stats.high and self.calls_for_unloads(stats):
+            stats.high -= 1
+            yield stats.order[stats.high + 1], stats.order[stats.low]
+
+    def amount(self, source: str, target: str) -> float:
+        """Return the throughput in bytes per second that may move between two brokers."""
+        most, least = (self.memory.loads[one].load for one in (source, target))
+        whole = self.known.carries(source, "msgThroughput")
+        return whole * ((most - least) / 2) / most if most else float("nan")
+
     def _marked(self, unloads: Iterable[Unload], source: str) -> float:
-        return sum(self._carried(one.bundle) for one in unloads if one.source == source)
+        return sum(self.carried(one.bundle) for one in unloads if one.source == source)
 
     def _counted(self, gained: float) -> float:
         """Return the traffic sent back in swaps, which a release counts only in its debug mode."""
@@ -252,16 +263,16 @@ class ReleasedTransfer:
     ) -> Iterator[Unload]:
         """Yield the unloads from one broker to another: bundles that fit, then a swap."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
-        back = iter(self._top(target))
+        back = iter(self.top_bundles(target))
         moved, left = 0.0, len(top)
         for bundle in top:
             recent = bundle in self.cycle.recent
-            if recent or not self._transferable(bundle, source, target):
+            if recent or not self.transferable(bundle, source, target):
                 continue
             if left <= 1:
                 break
-            carried = self._carried(bundle)
-            if carried == 0 and not self._takes_unused:
+            carried = self.carried(bundle)
+            if carried == 0 and not self.takes_unused:
                 continue
             if moved + carried > amount:
                 after = (whole - moved - carried, other + moved + carried)
@@ -288,9 +299,9 @@ class ReleasedTransfer:
         high, low = after
         found = []
         for bundle in back:
-            carried = self._carried(bundle)
-            unmoved = carried == 0 and not self._takes_unused
-            if unmoved or not self._transferable(bundle, target, source):
+            carried = self.carried(bundle)
+            unmoved = carried == 0 and not self.takes_unused
+            if unmoved or not self.transferable(bundle, target, source):
                 continue
             if high + carried < whole and low - carried < whole:
                 found.append(Unload(target, bundle, source))
@@ -300,14 +311,15 @@ class ReleasedTransfer:
         return []
 
     @property
-    def _takes_unused(self) -> bool:
+    def takes_unused(self) -> bool:
         """True for 3.0, which also reports and unloads bundles without traffic."""
         return self.known.release.version < (4,)
 
-    def _carried(self, bundle: str) -> float:
+    def carried(self, bundle: str) -> float:
+        """Return a bundle's throughput in bytes per second."""
         return self.known.traffic(bundle, "msgThroughput")
 
-    def _transferable(self, bundle: str, source: str, target: str) -> bool:
+    def transferable(self, bundle: str, source: str, target: str) -> bool:
         """True if policies allow a bundle to leave its broker and the target to take it."""
         case = self.known.case
         if not (case.get("isolation") or case.get("groups")):
@@ -319,21 +331,26 @@ class ReleasedTransfer:
         permitted = Assignment(asked, self.known.settings, self.cycle.readings).permitted
         return target in permitted and source != target
 
-    def _top(self, broker: str) -> list[str]:
+    def top_bundles(self, broker: str) -> list[str]:
         """Return a broker's top bundles in the order of TopKBundles: smallest first."""
-        settings, case = self.known.settings, self.known.case
-        excluded = str(settings.given.get(EXCLUDED, "")).split(",")
-        known = [
-            bundle
-            for bundle in self.known.owned(broker)
-            if case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples")
-            and (self._carried(bundle) or self._takes_unused)
-            and namespace_of(bundle) not in (*excluded, SYSTEM)
-            and not self.known.is_in_own_namespace(bundle)
-            and (settings.flag(WITH_POLICIES) or not has_policies(case, namespace_of(bundle)))
-        ]
+        known = [bundle for bundle in self.known.owned(broker) if not self.left_out(bundle)]
         most = min(int(self.known.number(TOP)), len(known))
-        return _partly_sorted(known, most, self._compared)[:most][::-1] if known else []
+        return partly_sorted(known, most, self._compared)[:most][::-1] if known else []
+
+    def left_out(self, bundle: str) -> str:
+        """Return the reason why a bundle is never among the top bundles; empty if it may be."""
+        settings, case, namespace = self.known.settings, self.known.case, namespace_of(bundle)
+        if not case["bundles"].get(bundle, {}).get("shortTermData", {}).get("numSamples"):
+            return "it has no samples"
+        if not (self.carried(bundle) or self.takes_unused):
+            return "it has no traffic"
+        if namespace in str(settings.given.get(EXCLUDED, "")).split(","):
+            return f"its namespace is excluded ({EXCLUDED})"
+        if namespace == SYSTEM or self.known.is_in_own_namespace(bundle):
+            return f"{namespace} is a namespace of the system"
+        if has_policies(case, namespace) and not settings.flag(WITH_POLICIES):
+            return f"its namespace has policies, and {WITH_POLICIES} is off"
+        return ""
 
     def _compared(self, one: str, other: str) -> int:
         """Compare two bundles as NamespaceBundleStats.compareTo does."""
@@ -351,41 +368,6 @@ class ReleasedTransfer:
         if name in data or name.startswith("msgThroughput"):
             return float(data.get(name, 0))
         return float(data.get(f"{name}In", 0)) + float(data.get(f"{name}Out", 0))
-
-
-Comparing = Callable[[str, str], int]
-
-
-def _partly_sorted(names: Sequence[str], most: int, compare: Comparing) -> list[str]:
-    """Return names, largest first, in the order produced by TopKBundles.partitionSort."""
-    found = list(names)
-    start, end, target = 0, len(found) - 1, most - 1
-    while start < end:
-        low, high, middle = start, end, start
-        pivot = found[high]
-        while middle <= high:
-            order = compare(pivot, found[middle])
-            if order < 0:
-                found[low], found[middle] = found[middle], found[low]
-                low, middle = low + 1, middle + 1
-            elif order > 0:
-                found[middle], found[high] = found[high], found[middle]
-                high -= 1
-            else:
-                middle += 1
-        if low <= target < middle:
-            end = low
-            break
-        if target < low:
-            end = low - 1
-        else:
-            start = middle
-
-    def downwards(one: str, other: str) -> int:
-        return compare(other, one)
-
-    found[:end] = sorted(found[:end], key=cmp_to_key(downwards))
-    return found
 
 
 def place_in_answer(known: Leader, unload: Unload) -> tuple[int, float, str]:

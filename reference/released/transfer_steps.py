@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from pulsar_conformance.reference.derivation import Step
@@ -14,7 +15,7 @@ from pulsar_conformance.reference.released.transfer_shedder import (
     Smoothed,
     Unload,
 )
-from pulsar_conformance.reference.shedding import HITS, TRANSFER_TARGET
+from pulsar_conformance.reference.shedding import HITS, TOP, TRANSFER_TARGET, TRANSFERS
 
 ORDER = "TransferShedder.LoadStats.setLoadDataStore"
 PLACE = "TransferShedder.findBundlesForUnloading"
@@ -34,10 +35,12 @@ def transfer_steps(decision: ReleasedTransfer, unloads: Sequence[Unload]) -> Ite
     yield Step("hits", f"{decision.hits} in a row since the last unload; {needed}")
     yield from _moves(decision, "goes", unloads)
     if not unloads:
-        yield Step("decision", f"nothing is unloaded ({PLACE})")
-        few = 0 < decision.hits <= int(decision.known.number(HITS))
-        if stats is not None and few:
+        few = decision.hits <= int(decision.known.number(HITS))
+        yield Step("decision", f"nothing is unloaded: {_why_nothing(decision, few)} ({PLACE})")
+        if stats is not None and few and decision.hits:
             yield from _later_steps(decision, stats)
+        elif stats is not None and decision.hits:
+            yield from _kept_steps(decision, stats)
 
 
 def _load_text(decision: ReleasedTransfer, name: str) -> str:
@@ -86,6 +89,46 @@ def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")
     yield from _moves(decision, "would go", later)
+
+
+def _why_nothing(decision: ReleasedTransfer, few: bool) -> str:
+    if decision.stats is None:
+        return "the cycle is skipped"
+    if not decision.hits:
+        return "the deviation is at most the target, and no broker is underloaded or overloaded"
+    return "there are too few hits" if few else "no bundle may go"
+
+
+def _kept_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
+    """Yield the reasons why none of a busy broker's bundles goes to the broker paired with it."""
+    for source, target in decision.pairs(replace(stats)):
+        for bundle in decision.known.owned(source):
+            if why := decision.left_out(bundle):
+                yield Step("stays", f"{bundle}, on {source}: {why}")
+        top = decision.top_bundles(source)
+        if len(top) > 1:
+            yield from _amount_steps(decision, source, target, swaps=False)
+            for bundle, why in _kept(decision, source, target, top):
+                yield Step("stays", f"{bundle}, on {source}: {why}")
+        elif top:
+            yield Step("stays", f"{top[0]}, on {source}: it is the only one that may move ({TOP})")
+
+
+def _kept(
+    decision: ReleasedTransfer, source: str, target: str, top: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each bundle up to the first that is too large, with the reason why it stays."""
+    swaps = decision.known.settings.flag(TRANSFERS)
+    for bundle in top:
+        carried = throughput(Fraction(decision.carried(bundle)))
+        if bundle in decision.cycle.recent:
+            yield bundle, "it was unloaded less than the grace period ago"
+        elif not decision.transferable(bundle, source, target):
+            yield bundle, f"policies do not let it go to {target}"
+        else:
+            swap = f"no exchange with bundles of {target} helps" if swaps else f"{TRANSFERS} is off"
+            yield bundle, f"{carried} is more than may move, and {swap}; larger ones stay as well"
+            return
 
 
 def _moves(decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]) -> Iterator[Step]:

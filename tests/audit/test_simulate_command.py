@@ -279,6 +279,10 @@ MISTAKES = [
         ("--world", "crash", "--strategy", "Overload"),
         "reference: it does not offer Overload; choose from ThresholdShedder, OverloadShedder",
     ),
+    (
+        ("pulsar:3.0.7", "--world", "crash", "--strategy", "Overload"),
+        "pulsar:3.0.7: it does not offer Overload; choose from ThresholdShedder, OverloadShedder",
+    ),
     (("--world", "crash", "--compare", "nobody:1"), "is not an adapter"),
     (("--world", "crash", "--compare", "profile=1.0"), "1.0 is not a profile"),
     (("--world", "crash", "--conf", "x"), "need --reports, --metrics or --from"),
