@@ -22,11 +22,11 @@ PACKAGE = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 SITE = "reports/out/zensical.toml"
 PROFILES = ("documented-3.0", "unwritten-3.0")
-"""Profiles of a run whose options name no profile."""
+"""Profiles by which a run judges if its options name none."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python with which the package is tested."""
 CONSTRAINTS = "constraints.txt"
-"""File of the versions that every session installs; `nox -s lock` updates it."""
+"""File with the versions of packages that sessions install; `nox -s lock` updates it."""
 JAVA = 17
 """Minimum version of Java for Spark."""
 
@@ -48,7 +48,7 @@ OTHER_RELEASES = {
     "3.3.6": "documented-3.0",
     "4.0.8": "documented-4.0",
 }
-"""Other releases with published reports, with the known deviations of the releases above."""
+"""Further releases with published reports, and their profiles; all deviation lists apply."""
 
 CLUSTERS = ("2.10.5", "3.0.7", "4.0.7", "4.2.4")
 """Releases to judge as running clusters."""
@@ -58,29 +58,29 @@ MODES = {
     "pulsar": "the classes of the release, one decision at a time",
     "cluster": "a cluster on loopback, story by story and decision by decision",
 }
-"""For published reports: how an implementation of each kind is asked."""
+"""The description, in published reports, of how each kind of implementation is run."""
 
 SAVED_OPTION, STORIES_TEST = "--saved", "tests/adapters/cluster/test_cluster_deviations.py"
-"""The word after -- that selects saved stories, and the file of the test that plays them."""
+"""The argument after -- that selects saved stories, and the file of the test that plays them."""
 
 MUTANTS = (
     ("mutants", "--sample", "300"),
     ("mutants", "--drawn", "--sample", "60"),
     ("mutants.judge", "--sample", "60"),
 )
-"""Commands that judge samples of mutants, in a quarter of an hour on two idle cores."""
+"""Commands that test samples of mutants; together they take 15 minutes on two idle cores."""
 
 TESTS_ON_PATH = {"PYTHONPATH": "tests"}
-"""Environment for the packages `bench` and `mutants`, which are not in the wheel."""
+"""Environment variables for importing `bench` and `mutants`, which are not in the wheel."""
 
 PLAIN_TESTS = "not (browser or cluster or pulsar or site or spark or thorough)"
-"""Marker expression for tests that need no more than Python and the samples' languages."""
+"""Marker expression of tests that need only Python and the languages of the sample adapters."""
 
 PAGE_TESTS = ("tests/reports", "tests/audit")
-"""Folders with tests of pages."""
+"""Folders with the tests of generated pages."""
 
 TWO_WORKERS = ("-n", "2", "--dist", "worksteal")
-"""Options for two workers, which take over tests from each other."""
+"""Options of pytest for two workers; an idle worker takes over tests of the other."""
 
 TEST_LIMITS = ("--timeout", "900", "--durations", "25")
 """Options for pytest: seconds until a hanging test fails, and number of slow tests to list."""
@@ -89,9 +89,9 @@ TEST_LIMITS = ("--timeout", "900", "--durations", "25")
 def install(session: nox.Session, group: str | None = None, extra: str = "") -> None:
     """Install the project as users do, with an extra and a dependency group.
 
-    Old code must not be installed: setuptools keeps files that an earlier build left in `build/`,
-    and uv considers a folder unchanged if its pyproject.toml is unchanged. Unlike pip, uv compiles
-    modules only if it is told to. In sessions with a dependency group, tests compile what they
+    To keep old code out, delete `build/lib`, where setuptools keeps files of earlier builds, and
+    make uv reinstall the project: to uv, a folder with the same pyproject.toml is unchanged. Unlike
+    pip, uv compiles modules only on request; with a dependency group, tests compile what they
     import.
     """
     shutil.rmtree(Path("build", "lib"), ignore_errors=True)
@@ -123,7 +123,7 @@ def adapters_in(words: list[str]) -> list[str]:
 
 
 def java_version() -> int:
-    """Return the major version of the Java for Spark, or 0 if there is none."""
+    """Return the major version of the Java that Spark would use, or 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(java) is None:
@@ -179,7 +179,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Judge mutants of the model and the suite, of one change each; after --, their options."""
+    """Test mutants of the model and the suite, each with one change; after --, their options."""
     install(session, "tests")
     for module, *options in [["mutants", *session.posargs]] if session.posargs else MUTANTS:
         session.run("python", "-m", module, *options, env=TESTS_ON_PATH)
@@ -202,7 +202,7 @@ def conformance(session: nox.Session) -> None:
 
 
 def with_default_profiles(words: list[str]) -> list[str]:
-    """Return the options of a run, with `PROFILES` added unless they imply a profile.
+    """Return the options of a run, with `PROFILES` added if no option implies a profile.
 
     A saved case implies the profile that it names, and a release implies the documents of its line.
     """
@@ -311,7 +311,7 @@ def audit(session: nox.Session) -> None:
 
 @nox.session
 def fleet(session: nox.Session) -> None:
-    """Generate the history of a fleet of clusters; needs Java 17. After --, its options."""
+    """Generate a fleet's history with Java 17; after --, options of `pulsar-conformance fleet`."""
     install(session, extra="spark")
     session.run("pulsar-conformance", "fleet", *session.posargs)
 
@@ -346,7 +346,7 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def fixtures(session: nox.Session) -> None:
-    """Write cases with their allowed answers as an archive, for tests without Python."""
+    """Write an archive of cases with their allowed answers, for tests in any language."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.archive", *session.posargs)
 
@@ -387,7 +387,7 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def changes(session: nox.Session) -> None:
-    """Write the decisions that change from each release to the next, in reports/changes."""
+    """Write pages about the decisions that change from release to release to reports/changes."""
     install(session)
     session.run("python", "-m", "pulsar_conformance.reports.between", *session.posargs)
 

@@ -47,7 +47,9 @@ def add_adapter(parser: argparse.ArgumentParser) -> None:
 
 
 def name_without_secret(name: str) -> str:
-    """Return an adapter's name unchanged; reject a name with a secret, since messages repeat it."""
+    """Return an adapter's name unchanged; reject a name with a secret, since messages show
+    names.
+    """
     try:
         check_no_secret(name)
     except AdapterError as wrong:
@@ -67,8 +69,9 @@ def add_profile(
 def released_version(text: str) -> str:
     """Return the version of Pulsar that a text such as 3.0, 3.0.x or 3.0.7 means.
 
-    A release line such as 3.0 means the newest version of that line that was examined; a note says
-    which. Errors: `argparse.ArgumentTypeError` for text that is neither a line nor a version.
+    A release line such as 3.0 means the newest examined version of that line; a note says which
+    version that is. Errors: `argparse.ArgumentTypeError` for text that is neither a line nor a
+    version.
     """
     from pulsar_conformance.specs.judged import newest_of_line
 
@@ -113,7 +116,7 @@ def add_judging_options(
 ) -> None:
     """Add `--judge-by`, `--reading` and `--time-limit`.
 
-    If `default` is None, the profile comes from the files of cases that are read.
+    If `default` is None, the default profile is the one that the case files name.
     """
     usual = "%(default)s" if default else f"the one that the files name, or {DEFAULT_PROFILE}"
     add_profile(
@@ -145,10 +148,9 @@ def add_drawing_options(parser: argparse.ArgumentParser) -> None:
 
 
 def profile_of_version(adapters: Sequence[str]) -> str:
-    """Return the profile for the version of Pulsar that all adapters share, or else the default
-    profile.
+    """Return the profile that applies to all adapters' versions of Pulsar, or the default profile.
 
-    The version comes from an adapter's name, or from the jars in the folder that the name gives.
+    A version comes from an adapter's name, or from the jars in the folder that the name gives.
     """
     if not all(name.startswith(("pulsar:", "cluster:")) for name in adapters):
         return DEFAULT_PROFILE
@@ -203,10 +205,10 @@ def readings_in_arguments(args: argparse.Namespace) -> dict[str, str]:
 
 
 def profile_and_readings(args: argparse.Namespace) -> tuple[str, dict[str, str]]:
-    """Return the profile, and an alternative of every reading: as given by an argument, otherwise
-    the profile's default.
+    """Return the profile, and the alternative of every reading.
 
-    Errors: as `readings_in_arguments`.
+    Each alternative is the one that an argument gives, or else the profile's default. Errors: the
+    same as those of `readings_in_arguments`.
     """
     given = readings_in_arguments(args)
     return args.profile, {**load().default_readings(args.profile), **given}

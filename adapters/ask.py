@@ -42,12 +42,12 @@ class QuestionGroup:
     operation: str = ""
     cases: list[JSON] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    """The line on which each question begins."""
+    """The number of the line on which each question begins."""
 
 
 def questions_in_value(number: int, found: JSON) -> Iterator[tuple[str, JSON] | BadLine]:
-    """Yield the operation and case of each question in a parsed value, and a `BadLine` for each
-    part that is no question.
+    """Yield each question in a parsed value as operation and case; a `BadLine` for any other
+    part.
     """
     asked = parts(found)
     if asked is None:
@@ -107,15 +107,16 @@ def group_questions(lines: Iterable[bytes], size: int) -> Iterator[QuestionGroup
 
 
 MissingSettingFinder = Callable[[str, JSON], str]
-"""Function that names a setting that a case must give but does not, with the reason; otherwise it
-returns "".
+"""Function that returns the name of a required setting that a case lacks, with the reason.
+
+It returns an empty string if no required setting is missing.
 """
 
 
 def missing_setting_finder(profile: str, readings: Mapping[str, str]) -> MissingSettingFinder:
-    """Return a function that says which setting a case must give but does not.
+    """Return a function that names a required setting that a case lacks.
 
-    These are the settings for which the profile documents no default.
+    A setting is required if the profile documents no default for it.
     """
     model = Model(profile, readings)
 
@@ -141,7 +142,7 @@ def ask_lines(
 ) -> int:
     """Print one output line per question, in order; return the number of invalid questions.
 
-    For an invalid line, and for a case that cannot be answered since it `lacks` a setting, an
+    For an invalid line, and for a case of which `lacks` says that a required setting is missing, an
     object with an `error` is printed. The error is also reported on standard error; so are settings
     that are in no release and in no document. If the implementation cannot answer, the answers so
     far are printed, and AdapterError is raised.

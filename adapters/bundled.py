@@ -1,4 +1,4 @@
-"""The samples that come with the suite, and which of them this machine can run."""
+"""The sample implementations that come with the suite, and which of them this machine can run."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from pulsar_conformance.specs.errors import UserError
 SAMPLES_FOLDER = Path(__file__).parent / "samples"
 
 QUICK_START_OPTIONS = ("-XX:+UseSerialGC",)
-"""Options that let Java start fast. Its compiler stays unlimited, since limits slow down a whole
-run.
+"""Options that let Java start fast.
+
+The JIT compiler is not limited, since limits would slow down a whole run.
 """
 
 BUILD_SECONDS = 300
-"""Time limit of a build in seconds; the first takes about ten, since Go compiles its own
-library.
+"""Time limit of a build in seconds.
+
+The first build takes about ten seconds, since Go then compiles its own library.
 """
 
 RETRY_ADVICE = "run it again when the machine is less busy; Go keeps what it has compiled"
@@ -64,7 +66,7 @@ class Sample:
     remedy: str = ""
     """Advice to the user if the sample cannot be compiled."""
     series: str = ""
-    """Part of the version before `least`, such as `1.` for Go 1.21; usually empty."""
+    """Part of the version that precedes `least`, such as `1.` for Go 1.21; usually empty."""
 
     def command(self) -> list[str]:
         """Return the command that starts the sample. Errors: `NotBuilt`."""
@@ -111,7 +113,7 @@ BUNDLED_SAMPLES: Mapping[str, Sample] = {
         series="1.",
     ),
 }
-"""Samples, by the name after `sample:`."""
+"""Sample implementations, by the name that follows `sample:` in an adapter's name."""
 
 
 def build_if_changed(sample: Sample) -> Path:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pulsar_conformance.adapters import descendants
 
 POLL_SECONDS = 0.05
-"""Seconds after which the exit of a child is noticed at the latest, if its pipes are still open."""
+"""Maximum seconds until a child's exit is noticed while its pipes are still open."""
 
 CHUNK = 1 << 16
 TAIL_READS = 64
@@ -25,10 +25,13 @@ TERMINATE_SECONDS = 1.0
 """Seconds between the signal to end and the signal to kill the process group."""
 
 EXIT_SECONDS = 0.5
-"""Seconds in which a child must exit after it has closed its output; later, it is said to hang."""
+"""Maximum seconds between the end of a child's output and its exit.
+
+A slower child is reported as hanging.
+"""
 
 DRAIN_SECONDS = 0.3
-"""Seconds after a child's exit; pipes still open then are assumed to be held by other processes."""
+"""Seconds to wait after a child's exit; pipes still open then are held by other processes."""
 
 
 class ChildError(Exception):
@@ -84,7 +87,7 @@ class Child:
         return self._process.pid
 
     def exchange(self, line: bytes, seconds: float) -> bytes:
-        """Write a line, and return the line that the child writes, without its newline.
+        """Write a line, and return the line that the child writes in reply, without its newline.
 
         Errors: `ChildError`.
         """
@@ -116,8 +119,10 @@ class Child:
         return self._lines.pop(0)
 
     def finish(self, line: bytes, seconds: float) -> None:
-        """Write a last line, close the input and wait until the child exits. Errors: `ChildError`
-        if it does not.
+        """Write a last line, close the input, and wait until the child exits.
+
+        Errors: `ChildError` if the child does not exit in time, or if another process keeps its
+        output open.
         """
         deadline = time.monotonic() + seconds
         with suppress(OSError):

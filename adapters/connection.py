@@ -50,8 +50,9 @@ class Limits:
 class Connection(ABC):
     """A connection to an implementation that has answered hello.
 
-    A kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and ends in `bye`
-    and `close`. Up to `concurrency` threads may use a connection at a time.
+    A subclass for a kind of adapter sets `adapter` and `hello`, answers batches in `exchange`, and
+    ends the connection in `bye` and `close`. Up to `concurrency` threads may use a connection at
+    the same time.
 
     Attributes:
         adapter: the name given to `connect`, for messages.
@@ -63,21 +64,19 @@ class Connection(ABC):
 
     @property
     def closed(self) -> bool:
-        """True if the implementation can no longer be asked."""
+        """True if the implementation can no longer answer questions."""
         return False
 
     @property
     def in_process(self) -> bool:
-        """True if the implementation gets the suite's own objects as cases, which it could modify,
-        and no copies.
+        """True if the implementation gets the suite's own case objects, not copies, and could
+        modify them.
         """
         return False
 
     @property
     def restarts(self) -> bool:
-        """True if reconnecting is quick and starts afresh, without state of the former
-        connection.
-        """
+        """True if reconnecting is quick, and the new connection has no state of the former one."""
         return False
 
     @property
@@ -86,11 +85,10 @@ class Connection(ABC):
         return 1
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a function that answers one shedding cycle after another; None if the adapter has
-        none.
+        """Return a function that answers consecutive shedding cycles; None if the adapter has none.
 
-        It takes a `shed.select` case, which contains the brokers' earlier usage, and the minutes
-        since the previous cycle.
+        The function takes a `shed.select` case, which contains the brokers' earlier usage, and the
+        minutes since the previous cycle.
         """
         return None
 
@@ -100,8 +98,9 @@ class Connection(ABC):
 
     @abstractmethod
     def bye(self) -> None:
-        """End the implementation and the connection. Errors: `AdapterError` if it had to be
-        killed.
+        """End the implementation and the connection.
+
+        Errors: `AdapterError` if the implementation had to be killed.
         """
 
     @abstractmethod

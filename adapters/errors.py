@@ -61,7 +61,7 @@ class AdapterError(UserError):
 
 
 class ProtocolViolation(AdapterError):
-    """Raised for a message that violates the protocol; no single case is to blame for it."""
+    """Raised for a message that violates the protocol in a way that concerns no single case."""
 
 
 class AdapterFailure(Exception):

@@ -53,9 +53,9 @@ def connect(
 ) -> Connection:
     """Connect to the implementation with this name, and exchange hello.
 
-    The implementation learns that it will be judged by `profile` and `readings`. Raises
-    AdapterError if it cannot be used, and `UnknownName` if the reference model has no such profile
-    or reading.
+    Hello informs the implementation that `profile` and `readings` will be used to judge it. Raises
+    AdapterError if the implementation cannot be used, and `UnknownName` if the reference model has
+    no such profile or reading.
     """
     check_name(name)
     kind, _, rest = name.partition(":")

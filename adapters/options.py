@@ -13,8 +13,9 @@ def parse_options(
     bad: Callable[[str], Exception],
     place: str = "here",
 ) -> Iterator[tuple[str, str]]:
-    """Yield the key and value of each option. Errors: `bad`, whose message includes `form`, the
-    format.
+    """Yield the key and value of each option.
+
+    Errors: the exception that `bad` returns; its message includes `form`, the expected format.
     """
     for part in parts:
         key, equals, value = part.partition("=")

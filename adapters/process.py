@@ -1,4 +1,4 @@
-"""Asks an implementation that runs as a child process, by lines of JSON."""
+"""Exchanges lines of JSON with an implementation that runs as a child process."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ MAX_QUOTED_CHARACTERS = 60
 
 
 class ProcessConnection(Connection):
-    """Starts a program, exchanges hello, asks it questions, and ends it."""
+    """Starts a program, exchanges hello, sends it questions, and ends it."""
 
     def __init__(
         self,
@@ -53,12 +53,14 @@ class ProcessConnection(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if the implementation can no longer be asked."""
+        """True if the implementation can no longer answer questions."""
         return bool(self._closed)
 
     @property
     def restarts(self) -> bool:
-        """True if the program starts quickly; each connection is a new process without memory."""
+        """True if the program starts quickly; each connection is a new process without earlier
+        state.
+        """
         return self._restarts
 
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
@@ -113,7 +115,7 @@ class ProcessConnection(Connection):
 
     @property
     def pid(self) -> int:
-        """The process ID of the child, and of its process group."""
+        """The process ID of the child, which is also the ID of its process group."""
         return self._child.pid
 
     def _start(self, argv: Sequence[str]) -> Child:
@@ -196,8 +198,9 @@ class ProcessConnection(Connection):
     def _kill_and_raise(
         self, phase: Phase, problem: str, hint: str, kind: type[AdapterError] = AdapterError
     ) -> NoReturn:
-        """Kill the child and raise an error; a late reply could otherwise be taken for that to a
-        later message.
+        """Kill the child and raise an error.
+
+        If the child continued, its late reply could be mistaken for the reply to a later message.
         """
         self._closed = f"because of an earlier error ({problem})"
         error = kind(phase, problem, hint, self.stderr_tail(), self.adapter)
@@ -265,7 +268,9 @@ def connect_exec(
 def connect_python(
     rest: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
 ) -> Connection:
-    """Run the object named by `python:MODULE:NAME` in a child process, and connect to it."""
+    """Run the object named by `python:MODULE:NAME` in a child process, and connect to the
+    process.
+    """
     module, _, attribute = rest.partition(":")
     if not module or not attribute:
         hint = "write python:MODULE:NAME, such as python:my_balancer:MyBalancer"

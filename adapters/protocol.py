@@ -58,8 +58,8 @@ class Hello:
 
     @classmethod
     def of(cls, answer: Mapping[str, JSON]) -> Self:
-        """Read hello from a message that its schema allows; fields unknown to the suite are
-        ignored.
+        """Return the hello in a message that its schema allows; ignore fields unknown to the
+        suite.
         """
         known = {name: answer[name] for name in cls.__dataclass_fields__ if name in answer}
         known.pop("own", None)
@@ -72,8 +72,9 @@ class Hello:
         return cls(**known)
 
     def offers_strategy(self, name: str) -> bool:
-        """True unless the implementation lists its shedding strategies without this full or short
-        class name.
+        """True unless the implementation lists its shedding strategies and this one is missing.
+
+        `name` is a full or short class name.
         """
         last = name.rpartition(".")[2]
         return self.strategies is None or any(
@@ -81,7 +82,7 @@ class Hello:
         )
 
     def offers_algorithm(self, name: str) -> bool:
-        """True unless the implementation lists its split algorithms without this one."""
+        """True unless the implementation lists its split algorithms and this one is missing."""
         return self.algorithms is None or name in self.algorithms
 
 
@@ -97,7 +98,7 @@ def hello_message(number: int, profile: str, readings: Mapping[str, str]) -> dic
 
 
 def ask_message(number: int, operation: str, cases: Sequence[JSON]) -> dict[str, JSON]:
-    """Return the message that asks a batch of cases of one operation."""
+    """Return the message that asks for answers to a batch of cases of one operation."""
     return {"id": number, "ask": operation, "cases": list(cases)}
 
 
@@ -134,9 +135,9 @@ def _encode_field(value: JSON) -> bytes:
 
 
 def _encode(value: JSON) -> bytes:
-    """Format a value as JSON, with orjson where its result is safe: it is four times faster.
+    """Format a value as JSON. Where its result is safe, orjson is used, which is four times faster.
 
-    orjson writes NaN as null and characters beyond ASCII as they are, and refuses large integers;
+    orjson writes NaN as null, leaves characters beyond ASCII unescaped, and rejects large integers;
     in these cases, the standard library is used.
     """
     try:
@@ -189,28 +190,28 @@ def _is_unicode(value: JSON) -> bool:
 
 @dataclass(frozen=True)
 class TextPlace:
-    """The line and the column, both from 1, at which a text begins in its file."""
+    """The line and the column, both from 1, at which a string begins in its file."""
 
     line: int = 1
     column: int = 1
 
     def end_of(self, text: str) -> str:
-        """Return where a text that begins here ends, such as `line 3, column 7`."""
+        """Return the place where a string that begins here ends, such as `line 3, column 7`."""
         _, _, last = text.rpartition("\n")
         below = text.count("\n")
         return f"line {self.line + below}, column {len(last) + (1 if below else self.column)}"
 
 
 def parse_line(text: str | bytes) -> JSON:
-    """Parse one line of JSON. Errors: `NotJSON`, also for duplicate keys and NaN."""
+    """Parse one line of JSON. Errors: `NotJSON`, which duplicate keys and NaN also raise."""
     return parse_json(text)
 
 
 def parse_json(text: str | bytes, place: TextPlace | None = None) -> JSON:
-    """Parse JSON. Errors: `NotJSON`, also for duplicate keys and NaN.
+    """Parse JSON. Errors: `NotJSON`, which duplicate keys and NaN also raise.
 
-    An error gives the line and column in the file if `place`, where the text begins, is given, and
-    otherwise the position in the text.
+    If `place` says where the text begins in its file, an error gives the line and column in the
+    file. Otherwise, it gives the position in the text.
     """
     try:
         line = text.decode() if isinstance(text, bytes) else text

@@ -1,9 +1,9 @@
 """Hosts a Python object: `python -m pulsar_conformance.adapters.python_host MODULE:NAME`.
 
-The object is an instance, or a class or function that returns one when called with (profile,
-readings). The instance has `hello(profile, readings) -> dict` and `answer(operation, case) ->
-dict`, both as in the protocol. Its output goes to standard error. An exception in `answer` fails
-only that case, unless it is `CannotLoad` or `AdapterFailure`.
+The object is an instance, or a class or function that returns an instance when called with
+(profile, readings). The instance has `hello(profile, readings) -> dict` and `answer(operation,
+case) -> dict`, both as in the protocol. Anything that the instance prints goes to standard error.
+An exception in `answer` fails only that case, unless it is `CannotLoad` or `AdapterFailure`.
 """
 
 import importlib
@@ -118,7 +118,7 @@ def write_whole(replies: io.FileIO, line: bytes) -> None:
 
 
 def main(spec: str) -> int:
-    """Answer until the suite says bye or input ends."""
+    """Answer questions until the suite says bye or the input ends."""
     messages, replies = take_over_pipes()
     here = str(Path.cwd())
     if here not in sys.path:

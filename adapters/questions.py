@@ -29,7 +29,7 @@ class BadLine(UserError):
 
 @dataclass(frozen=True)
 class InputLine:
-    """A line of the input, or the rest of a line after a value, with its place."""
+    """A line of the input, or what remains of the line after a value, with its position."""
 
     number: int
     text: bytes
@@ -54,7 +54,7 @@ class UnfinishedValue:
     """True if a line ends within a string, which JSON does not allow."""
 
     def add_line(self, row: InputLine) -> int | None:
-        """Add a line; return the index after the value's end, or None if it goes on."""
+        """Add a line; return the index after the value's end, or None if the value continues."""
         self.rows.append(row)
         for token in () if self.broken else TOKEN.finditer(row.text):
             found = token.group()
@@ -83,8 +83,9 @@ class UnfinishedValue:
         return last != b":" or _is_question(row)
 
     def lines_to_reread(self) -> list[InputLine]:
-        """Return the lines to read again if this value has no end: those from the first that can
-        start another value.
+        """Return the lines to read again if this value has no end.
+
+        They begin with the first later line that can start another value.
         """
         starts = (place for place, row in enumerate(self.rows) if place and row.text[:1] == b"{")
         return self.rows[next(starts, len(self.rows)) :]
@@ -138,7 +139,7 @@ def _parsed_line(row: InputLine) -> tuple[int, JSON] | BadLine:
 
 
 def _parsed(rows: list[InputLine]) -> tuple[int, JSON] | BadLine:
-    """Return the value on some lines with the number of the first line, or the mistake in it."""
+    """Return the value on some lines with its first line's number; a `BadLine` if it is invalid."""
     first = rows[0]
     try:
         text = b"".join(row.text for row in rows)

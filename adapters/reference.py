@@ -25,7 +25,9 @@ ALGORITHMS = (
 
 
 def _known(model: Model, setting: str, name: str) -> tuple[str, ...]:
-    """Return `name` in a tuple; empty if the profile's documents do not have the setting."""
+    """Return a tuple with `name`; return an empty one if the profile does not document the
+    setting.
+    """
     return (name,) if setting in model.defaults else ()
 
 
@@ -59,8 +61,8 @@ class ReferenceConnection(Connection):
         return True
 
     def in_turn(self) -> Callable[[JSON, float], JSON] | None:
-        """Return a function that decides one cycle after another by the documents; None for a
-        release.
+        """Return a function that answers consecutive shedding cycles; None for a release's
+        profile.
         """
         return self._model.in_turn()
 
@@ -98,7 +100,7 @@ def connect_reference(
     readings: Mapping[str, str],
     limits: Limits,  # noqa: ARG001  the signature of every kind
 ) -> Connection:
-    """Connect to the reference model, which answers by this profile and these readings.
+    """Connect to the reference model, which answers according to this profile and these readings.
 
     With the name `reference:neutral`, undocumented settings of a release have no effect.
     """

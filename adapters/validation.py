@@ -1,4 +1,4 @@
-"""Checks cases, answers and hello by their schemas, and detects modified cases."""
+"""Checks cases, answers and hello against their schemas, and detects modified cases."""
 
 import marshal
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ class InvalidAnswer(Exception):
 
 
 def check_answers(operation: str, answers: Sequence[JSON]) -> None:
-    """Check answers by the operation's schema. Errors: `InvalidAnswer` for the first invalid
-    answer.
+    """Check answers against the operation's schema. Errors: `InvalidAnswer` for the first invalid
+    one.
 
     If this version of the suite does not know the operation, only an answer that declines is valid.
     """
@@ -109,7 +109,7 @@ def _text(error: ValidationError) -> str:
 
 
 class UnmodifiedCases:
-    """Copies of cases, which show later whether an implementation has modified the cases."""
+    """Copies of cases, to detect later whether an implementation has modified the cases."""
 
     def __init__(self, cases: Sequence[JSON]) -> None:
         self._cases = cases
@@ -132,12 +132,12 @@ class UnmodifiedCases:
 
 
 def _marshalled(case: JSON) -> bytes:
-    """Return the same bytes for equal cases, which only old formats of `marshal` ensure."""
+    """Return the case as bytes, equal for equal cases, which only old `marshal` formats ensure."""
     return marshal.dumps(case, 2)
 
 
 def _restore(value: Any, before: Any) -> Any:
-    """Return the earlier value, restored in place, because drawn cases may share objects."""
+    """Restore a value in place, since drawn cases may share objects; return the earlier value."""
     if isinstance(value, dict) and isinstance(before, dict):
         after = dict(value)
         value.clear()
@@ -152,7 +152,7 @@ def _restore(value: Any, before: Any) -> Any:
 
 
 def _difference(before: Any, after: Any, path: str) -> str:
-    """Return the path of the first difference, as deep as possible."""
+    """Return the path of the first difference, down to the innermost value that differs."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in (*before, *after):
             if name not in before or name not in after or before[name] != after[name]:

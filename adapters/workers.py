@@ -18,13 +18,14 @@ PROCESSES = 2
 Work = Callable[[str], str]
 
 Begin = Callable[[], AbstractContextManager[Work]]
-"""Function that is called once in each process; it gives the function to apply to inputs, and what
-to do after the last of them.
+"""Function that is called once in each process and returns a context manager.
+
+Entering the context gives the function to apply to inputs; it is left after the last input.
 """
 
 
 def results_here(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each input with its result, in order, from this process."""
+    """Yield each input with its result, in order; this process computes the results."""
     with begin() as work:
         yield from ((text, work(text)) for text in inputs)
 
@@ -45,7 +46,7 @@ def results_of_processes(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[
 
 
 _work: list[Work] = []
-"""In a process of the pool, the function to apply."""
+"""The function to apply, as the only element; empty except in a process of the pool."""
 
 
 def _begin(begin: Begin) -> None:

@@ -1,4 +1,4 @@
-"""The public functions: ask the model, draw cases, judge answers and implementations."""
+"""The public functions: ask the model, draw cases, and judge answers and implementations."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def judge(
 ) -> list[BrokenRule]:
     """Return the rules that an answer to a case violates; empty if the answer is allowed.
 
-    A rule that presupposes another violated rule is left out. `readings` replaces the profile's
-    alternatives. Errors: `IllegalAnswer`; as for `answer`.
+    A violated rule is omitted if it presupposes another violated rule. `readings` override the
+    profile's default alternatives. Errors: `IllegalAnswer`, and the errors of `answer`.
     """
     _check_case(operation, case, profile, readings)
     if (problem := answer_schema_error(operation, answer)) is not None:
@@ -146,10 +146,10 @@ def run(
     seed: int = 0,
     root: Path | None = None,
 ) -> list[Verdict]:
-    """Judge the implementation behind an adapter's name, as `pulsar-conformance run` does.
+    """Judge the implementation that an adapter's name selects, as `pulsar-conformance run` does.
 
     Failing cases are saved below `root`, by default the current folder. Errors: `UserError` for an
-    unknown adapter, profile or rule; if the implementation breaks down, its verdicts are `error`.
+    unknown adapter, profile or rule. If the implementation stops working, its verdicts are `error`.
     """
     plan = Plan.make([adapter], [profile], rules=rules, examples=examples, seed=seed, root=root)
     session = Session(plan, ignore_event, alone=True)
@@ -174,7 +174,7 @@ def _check_operation(operation: str) -> None:
 def _check_case(
     operation: str, case: Json, profile: str, readings: Mapping[str, str] | None
 ) -> None:
-    """Raise an error for a case that cannot be asked."""
+    """Raise an error if the case, or the operation, profile or a reading, is not valid."""
     _check_operation(operation)
     chosen = Readings.of(profile, readings)
     specs.load().check_open(profile, readings or {})

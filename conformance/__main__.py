@@ -15,8 +15,8 @@ INTERRUPTED = 130
 def entry() -> NoReturn:
     """Run the command and exit, without a last garbage collection.
 
-    After a long run, that collection would take several seconds; the operating system frees the
-    memory at once.
+    After a long run, that collection would take several seconds, and the operating system frees the
+    memory anyway.
     """
     try:
         gc.disable()  # While modules are loaded, there is no garbage to collect.

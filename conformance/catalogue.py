@@ -1,8 +1,8 @@
 """Collects the operations, checks and aims that the subjects define.
 
 A subject is a folder next to this file with an `operations.py` or, if it has no operations of its
-own, a `checks.py`. Any of its modules may register checks, and list its aims (strategies for trials
-that distinguish the alternatives of a reading) in `AIMED`.
+own, a `checks.py`. Any module of a subject may register checks. Any module may also list aims
+(strategies for trials that distinguish the alternatives of a reading) in `AIMED`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pulsar_conformance.conformance.common.operation import AnyOperation, Operat
 from pulsar_conformance.conformance.drawing import Aim
 
 MARKS = ("operations", "checks")
-"""Names of modules; a folder with one of them is a subject."""
+"""Names of modules; a folder with a module of one of these names is a subject."""
 
 
 def _subjects() -> list[str]:
@@ -68,7 +68,7 @@ def checks() -> Mapping[str, Check]:
 
 @cache
 def aims_by_reading() -> Mapping[str, tuple[Aim, ...]]:
-    """Return the aims of each reading, by name; a reading that no answer decides has none."""
+    """Return the aims of each reading, by the reading's name; some readings have no aims."""
     found: dict[str, list[Aim]] = {}
     for module in _modules():
         for aim in getattr(module, "AIMED", ()):

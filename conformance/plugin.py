@@ -36,7 +36,7 @@ from pulsar_conformance.specs.text import printable
 
 SESSION = pytest.StashKey["Session"]()
 LEFT = pytest.StashKey[bool]()
-"""Set if the session ended early, because no adapter could load what its name asks for."""
+"""Set if the session ended early because no adapter could load what its name refers to."""
 
 NOTHING_MORE = -2
 """Verbosity at which pytest prints no counts."""
@@ -65,7 +65,10 @@ class RuleFile(pytest.File):
     """A file with the rules of one area."""
 
     def collect(self) -> Iterator[RuleItem]:
-        """Yield an item per rule, implementation and profile; in replays, if the rule applies."""
+        """Yield an item for each rule of this file, implementation and profile.
+
+        In a replay, only rules that apply to the case get an item.
+        """
         session = self.config.stash[SESSION]
         for run in session.runs.values():
             rules = [rule for rule in run.rules if rule.area == self.path.stem.upper()]
@@ -85,7 +88,7 @@ class RuleItem(pytest.Item):
         allure_results.label_result(self, rule, run.profile)
 
     def runtest(self) -> None:
-        """Judge the rule, and store the verdict in the test report, which reaches pytest."""
+        """Judge the rule, add the verdict to the test report, and raise or skip accordingly."""
         session = self.config.stash[SESSION]
         verdict = session.verdict(self.run, self.rule)
         self.user_properties.append((VERDICT, verdict.as_json()))
@@ -171,7 +174,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """If no adapter can load what its name asks for, print why and judge nothing."""
+    """If no adapter can load what its name refers to, print the reasons and judge nothing."""
     config = session.config
     if config.option.collectonly or not session.items:
         return None
@@ -187,7 +190,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Set the exit status of a session that judged nothing."""
+    """Set the exit status of a session that ended early because nothing could be loaded."""
     if LEFT in session.config.stash:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 

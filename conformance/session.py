@@ -18,7 +18,7 @@ from pulsar_conformance.conformance.engine.plan import Plan
 from pulsar_conformance.conformance.engine.run import Run
 
 UNLOADABLE = "import"
-"""Error code of an adapter that cannot load what its name asks for, such as a class."""
+"""Error code of an adapter that cannot load what its name refers to, such as a class."""
 
 MAX_BACKGROUND_THREADS = 3
 """Maximum number of implementations asked in the background while others are judged."""
@@ -53,7 +53,7 @@ class Session:
         return run.verdict(rule)
 
     def unloadable(self) -> list[str]:
-        """Return the errors if no adapter can load what its name asks for; empty if one can."""
+        """Return the errors if no adapter can load what its name refers to; empty if one can."""
         if not self._alone:
             return []
         found = []
@@ -71,9 +71,9 @@ class Session:
     def _prepare(self) -> None:
         """Draw the cases of all runs, and ask them in the background.
 
-        Implementations that take large batches go first, because they need the most time. Of an
-        implementation's profiles, the one with the fewest rules goes first, so that the
-        implementation can start early. Implementations in this process go last, because they are
+        Implementations that take large batches are asked first, because they need the most time. Of
+        an implementation's profiles, the one with the fewest rules comes first, so that the
+        implementation can start early. Implementations in this process come last, because they are
         asked immediately.
         """
         self._prepared = True
@@ -106,7 +106,10 @@ def rules_reached(run: Run, rules: Sequence[specs.Rule]) -> tuple[specs.Rule, ..
 
 
 def why_no_rule_applies(run: Run, rules: Sequence[specs.Rule]) -> str:
-    """Return a message that no rule applies to a replayed case, with the most frequent reason."""
+    """Return a message saying that no rule applies to a replayed case, and why.
+
+    The reason is the most frequent one among the rules.
+    """
     if not rules:
         return f"{run.name}: no chosen rule of {run.profile} judges this case"
     [(why, _)] = Counter(run.verdict(rule).why for rule in rules).most_common(1)

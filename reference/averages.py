@@ -17,7 +17,7 @@ from pulsar_conformance.reference.cluster import (
 from pulsar_conformance.reference.numbers import ZERO, Fraction, Rate, total
 
 FRAMES: Mapping[str, str] = {"shortTermData": "shortSamples", "longTermData": "longSamples"}
-"""The field with the maximum number of samples, for each of the two time frames. [DATA-03]"""
+"""The field of a case with the maximum number of samples, for each time frame. [DATA-03]"""
 
 Mean = Callable[[Sequence[Rate], int], Rate]
 """Function that averages values, oldest first, over a window of the given number of samples."""
@@ -26,7 +26,7 @@ Mean = Callable[[Sequence[Rate], int], Rate]
 def sliding(values: Sequence[Rate], window: int) -> Rate:
     """Return the mean of the last `window` values, or of all if there are fewer. [DATA-01, DATA-02]
 
-    1 to 11 in a window of 10: (2 + 3 + ... + 11) / 10 = 6.5.
+    The values 1 to 11 in a window of 10 give (2 + 3 + ... + 11) / 10 = 6.5.
     """
     newest = values[-window:]
     return total(newest) / len(newest)
@@ -35,8 +35,9 @@ def sliding(values: Sequence[Rate], window: int) -> Rate:
 def fading(values: Sequence[Rate], window: int) -> Rate:
     """Return an average in which older values fade. [DATA-02]
 
-    The average starts as the mean of the first `window` values; each later value then counts 1 /
-    `window`. 1 to 11 in a window of 10: ((10 - 1) x 5.5 + 11) / 10 = 6.05.
+    The average starts as the mean of the first `window` values; each later value then has the
+    weight 1 / `window`. The values 1 to 11 in a window of 10 give ((10 - 1) x 5.5 + 11) / 10 =
+    6.05.
     """
     first, later = values[:window], values[window:]
     whole = total(first)
@@ -101,7 +102,7 @@ NOTHING = Rates(ZERO, ZERO, ZERO, ZERO)
 
 
 def fields(rates: Rates) -> dict[str, Rate]:
-    """Return rates under the field names of load data, as exact numbers."""
+    """Return the rates as exact numbers, by their field names in load data."""
     return dict(zip(RATE_FIELDS, rates.each(), strict=True))
 
 
@@ -158,6 +159,6 @@ class Samples:
 
     @property
     def counted(self) -> dict[str, int]:
-        """The number of long-term samples, and the maximum number of them."""
+        """The number of long-term samples, and its maximum."""
         frame = self._frames["longTermData"]
         return {"numSamples": len(frame.taken), "maxSamples": frame.window}

@@ -66,7 +66,7 @@ class Growth:
         }
 
     def rates(self, bundle: str) -> Rates:
-        """A bundle's rates, under the reading `split-rate-window`."""
+        """Return a bundle's rates under the reading `split-rate-window`."""
         return RATES[self.readings["split-rate-window"]](self, bundle)
 
     def assumed(self, bundle: str) -> bool:
@@ -79,7 +79,7 @@ class Growth:
         return MEASURES[limit](self, bundle)
 
     def exceeded(self, bundle: str) -> list[str]:
-        """The thresholds that a bundle exceeds; a single one makes it split. [SPLIT-01 … 05]"""
+        """Return the thresholds that a bundle exceeds; one suffices for a split. [SPLIT-01 … 05]"""
         return [name for name, limit in self.limits.items() if self.measured(bundle, name) > limit]
 
     @cached_property
@@ -88,7 +88,7 @@ class Growth:
         return tuple(bundle for bundle in self.stats if self.exceeded(bundle))
 
     def room(self, namespace: str) -> int:
-        """Number of bundles that a namespace may still gain. [SPLIT-06]"""
+        """Return the number of bundles that a namespace may still gain. [SPLIT-06]"""
         most = self.settings.number(MAX_BUNDLES)
         return int(most) - int(self.case["namespaceBundles"].get(namespace, 0))
 

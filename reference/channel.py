@@ -85,7 +85,7 @@ class Channel:
 
     @property
     def lookups(self) -> Iterator[dict[str, str]]:
-        """Yield the result of each lookup, the same at every broker. [CHANNEL-09 … 11]"""
+        """Yield the result of each lookup, which is the same at every broker. [CHANNEL-09 … 11]"""
         for lookup in self.case["lookups"]:
             entry = self.units.get(lookup["bundle"])
             if entry is None or entry["state"] == "free":

@@ -46,11 +46,11 @@ class Rates:
         )
 
     def each(self) -> tuple[Rate, Rate, Rate, Rate]:
-        """Messages in and out, then bytes in and out."""
+        """Return the four rates: messages in and out, then bytes in and out."""
         return self.messages_in, self.messages_out, self.bytes_in, self.bytes_out
 
     def write(self) -> dict[str, float]:
-        """Format as JSON fields, the inverse of `read`."""
+        """Return the rates as JSON fields; the inverse of `read`."""
         return dict(zip(RATE_FIELDS, map(jsonable, self.each()), strict=True))
 
     @cached_property
@@ -135,10 +135,10 @@ def average_of(bundle: Json | None, frame: str) -> Rates | None:
 
 
 NEVER_MEASURED_MESSAGES = 50
-"""Messages per second in each direction, assumed of a bundle without samples. [DATA-04]"""
+"""Messages per second in each direction, assumed for a bundle without samples. [DATA-04]"""
 
 NEVER_MEASURED_KILOBYTES = 50
-"""Kilobytes per second in each direction, assumed of a bundle without samples. [DATA-05]"""
+"""Kilobytes per second in each direction, assumed for a bundle without samples. [DATA-05]"""
 
 KILOBYTE: Mapping[str, int] = {"decimal": 1000, "binary": 1024}
 """Number of bytes in a kilobyte, for each alternative of the reading `kilobyte`."""

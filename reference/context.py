@@ -27,7 +27,7 @@ from pulsar_conformance.reference.ranges import (
 Value = str | float | int | bool | None
 
 NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
-"""Matches a number as text in broker.conf and in the admin API."""
+"""Pattern of a number that is given as a string, as in broker.conf and in the admin API."""
 
 
 KEPT_CONTEXTS = 256
@@ -38,7 +38,7 @@ UNLIMITED = Fraction(1 << 80)
 
 
 class MissingSetting(LookupError):
-    """A setting on which the answer depends, but which neither the case nor the documents give."""
+    """Raised if an answer depends on a setting that neither the case nor the documents give."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no documented default; the case must set it")
@@ -70,7 +70,7 @@ class Settings:
 
     @property
     def any_range(self) -> bool:
-        """True if values outside the documented ranges are accepted, as they are by releases."""
+        """True if values outside the documented ranges are accepted, as releases accept them."""
         return self._documented.any_range
 
     def counts(self, name: str) -> bool:
@@ -100,7 +100,7 @@ class Settings:
             return False
 
     def text(self, name: str) -> str:
-        """Return a text setting, such as an algorithm or a class name."""
+        """Return a string setting, such as an algorithm or a class name."""
         value = self.value(name)
         if not isinstance(value, str) or not value:
             raise MissingSetting(name)
@@ -109,9 +109,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Readings:
-    """One alternative for each question that the documents leave open.
+    """The chosen alternative of each reading.
 
-    `choices` maps a reading's ID to its value, as named in `specs/readings.yaml`.
+    `choices` maps a reading's ID to the alternative's value, as named in `specs/readings.yaml`.
     """
 
     choices: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Readings:
 
     @classmethod
     def of(cls, profile: str, chosen: Mapping[str, str] | None = None) -> Readings:
-        """Return a profile's readings, with the chosen ones replaced.
+        """Return a profile's readings, with those in `chosen` replaced.
 
         Errors: `specs.UnknownName` for an unknown profile, reading or value.
         """
@@ -181,16 +181,15 @@ class Context:
 
     @classmethod
     def of(cls, profile: str, readings: Mapping[str, str] | None, neutral: bool) -> Context:
-        """Return the context of a profile; repeated questions are counted from 0. Errors:
-        `specs.UnknownName`.
+        """Return a new context of a profile, in which no question has been asked yet.
+
+        Errors: `specs.UnknownName`.
         """
         chosen = tuple((name, str(value)) for name, value in (readings or {}).items())
         return replace(_context(profile, chosen, neutral))  # Each copy counts its own questions.
 
     def turn(self, case: Case) -> int:
-        """Return how often a case was asked before; the count selects one of several equal
-        candidates.
-        """
+        """Return the number of earlier calls for a case; it selects one of equal candidates."""
         text = json.dumps(case, sort_keys=True)
         return next(self._asked[hashlib.sha256(text.encode()).digest()])
 
@@ -216,8 +215,9 @@ def _context(profile: str, readings: tuple[tuple[str, str], ...], neutral: bool)
 
 
 def _hashed(profile: str) -> str:
-    """Return the note on hashes; if no rule names the hash function, it says that others are
-    allowed.
+    """Return the note on how topic names are hashed under a profile.
+
+    If no rule names the hash function, the note says that other functions are allowed.
     """
     if specs.load().profile(profile).kind == "released":
         return HASHED_BY_RELEASES

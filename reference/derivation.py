@@ -52,10 +52,10 @@ class Derivation:
 
 
 def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
-    """Merge consecutive brokers with equal steps into one block, "b3 to b10 as b2".
+    """Yield the steps with equal consecutive brokers merged, such as "b3 to b10  as b2".
 
-    Steps are equal if they differ only in the names of the broker and its bundles. A cycle that
-    follows another cycle is reduced to the steps in which the two differ.
+    Brokers are equal if their steps differ only in the names of the broker and its bundles. A cycle
+    that follows another cycle is reduced to the steps that differ from it.
     """
     before: tuple[Step, ...] = ()
     for _, alike in groupby(blocks(steps), key=_likeness):
@@ -69,7 +69,7 @@ def fold_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _since(before: tuple[Step, ...], block: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps of a cycle that differ from those of the cycle before, or the whole block."""
+    """Yield the steps of a block; of a cycle that follows another, only the steps that differ."""
     heading, *steps = block
     yield heading
     known: set[tuple[Step, ...]] = set()

@@ -19,7 +19,7 @@ from pulsar_conformance.reference.uniform import AVERAGE_HIGH_HITS, AVERAGE_LOW_
 class CyclesInTurn:
     """A leader that follows the documents and remembers only what affects later cycles.
 
-    It gives the same answers as to a `shed.cycles` case that contains all cycles so far.
+    Its answers equal those to a `shed.cycles` case that contains all cycles so far.
     """
 
     context: Context
@@ -28,9 +28,10 @@ class CyclesInTurn:
     """Minutes since each bundle's last unload."""
 
     def __call__(self, case: Case, minutes: float) -> dict[str, Any]:
-        """Return the unloads of a cycle that runs `minutes` after the previous cycle.
+        """Return the answer about a cycle that runs `minutes` minutes after the previous cycle.
 
-        The brokers of the `shed.select` case report their earlier usage as `usageHistory`.
+        `case` is a `shed.select` case in which brokers report their earlier usage as
+        `usageHistory`.
         """
         passed = exact(minutes)
         self._unloaded = {name: ago + passed for name, ago in self._unloaded.items()}
@@ -46,7 +47,7 @@ class CyclesInTurn:
 
 
 def older_record(one: Any, passed: Minutes) -> Any:
-    """Return the record of an earlier cycle after `passed` more minutes."""
+    """Return the record of an earlier cycle, made older by `passed` minutes."""
     return one._replace(ago=one.ago + passed) if isinstance(one, Past) else one
 
 
@@ -62,7 +63,7 @@ def keep_transfers(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -
 
 
 def _keep_usages(earlier: list[Any], cycle: Cycle, unloads: tuple[str, ...]) -> list[Any]:
-    """Return the latest records for AvgShedder, one more than the hits that it may wait for."""
+    """Return the latest records for AvgShedder: one more than the most hits that it may need."""
     times = (AVERAGE_LOW_HITS, AVERAGE_HIGH_HITS)
     most = max(int(cycle.settings.number(one)) for one in times) + 1
     return [*earlier, (Levels(cycle).present, bool(unloads))][-most:]

@@ -1,4 +1,4 @@
-"""The executable model: answers the cases of every operation and derives the answers."""
+"""The executable model, which answers cases of every operation and derives the answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pulsar_conformance.reference.derivation import Derivation, Step
 
 
 class Model:
-    """The documented rules of a profile under chosen readings, or the behaviour of a release.
+    """The documented rules of a profile under chosen readings, or the behavior of a release.
 
-    With `neutral`, a release's undocumented settings get values without effect. `context` replaces
-    the profile's defaults, readings and release.
+    With `neutral`, a release's undocumented settings get values that have no effect. `context`
+    replaces the profile's defaults, readings and release.
 
-    Equal questions get equal answers, except where the documents require a random choice: then
-    repeated questions get the candidates in turn, starting with the first.
+    Equal questions get equal answers, unless the documents require a random choice: a repeated
+    question then gets the candidates in turn, starting with the first.
 
     Errors: `specs.UnknownName` for an unknown profile or reading; `MissingSetting` from `answer` if
     a case omits a setting that has no documented default.
@@ -53,9 +53,9 @@ class Model:
         return Model(self.profile, context=replace(self._context, defaults=defaults))
 
     def with_ways(self, ways: Mapping[str, str]) -> Model:
-        """Return a copy of a release's model with other alternatives of ways, see `ReleasedWays`.
+        """Return a copy of a release's model that follows other alternatives of some ways.
 
-        A model of documents has no ways and is returned as it is.
+        See `ReleasedWays`. A model of documents has no ways and is returned unchanged.
         """
         release = self._context.release
         if release is None or not ways:

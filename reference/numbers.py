@@ -22,10 +22,10 @@ else:
         from fractions import Fraction
 
 Percent: TypeAlias = Fraction
-"""A share in percentage points: 85 is 85 %."""
+"""A percentage as an exact number: 85 is 85 %."""
 
 Rate: TypeAlias = Fraction
-"""Messages per second, or bytes per second where the name says throughput."""
+"""Messages per second or bytes per second, depending on the name of the variable."""
 
 Minutes: TypeAlias = Fraction
 
@@ -60,9 +60,10 @@ EXACT_PLACES = 3
 
 
 def plain(number: Fraction, digits: int = 2) -> str:
-    """Format in decimal notation without trailing zeros: 80, 0.5, 189.315; 800 / 11 as 72.73.
+    """Format a number in decimal notation without trailing zeros: 80, 0.5, 189.315.
 
-    Up to three decimal places are printed exactly; longer numbers are rounded to `digits` places.
+    Up to three decimal places are printed exactly; longer numbers are rounded to `digits` places,
+    as in 72.73 for 800 / 11.
     """
     if number >= LONG:
         return f"{Decimal(int(number.numerator)) / int(number.denominator):.4g}"
@@ -78,8 +79,8 @@ MOST_PLACES = 15
 def places_apart(
     number: Fraction, bound: Fraction, written: Callable[[Fraction, int], str] = plain
 ) -> int:
-    """Return how many decimal places `written` needs to print two numbers differently, at least
-    2.
+    """Return the decimal places, at least 2, with which `written` prints two numbers
+    differently.
     """
     if number == bound:
         return 2

@@ -17,7 +17,7 @@ MARGIN = Fraction(5)
 """Percentage points that an overloaded broker sheds in addition to its excess. [OVERLOAD-02]"""
 
 FEWEST_BUNDLES = 2
-"""Number of bundles below which a broker sheds none. [OVERLOAD-07]"""
+"""Minimum number of bundles of a broker that sheds. [OVERLOAD-07]"""
 
 OVERLOADED: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, threshold: usage > threshold,
@@ -65,7 +65,7 @@ def most_expensive_bundle(cycle: Cycle, broker: Broker) -> list[str]:
 
 
 def expense(cycle: Cycle, bundle: str) -> Rate:
-    """Return the cost of a bundle under the reading `expensive-measure`. [OVERLOAD-06]"""
+    """Return a bundle's traffic in the measure of the reading `expensive-measure`. [OVERLOAD-06]"""
     return MEASURE[cycle.readings["expensive-measure"]](cycle.rates(bundle))
 
 

@@ -50,7 +50,8 @@ class Candidate:
 def weighted(rate: Rate, usage: Percent, threshold: Percent) -> Fraction | None:
     """Return a message rate multiplied by the weight 1 / (threshold - usage). [PLACE-02]
 
-    At 45 % with a threshold of 85 %, the weight is 1/40; at the threshold, there is no weight.
+    At 45 % with a threshold of 85 %, the weight is 1/40. None at the threshold, where the weight is
+    undefined.
     """
     return rate / (threshold - usage) if usage != threshold else None
 
@@ -93,10 +94,10 @@ class Placement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates among which the bundle may be placed.
+        """The candidates that may get the bundle: those with the lowest score.
 
-        These have the lowest score. A candidate without a score is used only if no candidate has a
-        score. If all brokers are overloaded, all are candidates. [PLACE-02, PLACE-05]
+        Candidates without a score may get it only if no candidate has a score. If all candidates
+        are overloaded, all may get it. [PLACE-02, PLACE-05]
         """
         scores = {one.name: self.score(one) for one in self.considered}
         known = [score for score in scores.values() if score is not None]
@@ -157,7 +158,7 @@ class PlannedPlacement:
 
     @cached_property
     def best(self) -> tuple[str, ...]:
-        """The candidates among which one is chosen at random. [PLANNED-02, PLANNED-06]"""
+        """The candidates from which one is chosen at random. [PLANNED-02, PLANNED-06]"""
         if self.plan is None or not self.running:
             return self.candidates
         source, destination = self.plan["from"], self.plan["to"]
@@ -172,7 +173,7 @@ class PlannedPlacement:
 def planned_placement(
     case: Mapping[str, Any], settings: Settings, readings: Readings
 ) -> PlannedPlacement:
-    """Read a `place.select` case to be placed by AvgShedder."""
+    """Parse a `place.select` case for placement by AvgShedder."""
     placed = placement(case, settings, readings)
     considered = {one.name for one in placed.considered}
     overloaded = frozenset(one.name for one in placed.candidates) - considered
@@ -195,7 +196,7 @@ def placer_name(settings: Settings, shedder: str | None = None) -> str:
 
 
 def least_usage(case: Mapping[str, Any], settings: Settings) -> LeastUsage:
-    """Read a `place.select` case to be placed by LeastResourceUsageWithWeight."""
+    """Parse a `place.select` case for placement by LeastResourceUsageWithWeight."""
     weight = weights(settings)
     brokers = {name: Broker.read(name, case["brokers"][name]) for name in case["candidates"]}
     usage = {name: weighted_maximum(one, weight).percent for name, one in brokers.items()}
@@ -214,7 +215,7 @@ def rate_of(bundles: Iterable[str], data: Mapping[str, Json]) -> Rate:
 
 
 def placement(case: Mapping[str, Any], settings: Settings, readings: Readings) -> Placement:
-    """Read a `place.select` case under the given readings.
+    """Parse a `place.select` case under the given readings.
 
     A bundle assigned to a broker counts even before the broker reports it. [PLACE-07]
     """
@@ -239,7 +240,7 @@ def host_of_id(broker: str) -> str:
 
 
 def matches_any(regexes: Iterable[str], text: str) -> bool:
-    """True if any regex matches the whole text. [ISOLATION-12]"""
+    """True if any regex matches the whole string. [ISOLATION-12]"""
     return any(re.fullmatch(one, text) for one in regexes)
 
 
@@ -249,7 +250,7 @@ def brokers_under(brokers: Iterable[str], regexes: Sequence[str]) -> tuple[str, 
 
 
 def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -> tuple[str, ...]:
-    """Return the registered brokers that isolation policies with regexes permit for a namespace."""
+    """Return the brokers that isolation policies, given by regexes, permit for a namespace."""
     own = [one for one in policies if matches_any(one["namespaces"], namespace)]
     if not own:
         reserved = {broker for one in policies for broker in brokers_under(brokers, one["primary"])}
@@ -263,7 +264,7 @@ def eligible(policies: Sequence[Json], namespace: str, brokers: Sequence[str]) -
 def permitted_by(
     policies: Sequence[Mapping[str, Any]], namespace: str, brokers: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the brokers that isolation policies with names of brokers permit for a namespace.
+    """Return the brokers that isolation policies, given by broker names, permit for a namespace.
 
     [PLACE-14]
     """
@@ -311,7 +312,7 @@ class Assignment:
 
     @cached_property
     def spread(self) -> Spread:
-        """The distribution of the namespace's anti-affinity group. [ANTI-17]"""
+        """The distribution of the namespace's anti-affinity group over brokers. [ANTI-17]"""
         return Spread(
             self.namespace,
             self.case["groups"],

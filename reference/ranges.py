@@ -16,7 +16,7 @@ HASHES = FULL_UPPER + 1
 """Number of hash values of a namespace. [BUNDLE-01]"""
 
 HASHED = "the suite's own, CRC-32 of the whole name; other implementations may differ"
-"""Note on the hashes in a derivation; the documents name no hash function."""
+"""Note on the hashes in a derivation, if the documents name no hash function."""
 
 HASH_RULE = "BUNDLE-11"
 """The rule that states the hash function."""
@@ -27,12 +27,12 @@ HASHED_BY_RELEASES = "CRC-32 of the whole name (NamespaceBundleFactory.getLongHa
 
 
 def hex_of(value: int) -> str:
-    """Format a boundary: 0x40000000."""
+    """Format a hash as a boundary, such as 0x40000000."""
     return f"0x{value:08x}"
 
 
 def hash_of(topic: str) -> int:
-    """CRC-32 of the complete topic name, as an unsigned number. [BUNDLE-11]"""
+    """Return the CRC-32 of the complete topic name as an unsigned number. [BUNDLE-11]"""
     return zlib.crc32(topic.encode())
 
 
@@ -49,7 +49,7 @@ class HashRange:
     @classmethod
     @lru_cache(maxsize=2**16)
     def parse(cls, name: str) -> HashRange:
-        """Parse `0x00000000_0x40000000`, or a bundle name that ends with it.
+        """Parse a range such as `0x00000000_0x40000000`, or the name of a bundle with this range.
 
         Errors: `ValueError` if the name is invalid or its range is empty.
         """
@@ -156,7 +156,7 @@ COUNTED: Mapping[str, Callable[[str], tuple[str, int]]] = {
     "hashed": lambda topic: (topic, 0),
     "spread": without_partition,
 }
-"""The name that is hashed for a topic, and the number of bundles from there to the topic's bundle.
+"""The name that is hashed for a topic, and the distance in bundles from that hash to the topic.
 
 The keys are the alternatives of the reading `partitions`.
 """

@@ -58,7 +58,7 @@ class Report:
 def read(report: object) -> Report:
     """Parse a load report; nothing is added or computed.
 
-    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that the protocol does not know are
+    `report` is the JSON of /loadbalance/brokers/BROKER. Fields that are not in the protocol are
     omitted, and so are resources with a negative limit, which were not measured. Errors:
     `Unreadable`. [REPORT-03 … 08]
     """
@@ -74,8 +74,8 @@ def read(report: object) -> Report:
 def manager_of_report(report: Mapping[str, Any]) -> str:
     """Return the load manager that wrote a report. [REPORT-01, 02]
 
-    The modular load manager writes resources at the top level. Reports of Pulsar's simple load
-    manager repeat them there, but only these have `systemResourceUsage`.
+    The modular load manager writes resources at the top level. The simple load manager writes them
+    there too, but only its reports have the field `systemResourceUsage`.
     """
     return "modular" if report.get(NESTED) is None else "simple"
 
@@ -85,7 +85,7 @@ def _modular(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simple(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse a report of the simple load manager; its bundles are those that have statistics."""
+    """Parse a simple load manager's report; if it lists no bundles, use those with statistics."""
     resources = _fields(_object(report[NESTED], NESTED), RESOURCES, above=f"{NESTED}.")
     load = _fields(report, LOAD, above="", called=SIMPLE_NAMES)
     if "lastStats" in load:
@@ -101,8 +101,8 @@ def _fields(
 ) -> dict[str, Any]:
     """Parse the fields that are present, each by its type.
 
-    `above` is the enclosing field; `called` maps fields to the different names they have in the
-    report.
+    `above` is the prefix of the fields' names in errors; `called` maps a field to its name in the
+    report, if that differs.
     """
     found: dict[str, Any] = {}
     for name in names:

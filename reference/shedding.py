@@ -177,7 +177,7 @@ class Cycle:
         return CARRIES[self.readings["broker-rates"]](self, broker)
 
     def measured_by(self, measure: str) -> Cycle:
-        """Return the cycle with traffic in another measure, an alternative of `shed-measure`."""
+        """Return the cycle with traffic in `measure`, an alternative of `shed-measure`."""
         return replace(self, readings=self.readings.with_value("shed-measure", measure))
 
     def written(self, traffic: Rate) -> str:

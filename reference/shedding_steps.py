@@ -16,7 +16,7 @@ Stays = Callable[[str, Rate], str]
 def bundle_steps(
     cycle: Cycle, broker: Broker, taken: Iterable[str], stays: Stays, *, sums: bool = False
 ) -> Iterator[Step]:
-    """Yield a step for each bundle of a broker, which says whether it is shed or kept, and why.
+    """Yield a step for each bundle of a broker: whether it is shed or kept, and why.
 
     With `sums`, the step of each shed bundle also shows the traffic shed so far.
     """
@@ -43,7 +43,7 @@ def keep_all_steps(
     """Yield the steps for a broker that sheds nothing.
 
     The reason is `why`, or an `obstacle` that keeps all brokers from shedding. `kept_by` returns
-    why a bundle would stay in any case; empty if it could go.
+    the reason why a bundle may not move at all; empty if the bundle may move.
     """
     decision = f"{obstacle}: {broker.name} keeps all" if obstacle else ""
     yield Step("decision", decision or f"{broker.name} {why}: it keeps all")

@@ -34,7 +34,7 @@ from pulsar_conformance.reference.splitting import (
 def split_steps(
     split: Split, algorithm: str, context: Context, parts: Sequence[HashRange]
 ) -> Iterator[Step]:
-    """Yield the algorithm, its positions and the parts as steps."""
+    """Yield as steps the algorithm, where it cuts, and the parts."""
     yield Step("algorithm", algorithm)
     by_name = algorithm == RANGE and context.readings["range-halves"] == "by-name"
     yield Step("bundle", f"{split.bundle.name}, {_size(split.bundle, by_name)}")
@@ -162,7 +162,7 @@ def _decided(growth: Growth, bundle: str) -> str:
 
 
 def _full(growth: Growth, bundle: str) -> str:
-    """Return why a namespace may not have more bundles; empty if it may. [SPLIT-06]"""
+    """Return why a namespace may not get more bundles. [SPLIT-06]"""
     namespace = namespace_of(bundle)
     bundles = growth.case["namespaceBundles"].get(namespace, 0)
     chosen = sum(namespace_of(other) == namespace for other in growth.split)
@@ -172,7 +172,7 @@ def _full(growth: Growth, bundle: str) -> str:
 
 
 def _measured(growth: Growth, bundle: str) -> Iterator[Step]:
-    """Yield the bundle's measures with their limits as steps."""
+    """Yield as steps a bundle's measures, each with its limit."""
     for name, limit in growth.limits.items() if bundle in growth.stats else ():
         most = "without a limit" if limit == UNLIMITED else f"at most {WRITTEN[name](limit)}"
         yield Step(

@@ -25,7 +25,7 @@ FLOW_MARGIN = "flowOrQpsDifferenceThresholdPercentage"
 class PartLimits:
     """The limits of a part, in messages and bytes per second, and the margin for a split.
 
-    A bundle is split if it exceeds a limit by at least the margin, in percent.
+    A bundle is split if it exceeds one of the limits by at least the margin, in percent.
     """
 
     messages: Rate
@@ -64,7 +64,7 @@ class Split:
 
     @classmethod
     def of(cls, bundle: str, topics: Sequence[str], positions: Sequence[str]) -> Split:
-        """Parse a split request whose bundle, topics and positions are named as in the protocol."""
+        """Parse a split request from the names and positions in the protocol's format."""
         return cls(
             HashRange.parse(bundle),
             tuple(sorted(hash_of(topic) for topic in topics)),
@@ -107,18 +107,15 @@ MIDDLE: Mapping[str, Callable[[HashRange], int]] = {
 
 
 def halves_of_the_range(split: Split, readings: Readings) -> list[int]:
-    """Return the position that cuts a range into two parts with the same number of hashes.
-
-    [SPLIT-10]
-    """
+    """Return the cut in the middle of a range, under the reading `range-halves`. [SPLIT-10]"""
     return split.inside([MIDDLE[readings["range-halves"]](split.bundle)])
 
 
 def halves_of_the_topics(split: Split, _readings: Readings) -> list[int]:
     """Return the position that cuts a range into parts with equally many topics. [SPLIT-11]
 
-    The cut is half-way between two hashes. With an odd number of topics, the upper part gets one
-    more. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
+    The cut is half-way between two hashes. If the number of topics is odd, the upper part gets one
+    topic more. Topics with equal hashes stay together; if all hashes are equal, nothing is cut.
     """
     place = topics_below(split.hashes)
     if place == 0:
@@ -137,7 +134,10 @@ def topics_below(hashes: Sequence[int]) -> int:
 
 
 def at_the_positions(split: Split, readings: Readings) -> list[int]:
-    """Return the requested positions that lie inside the range. [SPLIT-12, SPLIT-13]"""
+    """Return the requested positions that lie inside the range. [SPLIT-12, SPLIT-13]
+
+    Errors: `Refused` for several such positions if a split makes two parts (reading `split-ways`).
+    """
     usable = split.inside(split.positions)
     if readings["split-ways"] == "two" and len(usable) > 1:
         raise Refused(f"{len(usable)} positions make {len(usable) + 1} parts; a split makes two")
@@ -189,8 +189,8 @@ SELECTING_SETTING: Mapping[str, str] = {
 def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readings) -> str:
     """Return the requested algorithm, or the one that the settings select. [SPLIT-15 … 18]
 
-    Errors: `Refused` for an unknown algorithm, and for cuts at given positions in a request that is
-    not an administrator's.
+    Errors: `Refused` for an unknown algorithm, and for a split at given positions that no
+    administrator requests.
     """
     algorithm = asked or settings.text(SELECTING_SETTING[readings["split-key"]])
     known = [one for one in ALGORITHMS if one != BY_RATES or FLOW_MARGIN in settings.defaults]

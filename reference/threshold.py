@@ -1,4 +1,4 @@
-"""ThresholdShedder: brokers far above the average usage shed down to below it. [THRESHOLD]"""
+"""ThresholdShedder: brokers far above the average shed until they are below it. [THRESHOLD]"""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LOWER_BOUNDARY = "lowerBoundarySheddingEnabled"
 MIN_THROUGHPUT = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 BELOW_AVERAGE = Fraction(5)
-"""How far below the average the target is, in points or in percent of the average.
+"""Distance of the target below the average, in points or in percent of the average.
 
 [THRESHOLD-03]
 """
 
 LOWER_BOUNDARY_LOAD = Fraction(10)
-"""Percentage points that the lower boundary's example subtracts. [THRESHOLD-09]"""
+"""Percentage points that the documents subtract in the lower boundary's example. [THRESHOLD-09]"""
 
 OVER: Mapping[str, Callable[[Percent, Percent], bool]] = {
     "exceeds": lambda usage, limit: usage > limit,
@@ -90,13 +90,13 @@ RELIEF: Mapping[str, Callable[[Levels, Broker], list[str]]] = {
     "some": lambda levels, broker: levels.cycle.movable(broker)[:1],
     "enough": lambda levels, broker: select_movable(levels.cycle, broker, levels.need_of(broker)),
 }
-"""The choice of bundles of the busiest broker if another broker is idle.
+"""The function that chooses bundles of the busiest broker to shed if another broker is idle.
 
 The keys are the alternatives of the reading `lower-boundary-amount`. [THRESHOLD-09, 13]
 """
 
 FEW = 2
-"""Number of consecutive equal usages up to which a sum prints each of them."""
+"""Maximum number of consecutive equal usages that a sum prints one by one."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Levels:
 
     @cached_property
     def average(self) -> Percent:
-        """The mean over all brokers. [THRESHOLD-05]"""
+        """The mean usage of all brokers. [THRESHOLD-05]"""
         return sum(self.usage.values(), ZERO) / len(self.usage)
 
     @cached_property
@@ -177,7 +177,7 @@ class Levels:
     def is_worthwhile(self, broker: Broker) -> bool:
         """True if a broker would shed more than the minimum throughput. [THRESHOLD-20]
 
-        Always true under documents that have no such minimum.
+        Always true if the documents have no such minimum.
         """
         if MIN_THROUGHPUT not in self.cycle.settings.defaults:
             return True
@@ -202,8 +202,8 @@ class Levels:
     def need_of(self, broker: Broker) -> Rate:
         """Return the traffic that a broker above the limit sheds. [THRESHOLD-03]
 
-        At 40 % with an average of 20 %: 40 - (20 - 5) = 25 points, so 25 % of its traffic, or 25/40
-        of it.
+        At 40 % with an average of 20 %, the excess is 40 - (20 - 5) = 25 points: the broker sheds
+        25 % or 25/40 of its traffic, depending on the reading `threshold-released`.
         """
         return self.share_of(broker) * self.cycle.traffic_of(broker)
 
@@ -248,7 +248,7 @@ def unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield the cluster's average and the limits derived from it as steps."""
+    """Yield as steps the average usage of the cluster and the limits derived from it."""
     levels = Levels(cycle)
     average, threshold = plain(levels.average, levels.places), plain(levels.threshold)
     count = len(levels.usage)

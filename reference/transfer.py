@@ -170,8 +170,8 @@ class TransferPlan:
 
     @cached_property
     def moves(self) -> tuple[Transfer, ...]:
-        """The moves, from the most to the least loaded broker, then from the second most to the
-        second least loaded, and so on.
+        """The moves of the cycle in order: from the most to the least loaded broker, then from the
+        second most to the second least loaded, and so on.
 
         [TRANSFER-09]
         """
@@ -231,7 +231,7 @@ def _skipped(cycle: Cycle, past: Sequence[Past], ago: Minutes) -> str:
 
 
 def too_soon_text(name: str, passed: Fraction, delay: Fraction) -> str:
-    """Return text saying that a broker reported its load too soon after its last unload."""
+    """Return the remark that a broker reported its load too soon after its last unload."""
     needed = f"{plain(delay)} are needed ({DELAY})"
     if passed < 0:
         return f"{name} has not reported its load since its last unload; {needed}"
@@ -291,7 +291,7 @@ def _may_take(cycle: Cycle, bundle: str, target: str) -> bool:
 
 
 def assignment_under_policies(cycle: Cycle, bundle: str) -> Assignment | None:
-    """Return the choice of a bundle's next owner by policies; None in a cluster without policies.
+    """Return the assignment of a bundle under policies; None in a cluster without policies.
 
     [TRANSFER-15]
     """

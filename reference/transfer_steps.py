@@ -107,7 +107,7 @@ def transfers_of_broker(plan: TransferPlan, name: str) -> Iterator[Step]:
 
 
 def _amount_step(plan: TransferPlan, attempt: Transfer) -> Step:
-    """Return the step with half of the difference between two brokers, as traffic."""
+    """Return the step that shows half of the difference between two brokers' loads as traffic."""
     load, target = plan.balance.load, attempt.target
     high, low = (plain(load[one]) for one in (attempt.source, target))
     traffic = throughput(plan.balance.traffic[attempt.source])
@@ -121,7 +121,7 @@ def _amount_step(plan: TransferPlan, attempt: Transfer) -> Step:
 
 
 def _why_not_tried(plan: TransferPlan, name: str) -> str:
-    """Return why a broker was not asked for bundles, after its name."""
+    """Return why a broker was not to shed any bundles, as text that follows its name."""
     cycle, moves = plan.cycle, plan.moves
     if name not in plan.balance.load:
         return f"has load data that are {_age_text(cycle, name)}"
@@ -142,7 +142,7 @@ def _why_not_tried(plan: TransferPlan, name: str) -> str:
 
 
 def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]) -> str:
-    """Return why none of a broker's bundles goes to the broker that was to take some.
+    """Return why none of a broker's bundles goes to the broker with which it was paired.
 
     `movable` are the bundles that may leave the broker, most traffic first.
     """
@@ -163,7 +163,7 @@ def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]
 
 
 def _left_before(cycle: Cycle, attempt: Transfer, movable: Sequence[str]) -> Mapping[str, Rate]:
-    """Return what was left to move when each bundle that may leave the broker was considered."""
+    """Return the traffic still to move when each bundle in `movable` was considered."""
     left, found = attempt.amount, {}
     for bundle in movable:
         found[bundle] = left
@@ -173,7 +173,7 @@ def _left_before(cycle: Cycle, attempt: Transfer, movable: Sequence[str]) -> Map
 
 
 def _kept(cycle: Cycle, movable: Collection[str], bundle: str) -> str:
-    """Return why a bundle may not leave its broker; empty if it is one of those that may."""
+    """Return why a bundle may not leave its broker; empty if it may."""
     if reason := kept_by_policy(cycle, bundle):
         return reason
     if moved := cycle.moved_with(bundle):
@@ -210,6 +210,6 @@ def _refused(cycle: Cycle, bundle: str, target: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Format a list of brokers; a long one is cut."""
+    """Format a list of brokers, shortened if it is long."""
     listed = ", ".join(names[:FEW])
     return f"{listed} and {len(names) - FEW} more" if len(names) > FEW else listed

@@ -46,13 +46,13 @@ RATE_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "percent": lambda most, least, threshold: (most - least) * 100 > threshold * least,
     "messages": lambda most, least, threshold: most - least > threshold,
 }
-"""Compares message rates, by alternative of the reading `uniform-difference`. [UNIFORM-01]"""
+"""True if message rates differ enough, by alternative of `uniform-difference`. [UNIFORM-01]"""
 
 THROUGHPUT_DIFFERS: Mapping[str, Callable[[Rate, Rate, Fraction], bool]] = {
     "ratio": lambda most, least, threshold: most > threshold * least,
     "difference": lambda most, least, threshold: most - least > threshold * least,
 }
-"""Compares throughputs, by alternative of the reading `uniform-multiplier`. [UNIFORM-01]"""
+"""True if throughputs differ enough, by alternative of `uniform-multiplier`. [UNIFORM-01]"""
 
 TRIGGERED: Mapping[str, Callable[[bool, bool], bool]] = {
     "both": lambda rate, throughput: rate and throughput,
@@ -111,7 +111,7 @@ class Imbalance:
     def is_worthwhile(self) -> bool:
         """True if the amount to move reaches the minimum in either measure. [UNIFORM-06]
 
-        Always true under documents that have no such minimums.
+        Always true if the documents have no such minimums.
         """
         settings = self.cycle.settings
         if MIN_MESSAGES not in settings.defaults:
@@ -181,7 +181,7 @@ MIN_BY_MEASURE = (("messages", MIN_MESSAGES), ("throughput", MIN_BYTES))
 
 @dataclass(frozen=True)
 class ExtremePair:
-    """The least and the most used broker of a cycle."""
+    """The brokers of a cycle with the lowest and the highest usage."""
 
     cycle: Cycle
 
@@ -194,11 +194,14 @@ class ExtremePair:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The least and the most used broker; on a tie, the first by name."""
+        """The brokers with the lowest and the highest usage; on a tie, the first by name."""
         return ends_of(self.usage)
 
     def hits(self, threshold: str) -> int:
-        """Number of consecutive cycles, up to this one, above a threshold. [AVERAGE-03]"""
+        """Return the number of cycles in a row, up to this one, above a threshold. [AVERAGE-03]
+
+        The count stops before a cycle with another pair, or one that unloaded bundles.
+        """
         most = self.cycle.settings.number(threshold)
         past: Sequence[Any] = self.cycle.case.get(EARLIER, ())
         found = 0
@@ -251,7 +254,7 @@ class ExtremePair:
 
 
 def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
-    """Return the least and the most used broker; on a tie, the first by name."""
+    """Return the brokers with the lowest and the highest usage; on a tie, the first by name."""
     return (
         min(usage, key=lambda name: (usage[name], name)),
         min(usage, key=lambda name: (-usage[name], name)),
@@ -259,7 +262,7 @@ def ends_of(usage: Mapping[str, Percent]) -> tuple[str, str]:
 
 
 def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
-    """Yield each broker's unloads; only the most used broker has any. [AVERAGE-07]"""
+    """Yield each broker's unloads; only the broker with the highest usage has any. [AVERAGE-07]"""
     pair = ExtremePair(cycle)
     for name, broker in cycle.brokers.items():
         sheds = pair.triggers and name == pair.ends[1]
@@ -270,7 +273,7 @@ def average_unloads(cycle: Cycle) -> Iterator[Unloads]:
 
 
 def average_preface(cycle: Cycle) -> Iterator[Step]:
-    """Yield steps with the most and the least used broker, their difference, and the hits."""
+    """Yield as steps the two brokers, the difference of their usages, and the hits."""
     pair = ExtremePair(cycle)
     idle, busy = pair.ends
     usage = pair.usage

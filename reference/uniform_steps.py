@@ -37,7 +37,7 @@ WHAT_DIFFERS: Mapping[str, str] = {
 }
 
 COUNTED_UNITS: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""The counted quantity, by alternative of the reading `shed-measure`."""
+"""The unit in which traffic is counted, by alternative of the reading `shed-measure`."""
 
 
 def uniform_differences(cycle: Cycle) -> Iterator[Step]:
@@ -117,9 +117,10 @@ def _part(cycle: Cycle, gap: Rate) -> str:
 
 
 def _other_measure(cycle: Cycle, broker: Broker, taken: Sequence[str]) -> Iterator[Step]:
-    """Yield the same limit in the measure that the model does not count, if it limits anything.
+    """Yield as a step the amount that may move by the measure that the readings do not choose.
 
-    [UNIFORM-04, UNIFORM-05]
+    Nothing is yielded if the broker has no more of it than the least loaded broker. [UNIFORM-04,
+    UNIFORM-05]
     """
     [other] = (one for one in WRITTEN if one != cycle.readings["shed-measure"])
     counted = cycle.measured_by(other)

@@ -16,7 +16,7 @@ WEIGHT_SETTINGS: Mapping[str, str] = {
     "bandwidthIn": "loadBalancerBandwithInResourceWeight",
     "bandwidthOut": "loadBalancerBandwithOutResourceWeight",
 }
-"""The setting that weighs each resource, from 0 to 1.0. [USAGE-04]"""
+"""The setting with the weight of each resource, from 0 to 1. [USAGE-04]"""
 
 UNWEIGHTED: Mapping[str, Fraction] = dict.fromkeys(RESOURCES, Fraction(1))
 

@@ -23,7 +23,7 @@ MILLIS, SECONDS = 1000, 60
 
 
 def change_in_percent(before: Fraction, now: Fraction) -> Percent | None:
-    """Return the change in percent of the written value; None for a rise from 0. [REPORT-13]
+    """Return a change as a percentage of the written value; None for a rise from 0. [REPORT-13]
 
     From 1000 to 1110 messages per second, the change is 11 %.
     """
@@ -56,7 +56,7 @@ class ReportDue:
         }
 
     def usage(self, name: str) -> Percent:
-        """Return the usage whose change counts; `name` is `written` or `now`. [REPORT-13]"""
+        """Return the usage in percent to compare; `name` is `written` or `now`. [REPORT-13]"""
         broker = Broker.read("broker", self.case[name])
         return weighted_maximum(broker, weights(self.settings)).percent
 

@@ -35,7 +35,7 @@ RUNS = 30
 """Number of runs that the history keeps."""
 MATRIX = "matrix.csv"
 SUITE = {"pulsar-conformance": "suite"}
-"""Short names of implementations, since Allure has little space for names."""
+"""Short names of implementations, since Allure has little space for them."""
 CATEGORIES = (
     ("Could not be judged", "broken", ".*"),
     ("Passes, though listed as a known deviation", "failed", "unexpected pass"),
@@ -112,8 +112,8 @@ def rule_matrix(results: Sequence[Path]) -> str:
 def drop_newest_run(history: Path, results: Sequence[Path]) -> None:
     """Remove the newest run from a history if its report is about to be built again.
 
-    Allure appends a run to the history whenever it builds a report. The start time of a rule
-    identifies a run.
+    Allure appends a run to the history whenever it builds a report. The start times of its results
+    identify a run.
     """
     *before, last = (history.read_text("utf-8") if history.exists() else "").splitlines() or [""]
     if not last:

@@ -26,7 +26,7 @@ TO = Path("reports/changes")
 Json = Mapping[str, Any]
 
 LONG = "org.apache.pulsar.broker.loadbalance.impl."
-"""Package that is left out of the names of classes in values."""
+"""Package that is omitted from class names in values."""
 
 NEW, RENAMED = "New settings, with their defaults", "New names, which replace others"
 GONE, OTHER = "Removed settings, with their defaults", "Other defaults"
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _comparison_output(older: str, newer: str, file: Path) -> str | None:
-    """Return the output of `changes`, run in a folder of its own; None if the command fails.
+    """Return the output of `changes`, run in a temporary folder; None if the command fails.
 
     The cases that the output names are stored next to the pages.
     """
@@ -133,9 +133,7 @@ def _section(pair: Json) -> str:
 
 
 def _case(name: str) -> str:
-    """Return a link to the case that shows how a release decides, or the reason why no case shows
-    it.
-    """
+    """Return the file of the case that shows a difference, or the reason why no case shows it."""
     file = way_case_file(name)
     return f"`{file}`" if file else why_no_case(name)
 

@@ -126,7 +126,7 @@ def _status_and_text(sentence: Sentence, rules: Sequence[Rule]) -> tuple[str, st
 
 
 def _judged(rule: Rule) -> str:
-    """Return a rule's ID with its check's name, or with the reason why it has none."""
+    """Return a rule's ID with the name of its check, or with the reason why it has no check."""
     if rule.untestable is not None:
         return f"{rule.id} ({rule.judged_by or 'untestable'})"
     return f"{rule.id} ({checks()[rule.id].name if rule.id in checks() else 'no check'})"

@@ -25,7 +25,7 @@ WORDS = {
 """Words for the verdicts; the worst verdict is first."""
 
 BREAKING_VERDICTS = ("fail", "warning", "known_deviation")
-"""Verdicts by which a rule is broken."""
+"""Verdicts that mean that a rule is broken."""
 
 KEPT_VERDICTS = ("pass", "unexpected_pass")
 
@@ -57,8 +57,7 @@ GENERAL_ONLY = (
 )
 
 LISTED_REASON = "listed as a known deviation, but "
-"""Start of the reason for a verdict if a listed deviation is stale; the rule's verdict follows it.
-"""
+"""Start of the reason for a verdict if a listed deviation is stale; a verdict follows this text."""
 
 NOT_BREAKING = f"{LISTED_REASON}not applicable"
 
@@ -79,7 +78,7 @@ Run = tuple[str, str]
 
 
 def verdict_tables(stream: Sequence[Line]) -> list[str]:
-    """Return the tables as texts, their totals, and all verdicts other than a pass."""
+    """Return the lines of the tables, the totals, and lines on all verdicts other than a pass."""
     run, verdicts = stream[0], stream[1:]
     names = implementation_names(run["implementations"])
     found = [line for profile in run["profiles"] for line in _profile(profile, names, verdicts)]
@@ -207,9 +206,7 @@ def implementation_names(implementations: Iterable[Line]) -> dict[Run, str]:
 
 
 def _profile(profile: str, names: Mapping[Run, str], verdicts: Sequence[Line]) -> Iterator[str]:
-    """Yield the table of a profile. Many implementations take several tables, one below the
-    other.
-    """
+    """Yield the lines of a profile's table; many implementations are split into several tables."""
     cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
         if line["profile"] == profile:
@@ -270,7 +267,7 @@ def _totals(verdicts: Sequence[Line]) -> Iterator[str]:
 
 
 def _absent(names: Mapping[Run, str], verdicts: Iterable[Line]) -> Iterator[str]:
-    """Yield lines on what implementations do not offer, which the tables mark with `-`."""
+    """Yield lines on what each implementation does not offer; tables mark such areas with `-`."""
     reasons: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in verdicts:
@@ -327,7 +324,7 @@ def _reason(line: Line) -> str:
 
 
 def _neutral(run: Line) -> Iterator[str]:
-    """Yield the neutralized settings of each implementation. The stream has the reasons."""
+    """Yield the neutralized settings of each implementation; only the stream has the reasons."""
     told = {one["name"]: one.get("neutral", {}) for one in run["implementations"]}
     for implementation, settings in told.items():
         if settings:

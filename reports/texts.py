@@ -20,8 +20,7 @@ class Text:
     file: Path
     sections: Mapping[str, list[str]]
     part: str = ""
-    """The release whose annotations the text contains, if the file has those of several releases.
-    """
+    """The release of the text's annotations, if the file has annotations of several releases."""
 
     def by_fingerprint(self) -> dict[str, str]:
         """Return the sentences by their fingerprints."""
@@ -31,7 +30,7 @@ class Text:
 def find_texts(documents: Mapping[str, Document], directory: Path) -> dict[str, Text]:
     """Return the most similar file for each document, by the document's ID.
 
-    Each file stands for at most one document.
+    Each file, or part of a file, is assigned to at most one document.
     """
     contents = dict(_contents(directory))
     alike = [
@@ -104,7 +103,7 @@ def _read_as(document: Document, file: Path, content: str) -> Text:
 
 
 def _annotations(release: str, file: Path, content: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the annotation of each setting in a release, from JSON by setting and release."""
+    """Yield each setting with its annotation in a release; `content` is JSON by setting."""
     if file.suffix == ".json":
         for name, by_release in json.loads(content).items():
             if by_release[release]:

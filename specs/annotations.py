@@ -1,4 +1,4 @@
-"""Settings and defaults as annotated in releases' code: one document per release, and its rules."""
+"""Annotated settings and defaults in the code of releases: a document per release, and rules."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Annotations:
         return next((one for one, known in every if known.get("replaces") == name), None)
 
     def hidden(self) -> dict[str, Hidden]:
-        """Return the settings that affect decisions of releases, but that no page names."""
+        """Return the hidden settings: no page names them, but they affect decisions of releases."""
         return {
             name: Hidden(name, entry["meaning"], entry["unit"], entry["neutral"])
             for name, entry in self._entries.items()
@@ -128,10 +128,10 @@ class Annotations:
         }
 
     def rules(self, written: Mapping[str, Rule], profiles: Mapping[str, Profile]) -> Iterator[Rule]:
-        """Yield the rules about defaults: those of rule files, with annotations as further sources,
-        then new rules.
+        """Yield the rules about defaults that annotations state.
 
-        A profile has a rule if an annotation in one of its documents gives the default.
+        A rule that is already in `written` gets the annotations as further sources; other rules are
+        new. A rule belongs to each profile with a document whose annotation gives the default.
         """
         for name in self._entries:
             for rule, documents in self._rules_of(name).items():

@@ -7,7 +7,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
 UNLESS_ADDED = "unless a jar on the class path holds it"
-"""Restriction of the statement that Pulsar lacks a class: a plug-in may use Pulsar's package."""
+"""Restriction in messages that Pulsar has no such class: a plug-in may use Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "loadManagerClassName": (
@@ -59,7 +59,8 @@ OWN_CLASSES = {
 def similar_class(name: str, value: str) -> str:
     """Return the name of Pulsar's class that is most similar to `value`, the value of a setting.
 
-    Empty if `value` exists, no class is similar, or the setting names no class.
+    Empty if Pulsar has the class `value` or `value` is outside Pulsar's package, if no class is
+    similar, or if the setting does not name a class.
     """
     known = OWN_CLASSES.get(name, {})
     exists = any(value in classes.values() for classes in OWN_CLASSES.values())
@@ -70,12 +71,12 @@ def similar_class(name: str, value: str) -> str:
 
 
 def misspelt_class_text(name: str, value: str) -> str:
-    """Return text saying that Pulsar has no class `value` for a setting, with a similar name."""
+    """Return text that Pulsar has no class `value` for a setting, with the most similar name."""
     return no_class_text(value, OWN_CLASSES[name])
 
 
 def no_class_text(value: str, known: Mapping[str, str]) -> str:
-    """Return text saying that Pulsar has no class `value`; `known` maps short names to classes."""
+    """Return text that Pulsar has no class `value`; `known` maps short names to classes."""
     near = get_close_matches(value.rpartition(".")[2], known, n=1)
     said = f" (the most similar name is {known[near[0]]})" if near else ""
     return f"{UNLESS_ADDED}, Pulsar has no class {value}{said}"

@@ -38,8 +38,8 @@ class BrokerSetting:
     empty if all do.
     """
     sheds_by: str = ""
-    """The only shedding strategy of the modular load manager that uses the setting, if placement
-    also uses it.
+    """For a setting that placement also uses, the only shedding strategy of the modular load
+    manager that uses it.
     """
     placement: str = ""
     algorithm: str = ""
@@ -126,7 +126,7 @@ def was_added_by(name: str, version: str) -> bool:
 
 
 def former_default(name: str, version: str) -> Value | None:
-    """Return the default of a setting in a version before the default changed; otherwise None.
+    """Return a setting's default in a version if the default was changed later; otherwise None.
 
     If the version lacks the setting, the result is the constant in the version's source.
     """

@@ -147,7 +147,7 @@ def _check_profiles(specs: Specs, sheet: Sheet) -> None:
 
 
 def _check_release(specs: Specs, sheet: Sheet, profile: Profile) -> None:
-    """Check that each value in a release's profile differs from its value in the base profile."""
+    """Check that the settings, readings, ways and rules in a profile exist, with valid values."""
     said = profile.ways or profile.hidden
     if profile.kind != "released" and said:
         problem = "only a profile of a release may have ways and hidden"

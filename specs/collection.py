@@ -26,7 +26,7 @@ from pulsar_conformance.specs.model import (
 
 
 class Defaults(dict[str, JSON]):
-    """The default of each setting in a profile, with settings that are unused or renamed."""
+    """The default of each setting in a profile, and which are unused, unlimited or renamed."""
 
     unused: frozenset[str] = frozenset()
     """Settings whose values have no effect: their defaults always apply."""
@@ -35,13 +35,13 @@ class Defaults(dict[str, JSON]):
     """For each limit that can be switched off, the value that switches it off."""
 
     renamed: Mapping[str, str] = MappingProxyType({})
-    """The new name of each renamed setting. If a case gives both names, the new one counts."""
+    """New names of settings by old name; if a case gives both, the new name's value is used."""
 
     any_range: bool = False
     """True for a release, which accepts values outside the documented ranges."""
 
     def with_values(self, more: Mapping[str, JSON]) -> Defaults:
-        """Return a copy with more settings, or other values."""
+        """Return a copy in which the values in `more` are added or replace the defaults."""
         found = copy(self)
         found.update(more)
         return found
@@ -69,7 +69,7 @@ class Specs:
         return {one.name: one.neutral for one in known if one.neutral is not None}
 
     def ways_of(self, profile: str) -> dict[str, str]:
-        """Return a profile's alternative of every way: the documented one by default."""
+        """Return a profile's alternative of every way; by default, that is the documented one."""
         usual = {name: next(iter(way.alternatives)) for name, way in self.ways.items()}
         return {**usual, **self.profile(profile).ways}
 
@@ -107,7 +107,7 @@ class Specs:
 
     @cached_property
     def _defaults(self) -> dict[str, Defaults]:
-        """The defaults of each profile asked for so far."""
+        """A cache of the results of `defaults`, by profile."""
         return {}
 
     def _defaults_of(self, profile: str) -> Defaults:
@@ -182,7 +182,7 @@ class Specs:
         )
 
     def default_readings(self, profile: str) -> dict[str, str]:
-        """Return the alternative of every reading that a profile follows by default."""
+        """Return, for every reading, the alternative that a profile follows by default."""
         values = {name: reading.values[0] for name, reading in self.readings.items()}
         for one in self.lineage(profile):
             values.update(one.readings)
@@ -199,10 +199,10 @@ class Specs:
         return tuple(dict.fromkeys((own, *(allowed or self.readings[reading].documented))))
 
     def rules_of(self, profile: str) -> tuple[Rule, ...]:
-        """Return all rules of a profile, for all readings.
+        """Return all rules of a profile, whatever the readings.
 
-        They include the rules of the profiles on which it is based, except those that a profile
-        excludes. A profile of assumptions that no document states has only its own rules.
+        They include the rules of its base profiles, except rules that one of these profiles
+        excludes. A profile of kind `unwritten` has only its own rules.
         """
         found = self.profile(profile)
         lineage = (found,) if found.kind == "unwritten" else self.lineage(profile)
@@ -215,7 +215,7 @@ class Specs:
         )
 
     def dropped(self, profile: str) -> frozenset[str]:
-        """Return the rules of earlier documents that the documents of the profile withdraw."""
+        """Return the IDs of the rules of earlier documents that a profile's documents withdraw."""
         lineage = [one for one in self.lineage(profile) if one.kind == "documented"]
         return frozenset(name for one in lineage for name in one.without)
 

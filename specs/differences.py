@@ -38,10 +38,10 @@ def differences_from(
 ) -> tuple[list[str], Mapping[str, str]]:
     """Return sentences on how a version differs from a known release.
 
-    The second result has, by way, the sentences on differences that the version's profile shares.
-    Only differences in `parts` count, the parts of a broker that are in force. If `lacks` is false,
-    no sentence says that another strategy replaces a missing one. If `parts` lacks the modular load
-    manager, no sentence is about a default.
+    The second result maps ways to sentences on differences that the version's profile has, too.
+    Both cover only differences in `parts`, the parts of a broker that are in force. If `parts`
+    lacks the modular load manager, no sentence is about a default. If `lacks` is false, no sentence
+    says that another strategy replaces a missing one.
     """
     judged = _judged_without_shared_ways(version, release, parts, lacks=lacks)
     profile_name = nearest_profile(version)
@@ -69,7 +69,7 @@ def differences_from(
 def _judged_without_shared_ways(
     version: str, release: str, parts: Collection[str], *, lacks: bool
 ) -> JudgedVersion | None:
-    """Return the judged version; its ways are only those that `release` lacks and parts need."""
+    """Return the judged version without ways that `release` shares or that concern no part."""
     judged, theirs = judged_version(version), ways_of_version(release)
     if judged is None:
         return None
@@ -79,9 +79,7 @@ def _judged_without_shared_ways(
 
 
 def _clauses_of_parts(judged: JudgedVersion | None, parts: Collection[str]) -> list[str]:
-    """Return sentences on a version's ways, and on those of its revisions that concern one of the
-    parts.
-    """
+    """Return sentences on a version's ways, and on its revisions that concern one of the parts."""
     if judged is None:
         return []
     told = [

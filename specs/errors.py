@@ -13,7 +13,7 @@ UNUSABLE = 2
 """Exit status for input or an implementation that cannot be used."""
 
 MAX_LISTED_NAMES = 14
-"""Maximum number of known names that a message lists; of more names, it gives only similar ones."""
+"""Maximum number of known names that a message lists; if there are more, it lists similar ones."""
 
 
 class UserError(Exception):
@@ -48,7 +48,7 @@ class UnknownName(UserError):
 
 
 def status_of(command: Callable[[], int], *also: type[Exception]) -> int:
-    """Run a command and return its exit status; after a user's mistake, print it and return 2.
+    """Run a command and return its exit status, or print a user's mistake and return 2.
 
     Exceptions of the types in `also` are handled like a user's mistake.
     """
@@ -80,7 +80,7 @@ def why_unreadable(error: Exception, file: str | Path) -> str:
 
 
 def why_no_folder(path: Path) -> str:
-    """Return why files cannot be read from a folder: its path is a file's, or does not exist."""
+    """Return text that a path is not a folder, with a hint on the file or on a similar name."""
     hint = similar_file(path)
     if path.exists():
         with suppress(OSError):
@@ -136,13 +136,13 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
         "it has settings; use pulsar-conformance settings, or give it to another command by --conf",
     ),
 )
-"""Patterns of the beginnings of wrong files, with what the file is and what to do.
+"""Patterns of the beginnings of wrong files, each with text on what the file is and what to do.
 
 The beginning is decoded as Latin-1.
 """
 
 HEAD_BYTES = 1 << 12
-"""Number of bytes of a file that are compared with patterns."""
+"""Number of bytes at the start of a file that are compared with the patterns."""
 
 
 def hint_at_file(data: bytes, otherwise: str = "", beside: str = "") -> str:

@@ -35,9 +35,9 @@ OVERLOAD = f"{PACKAGE}OverloadShedder"
 class JudgedVersion:
     """A version without a profile of its own, and how it differs from the most similar `profile`.
 
-    `defaults` and `ways` are those of the version. `lacks` has the shedding strategies that the
-    version does not have; with the strategies in `unlike`, it decides like no profile. `has` are
-    settings that the nearest known release lacks. `since` is an earlier version with the same
+    `defaults` and `ways` are the version's own. `lacks` has shedding strategies that the version
+    does not have; `unlike` has strategies with which it decides like no profile. `has` has settings
+    of the version that the nearest known release lacks. `since` is an earlier version with the same
     defaults, if any.
     """
 
@@ -55,7 +55,7 @@ class JudgedVersion:
     version has it.
     """
     asked: str = ""
-    """The version that the user named; this version is the nearest to it that was judged."""
+    """The version that the user named; `version` is the judged version nearest to it."""
 
     def differences(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return sentences on the differences that matter with a cluster's settings."""
@@ -84,7 +84,7 @@ class JudgedVersion:
         return tuple(filter(None, found))
 
     def why_unlike(self, strategy: str) -> str:
-        """Return why no profile decides like this version with a strategy; empty if one does."""
+        """Return why, with a strategy, no profile decides like this version; empty if one does."""
         release = release_of_profile(self.profile)
         if was_added_later(strategy, release) and not was_added_later(strategy, self.asked):
             return f"it has {strategy}, unlike {release}, which otherwise decides like it"
@@ -105,7 +105,7 @@ class JudgedVersion:
         return {**own, **self.strategy_instead(settings)}
 
     def strategy_instead(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the setting that replaces a strategy if this version lacks it; otherwise empty."""
+        """Return the strategy setting that replaces one this version lacks; otherwise empty."""
         return {STRATEGY: OVERLOAD} if self._lacks_strategy(settings) else {}
 
     def _lacks_strategy(self, settings: Mapping[str, Any]) -> bool:
@@ -113,7 +113,7 @@ class JudgedVersion:
 
 
 def former_defaults(version: str, release: str, *, lists: bool = False) -> dict[str, Value]:
-    """Return a version's defaults that a later release changed; `lists` includes list values."""
+    """Return a version's former defaults that differ from `release`; `lists` adds list settings."""
     found = {name: former_default(name, version) for name in broker_data()["former"]}
     return {
         name: value
@@ -129,7 +129,7 @@ def default_clause(name: str, value: Value) -> str:
 
 
 def concerns_version(name: str, version: str) -> bool:
-    """Return false if a way is about a later version, or names what `version` lacks."""
+    """True unless a way exists only in later versions or names something that `version` lacks."""
     way = load().ways[name]
     if numbers_of(version) < numbers_of(way.since):
         return False
@@ -146,13 +146,13 @@ def _as_text(value: Value) -> str:
 
 
 def way_clause(name: str, taken: str) -> str:
-    """Return text on what a version does that takes an alternative of a way."""
+    """Return text on what a version does if it follows an alternative of a way."""
     way = load().ways[name]
     return f"{way.question} {way.alternatives[taken].means}"
 
 
 def _is_replaced(name: str, value: object, settings: Mapping[str, Any]) -> bool:
-    """True if a default is a placement strategy that does not fit the shedding strategy set."""
+    """True if a default is a placement strategy that does not fit the given shedding strategy."""
     strategy = settings.get(STRATEGY)
     return name == PLACEMENT and strategy is not None and _short(strategy) != _short(value)
 
@@ -177,7 +177,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _strategies_added_later(version: str) -> tuple[str, ...]:
-    """Return the strategies that a version lacks because its line got them later."""
+    """Return the strategies that a version lacks because they were added later."""
     return tuple(name for name in broker_data()["added"] if was_added_later(name, version))
 
 
@@ -221,9 +221,9 @@ def requires_strategy_pair(version: str) -> bool:
 def judged_version(version: str) -> JudgedVersion | None:
     """Return how a version differs from the profile nearest to it; None if no difference is known.
 
-    The result starts from the nearest judged version of the line: the newest up to `version`, else
-    the oldest. If there is none, it starts from the release of the profile. Added are strategies
-    that the version lacks, and revisions between it and that release.
+    The result starts from the nearest judged version of the line (the newest up to `version`, else
+    the oldest), or else from the profile's release. It adds strategies that `version` lacks, and
+    the revisions and changed defaults between `version` and that release.
     """
     wanted = numbers_of(version)
     if _is_milestone(version) and _is_milestone(nearest_release(version)):
@@ -283,8 +283,8 @@ def release_of_profile(profile: str) -> str:
 def assumption_text(version: str) -> str:
     """Return text saying that a version is assumed to decide like an earlier release.
 
-    Empty if a release of the version's line is known that is no milestone. Errors: as
-    `nearest_release`.
+    Empty if the version is older than all known releases, or if its line was judged or has a known
+    release that is not a milestone. Errors: as `nearest_release`.
     """
     known = nearest_release(version)
     same = release_line(known) == release_line(version)
@@ -314,9 +314,9 @@ def _but(version: str) -> str:
 
 
 def _examined_like(version: str) -> str:
-    """Return the examined version whose behavior is assumed for a version of the same line.
+    """Return the examined version whose behavior is assumed for another version.
 
-    It is the newest that is not later than the version, or else the oldest.
+    It is the newest of the line up to that version, else the oldest, else the profile's release.
     """
     wanted = numbers_of(version)
     whole = [one for one in every_release() if not _is_milestone(one)]
@@ -328,9 +328,9 @@ def _examined_like(version: str) -> str:
 
 
 def default_in_version(setting: BrokerSetting, version: str) -> Value | None:
-    """Return the default of a setting in any version, taken from the nearest known release.
+    """Return the default of a setting in any version, as far as is known.
 
-    None if that release lacks the setting. Errors: as `nearest_release`.
+    None if the version lacks the setting. Errors: as `nearest_release`.
     """
     former = former_default(setting.name, version)
     if former is not None:
@@ -389,7 +389,7 @@ def version_of_released(profile: str) -> str:
 
 
 def ways_of_version(version: str) -> Mapping[str, str]:
-    """Return a version's alternative of every way. Errors: as `nearest_profile`."""
+    """Return the alternative of every way that a version follows. Errors: as `nearest_profile`."""
     judged = judged_version(version)
     return {**load().ways_of(nearest_profile(version)), **(judged.ways if judged else {})}
 

@@ -22,9 +22,7 @@ class Sheet:
     lines: Mapping[Place, int]
 
     def line(self, place: Place) -> int:
-        """Return the line of the value at a place; if there is none, that of the value
-        around it.
-        """
+        """Return the line of the value at a place, or else of the closest value around it."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)

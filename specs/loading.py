@@ -66,7 +66,7 @@ def _tuples(entry: Entry, *names: str) -> dict[str, tuple[JSON, ...]]:
 
 
 def _with_repeated(documents: dict[str, Document]) -> dict[str, Document]:
-    """Return the documents, in which a repeated sentence refers to the page's earlier version."""
+    """Return the documents with references from repeated sentences to the page's older version."""
     found: dict[str, Document] = {}
     for name, one in documents.items():
         if one.follows:
@@ -222,7 +222,7 @@ def _rule(sheet: Sheet, index: int) -> Rule:
 
 
 def build_sources(entries: Sequence[Entry]) -> tuple[Source, ...]:
-    """Return the references of an entry to sentences of documents."""
+    """Return the sources that the entries of a YAML file describe."""
     return tuple(
         Source(entry["document"], entry["section"], tuple(entry.get("sentences", ())))
         for entry in entries
@@ -293,7 +293,7 @@ def _rules(sheets: list[Sheet]) -> dict[str, Rule]:
 
 
 def _with_claims(rules: dict[str, Rule], documents: Mapping[str, Document]) -> dict[str, Rule]:
-    """Return the rules; each gets as sources the sentences that documents.yaml assigns to it."""
+    """Return the rules, with the sentences that documents.yaml assigns to them as more sources."""
     claimed: dict[str, list[Source]] = {}
     for document in documents.values():
         for section in document.sections:

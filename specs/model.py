@@ -58,7 +58,7 @@ class Sentence:
     sources.
     """
     besides: str | None = None
-    """Content of the sentence that its rules do not cover, and why no check does."""
+    """The part of the sentence that its rules do not cover, and why no check covers it."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,9 @@ class WayAlternative:
 
 BROKER, MODULAR = "broker", "modular"
 PLACING, SHEDDING, SPLITTING = "placement", "shedding", "splitting"
-"""Parts of a broker: tasks under every load manager, the modular load manager, and its tasks."""
+"""Parts of a broker: `broker` for tasks under every load manager, `modular` for the modular load
+manager, and three tasks of the modular load manager.
+"""
 
 
 @dataclass(frozen=True)
@@ -236,8 +238,7 @@ class Profile:
     """
     documents: tuple[str, ...]
     readings: Mapping[str, str]
-    """Readings whose value differs from the default or, if there is a base profile, from its value.
-    """
+    """Readings whose values differ from the base profile or, without one, from the defaults."""
     based_on: str | None
     defaults: Mapping[str, JSON] = field(default_factory=dict)
     """Settings whose defaults differ from the printed ones."""

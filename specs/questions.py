@@ -1,6 +1,6 @@
 """The form of a question, and the properties that a case must have.
 
-Also used where no validator is available, as in a browser.
+These functions also work where no JSON Schema validator is available, as in a browser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHAPES = "urn:pulsar-conformance:shapes"
 
 
 def why_no_question(found: JSON) -> str:
-    """Return why a value is not a question by its form, or an empty text if it is one."""
+    """Return why a value does not have the form of a question; empty if it has that form."""
     form = f"it is not of the form {FORM}"
     if not isinstance(found, dict) or "trial" in found:
         return form
@@ -31,7 +31,7 @@ def why_no_question(found: JSON) -> str:
 def missing_property(operation: str, case: JSON) -> str:
     """Return a message on a required property that a case lacks; empty if it lacks none.
 
-    The message has the place and the words of the validator.
+    The message gives the place and uses the words of the validator.
     """
     whole = schema(f"operations/{operation}")
     lacking = _missing(whole["$defs"]["case"], case, "case", whole)
@@ -42,7 +42,7 @@ def missing_property(operation: str, case: JSON) -> str:
 def _missing(
     shape: Mapping[str, Any], value: JSON, path: str, whole: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and name of each property that a value lacks; alternatives are not examined."""
+    """Yield path and name of each required property that a value lacks, ignoring alternatives."""
     if "$ref" in shape:
         file, _, name = shape["$ref"].partition("#/$defs/")
         root = schema("shapes") if file == SHAPES else whole

@@ -17,8 +17,8 @@ class Revision:
     `first` lists the first versions with the change, one for each release line that lacked it at
     first. If the change was reverted, `gone` lists the first versions without it. `ways` gives the
     alternatives of ways before and after the change; `before` and `after` describe what no way
-    covers. A `strategy` means that the change concerns only this strategy. If `ways` is empty, no
-    profile can decide like a version on the other side of the change.
+    covers. If `ways` is empty, the profile of a release without the change cannot decide like a
+    version with it, nor the reverse. If `strategy` is set, the change concerns only that strategy.
     """
 
     pull: int
@@ -37,9 +37,7 @@ class Revision:
         return bool(self.gone) and not precedes(version, self.gone)
 
     def clause(self, has: bool) -> str:
-        """Return text on what a version does, with or without the change; empty if ways describe
-        it.
-        """
+        """Return text on a version with or without the change; empty if ways describe it."""
         told = self.after if has else self.before
         return f"{told} (apache/pulsar#{self.pull})" if told else ""
 
@@ -59,7 +57,7 @@ def has_revision(version: str, pull: int) -> bool:
 
 
 def differing_revisions(version: str, examined: str) -> Iterator[tuple[Revision, bool]]:
-    """Yield the changes that only one of two versions has, and whether `version` is that one."""
+    """Yield each change that only one of two versions has, with true if `version` has it."""
     for one in revisions():
         has = one.is_in(version)
         if has != one.is_in(examined):

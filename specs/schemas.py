@@ -78,10 +78,10 @@ def _validator(name: str) -> Draft202012Validator | None:
 
 
 def _mistake(value: JSON, name: str) -> ValidationError | None:
-    """Return the most specific error of a value, or None.
+    """Return the error to report for a value, or None.
 
-    If a schema has alternatives, the error is from the alternative that fits best. If that has
-    several errors, it is the outermost.
+    Of several errors, it is the outermost. If a schema has alternatives and only one of them fits
+    the type of the value, the error is from that alternative.
     """
     validator = _validator(name)
     if validator is None or validator.is_valid(value):
@@ -106,7 +106,7 @@ def _is_of_other_type(errors: Sequence[ValidationError], whole: ValidationError)
 
 
 def _entry(sheet: Sheet, place: Place) -> str:
-    """Format the entry that contains a place, as in "OVERLOAD-02: "; empty for the whole file."""
+    """Return a prefix that names a place, as in "OVERLOAD-02: "; empty for the whole file."""
     if not place:
         return ""
     name = place[0]

@@ -1,8 +1,8 @@
 """Splits documents into the sentences that have fingerprints and that rules claim.
 
-A line with a setting, a command, a table row, a list item, a code block and a monitor table each
-count as one sentence. All other lines are joined and split at the ends of sentences. Markers of
-notes ("tip", ":::note") are not sentences.
+Each of these counts as one sentence: a line with a setting, a command, a table row, a list item, a
+code block, a monitor table. All other lines are joined and split at the ends of sentences. Markers
+of notes ("tip", ":::note") are not sentences.
 """
 
 import hashlib
@@ -98,9 +98,9 @@ def _joins(before: str, line: str, same_kind: bool) -> bool:
 
 
 def _block(first: str, rest: Iterator[str]) -> str:
-    """Return a code block, monitor table or braced object that starts here; otherwise empty.
+    """Return a code block, monitor table or braced object that starts with the line `first`.
 
-    Its lines are consumed from `rest`.
+    Its other lines are consumed from `rest`. Empty if no block starts there.
     """
     if first.startswith(FENCE):
         taken = _until(rest, lambda line: line.startswith(FENCE))

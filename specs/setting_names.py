@@ -20,7 +20,7 @@ from pulsar_conformance.specs.loading import load
 from pulsar_conformance.specs.versions import precedes
 
 MIN_SIMILARITY = 0.85
-"""Similarity to a known name, from 0 to 1, from which on an unknown name counts as misspelt."""
+"""Minimum similarity to a known name, from 0 to 1, of a name that counts as misspelt."""
 
 ABOUT_BALANCING = re.compile(
     r"load.?balanc|load.?manager|shedd|unload|lowerBoundary|bundle", re.IGNORECASE

@@ -144,7 +144,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def written_value(value: object) -> str:
-    """Format a setting's value as broker.conf contains it."""
+    """Return a setting's value as broker.conf contains it, or `empty` if there is none."""
     if value in (None, ""):
         return "empty"
     return value if isinstance(value, str) else json.dumps(value)

@@ -11,7 +11,7 @@ from pulsar_conformance.specs.setting_names import why_unknown
 def unused_parts(case: object) -> Iterator[str]:
     """Yield text on each setting of a case and each field of its brokers that has no effect.
 
-    No release and no document knows the setting, or the protocol does not have the field.
+    These are settings that no release or document has, and fields that the protocol lacks.
     """
     settings = case.get("settings") if isinstance(case, Mapping) else None
     for name in settings if isinstance(settings, Mapping) else ():

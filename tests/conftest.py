@@ -17,7 +17,7 @@ gc.set_threshold(200_000, 50, 1000)
 
 @pytest.fixture
 def explain(tmp_path, capsys):
-    """Explain questions from a file; return the exit status and the output."""
+    """Return a function that explains a file and returns the exit status and both outputs."""
 
     def explained(content, *options):
         file = tmp_path / "case.json"
@@ -56,10 +56,10 @@ NEEDED = {"spark": "pyspark", "browser": "selenium", "pulsar": "jpype", "cluster
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out files with a marker whose package is missing: only its own session installs it.
+    """Leave out test files with a marker whose package is not installed.
 
-    Files without the marker that `-m` asks for are also left out, since collecting all files takes
-    12 more seconds of CPU time.
+    Only the session of the marker installs the package. With `-m`, files without the selected
+    marker are also left out, since collecting all files takes 12 more seconds of CPU time.
     """
     if not collection_path.name.startswith("test_"):
         return None
@@ -73,7 +73,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def _marker_asked_for(config):
-    """Return the first marker of an expression such as `spark and not thorough`; else empty."""
+    """Return the first marker of `-m`, such as `spark` in `spark and not thorough`, or ''."""
     first, *more = config.getoption("markexpr").split() or [""]
     return "" if "or" in more or not first.isidentifier() or first == "not" else first
 

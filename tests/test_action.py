@@ -17,7 +17,7 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 
 @pytest.fixture
 def step(tmp_path):
-    """Return a function that runs a step with inputs: it returns the process and its folder."""
+    """Return a function that runs a step with inputs and returns the completed process."""
     tool = tmp_path / "temp" / "pulsar-conformance" / "bin" / "pulsar-conformance"
     tool.parent.mkdir(parents=True)
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m pulsar_conformance.conformance "$@"\n')
@@ -49,7 +49,7 @@ INPUTS = {**dict.fromkeys(NONE, ""), "OUT": "conformance"}
 
 
 def program(folder, name, script):
-    """Write a program that replaces another one."""
+    """Write a script that replaces the program `name`, and return its folder."""
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"#!/bin/sh\n{script}\n")

@@ -1,4 +1,4 @@
-"""The folders of the project: the folders that each may import, and their size."""
+"""The folders of the project: which folders each may import, and how large each may be."""
 
 import ast
 import re
@@ -58,8 +58,8 @@ FORBIDDEN = {
 }
 """For each folder, the folders that no file in it may import.
 
-A number that is written in several places is written independently: the engine on Spark uses no
-code of the model, and a check uses no code of an adapter.
+This keeps numbers that several places state independent: the engine on Spark uses no code of the
+model, and a check uses no code of an adapter.
 """
 
 DECISIONS = ("derive", "answer", "Model", "unloads", "chosen", "replay")
@@ -203,7 +203,7 @@ HOMES = (
     "audit",
     "fixtures/examples",
 )
-"""The folders to know for a rule of shedding, besides `tests/` and `reports/`."""
+"""The only folders, besides `tests/` and `reports/`, that implement a rule of shedding."""
 
 ABOUT_OTHERS = (
     "adapters/samples",
@@ -215,7 +215,7 @@ ABOUT_OTHERS = (
     "specs/requirements",
     "specs/schema",
 )
-"""Folders with data about implementations, lists of rules, and help, which decide no rule."""
+"""Files and folders that name rules, but decide none, such as lists of rules and help."""
 
 
 def test_a_rule_of_shedding_is_found_in_six_folders():
@@ -245,7 +245,7 @@ def test_a_file_of_tests_states_its_markers_once():
 
 
 def test_nothing_that_a_command_writes_is_committed():
-    """By default, commands write to `out` and `.conformance` in the current folder."""
+    """Only the project's own folders are committed; commands write to `out` and `.conformance`."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     assert listed.returncode == 0, listed.stderr
     tops = {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name}

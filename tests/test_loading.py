@@ -29,7 +29,7 @@ def test_looking_something_up_loads_little(tmp_path, words):
 
 
 def test_a_run_loads_no_transport_but_the_one_it_names(tmp_path):
-    """The run judges every rule of the profile, so it loads all subjects; it has no saved case."""
+    """A run of every rule, without saved cases, loads all subjects, but no unused adapter."""
     run = ("run", "--adapter", "reference", "--examples", "1")
     modules = loaded(tmp_path, *run, "--out", str(tmp_path / "out"))
     assert len(modules) <= 150

@@ -1,7 +1,7 @@
 """The private interfaces of other projects that this project uses, with one test for each project.
 
-If one fails after an update, the test names the module to look at. Until that is adapted, lower the
-upper bound in pyproject.toml to keep the older version.
+If a test fails after an update, it names the module to adapt. Until then, lower the upper bound in
+pyproject.toml to keep the older version.
 """
 
 import inspect
@@ -15,7 +15,7 @@ def parameters(function):
 
 
 def test_hypothesis_draws_by_a_provider():
-    """Used by conformance/drawing/drawing.py."""
+    """Hypothesis has the interfaces that conformance/drawing/drawing.py uses."""
     from hypothesis.internal.conjecture.data import ConjectureData
     from hypothesis.internal.conjecture.providers import PrimitiveProvider
     from hypothesis.internal.floats import make_float_clamper
@@ -32,21 +32,21 @@ def test_hypothesis_draws_by_a_provider():
 
 
 def test_xdist_splits_by_scope():
-    """Used by conformance/plugin.py."""
+    """Pytest-xdist has the interface that conformance/plugin.py uses."""
     from xdist.scheduler import LoadScopeScheduling
 
     assert parameters(LoadScopeScheduling._split_scope) == {"self", "nodeid"}
 
 
 def test_allure_results_have_details():
-    """Used by conformance/reporters/allure_results.py."""
+    """Allure has the class that conformance/reporters/allure_results.py uses."""
     from allure_commons.model2 import StatusDetails
 
     assert StatusDetails(message="a", trace="b").message == "a"
 
 
 def test_pyspark_looks_up_functions_of_java_by_name():
-    """Used by adapters/spark/messages.py."""
+    """PySpark and Py4J have the interfaces that adapters/spark/messages.py uses."""
     pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
     from pulsar_conformance.adapters.spark.messages import REMEMBERED_NAMES, remember_members
     from py4j import protocol
@@ -56,7 +56,7 @@ def test_pyspark_looks_up_functions_of_java_by_name():
     asked = []
 
     def answer(command):
-        """Find every class and function."""
+        """Answer as if every requested class and function existed."""
         asked.append(command)
         found = protocol.SUCCESS + protocol.METHOD_TYPE
         return protocol.SUCCESS_CLASS + "name" if len(asked) <= len(REMEMBERED_NAMES) else found

@@ -125,7 +125,7 @@ FIRST = {operation: case for one in reversed(examples()) for operation, case in 
 
 @pytest.mark.parametrize("operation", sorted(FIRST))
 def test_an_answer_without_its_fields_is_none(operation):
-    """A check gets only declined answers, or answers in the form of the operation."""
+    """An answer without the fields of its operation is refused before any check gets it."""
     for wrong in ({}, {"why": "it's quiet"}, {"answer": 1}):
         with pytest.raises(IllegalAnswer):
             judge(operation, FIRST[operation], wrong, profile=profile_for(operation))

@@ -35,7 +35,7 @@ GUIDES = sorted(
 )
 PAGES = ("README.md", "CONTRIBUTING.md", *GUIDES)
 LONGEST = 200
-"""Maximum number of lines of the README. Further content belongs into the guides."""
+"""Maximum number of lines of the README. Further content belongs in the guides."""
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REPORTS = {
     "report": "allure",

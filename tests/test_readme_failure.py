@@ -1,4 +1,4 @@
-"""The failure in the README has the calculation of its case."""
+"""The failure shown in the README has the calculation that `explain` prints for its case."""
 
 import json
 import re

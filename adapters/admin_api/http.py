@@ -19,7 +19,7 @@ import urllib3
 from urllib3 import exceptions as failures
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Maximum size of an answer in bytes; a load report of 10,000 bundles has about 3 MB."""
+"""Maximum size of an answer in bytes; a load report of 10,000 bundles is about 3 MB."""
 
 CHUNK = 1 << 16
 MAX_HOSTS = 1000
@@ -55,7 +55,7 @@ class FollowedRedirect:
 
     @property
     def authoritative(self) -> bool:
-        """True if the redirect tells the next broker to answer itself (`authoritative=true`)."""
+        """True if the redirect requires the next broker to answer the request itself."""
         return parse_qs(urlsplit(self.to).query).get("authoritative", ["false"])[-1] == "true"
 
 
@@ -90,7 +90,7 @@ class Reply:
 
     @property
     def rejection(self) -> str:
-        """The status and the reason that the broker gives, on one line."""
+        """The HTTP status and the reason that the broker gives, as one line."""
         try:
             said = self.read
         except ValueError:
@@ -102,15 +102,16 @@ class Reply:
 
 
 Guard = Callable[[str, str], None]
-"""Checks a redirect from the first URL to the second; raises `NoAnswer` to stop it."""
+"""Function that checks a redirect from the first URL to the second; raises `NoAnswer` to stop it.
+"""
 
 
 class Client:
     """Sends HTTP requests, at most one at a time to each host. Threads may share a client.
 
-    With `keep`, connections for read requests are reused. A change always gets a new connection: a
-    reused one may already be closed by the other end, and then it would be unknown whether the
-    change was made.
+    With `keep`, connections for read requests are reused. A request that changes something always
+    uses a new connection: the broker may already have closed a reused connection, and then it would
+    be unknown whether the change was made.
     """
 
     def __init__(
@@ -136,7 +137,8 @@ class Client:
     def ask(self, method: str, url: str, body: bytes | None, seconds: float) -> Reply:
         """Return the answer after all redirects, whatever its status.
 
-        A change is sent only once, even if the connection fails. Errors: `NoAnswer`.
+        A request that changes something is sent only once, even if the connection fails. Errors:
+        `NoAnswer`.
         """
         end, begun = time.monotonic() + seconds, url
         hops: list[FollowedRedirect] = []

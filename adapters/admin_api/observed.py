@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Owner = tuple[str, int]
-"""The broker that owns a bundle, and the transaction in which it acquired the bundle."""
+"""The broker that owns a bundle, and the number of the transaction that acquired the bundle."""
 
 LastKnownOwner = tuple[str, int | None]
-"""Like `Owner`; but the transaction is None if the bundle is a part that its owner kept after a
-split.
-"""
+"""Like `Owner`, but the transaction is None for a part that its owner kept after a split."""
 
 
 class EventDeclined(Exception):
-    """Raised for an event of a story that has no effect; `how` is `ignored` or `refused`.
+    """Raised for an event of a story that has no effect.
 
-    The protocol defines these two words; `why` is the reason.
+    `how` is `ignored` or `refused`, as defined in the protocol; `why` is the reason.
     """
 
     def __init__(self, how: str, why: str) -> None:
@@ -56,7 +54,7 @@ class ObservedStep:
     """The result of one event of a story, as observed on a cluster."""
 
     reason: str
-    """Reason reported for an unload in this step if the cluster does not tell a more exact one."""
+    """The reason for unloads in this step, used if the cluster reports no more exact reason."""
     leaving: str | None = None
     """A broker that crashes in this step, so that its bundles are lost rather than unloaded."""
     stopping: str | None = None
@@ -66,7 +64,7 @@ class ObservedStep:
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """For each broker: the times at which it wrote its load report, and the latest report."""
+    """For each broker, the times at which it wrote its load report, and its latest report."""
     written: dict[str, Any] = field(default_factory=lambda: {"minutes": [], "bundles": {}})
     """The times at which the leader wrote bundle data, and the number of samples of each bundle."""
     time_passed: bool = False
@@ -149,8 +147,8 @@ class ObservedBundles:
         return {space: self._cluster.metadata.ranges(space) for space in spaces}
 
     def _record_splits(self, space: str, new: list[str], step: ObservedStep) -> None:
-        """Record the bundles of a namespace that were split; the parts belong to the owner of the
-        whole bundle.
+        """Record which bundles of a namespace were split; the owner of a split bundle owns its
+        parts.
         """
         old = self._ranges.get(space)
         self._ranges[space] = new

@@ -30,7 +30,9 @@ MIN_CHANGE_SECONDS = 30.0
 
 
 class BadUrl(UserError):
-    """Raised for an unusable URL or option of a user; the message says what to write instead."""
+    """Raised if the user gives an unusable URL or option; the message says what to write
+    instead.
+    """
 
 
 @dataclass(frozen=True)

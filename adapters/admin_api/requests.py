@@ -15,7 +15,7 @@ Request = tuple[str, str, Any]
 
 
 def namespace_of_topic(topic: str) -> str:
-    """Return a topic's tenant and namespace."""
+    """Return the namespace of a topic as `tenant/namespace`."""
     return "/".join(topic.partition("://")[2].split("/")[:2])
 
 
@@ -33,13 +33,13 @@ def create_namespace(name: str, bundles: int | None) -> Request:
 
 
 def divide_namespace(name: str, boundaries: Sequence[str]) -> Request:
-    """Return the request that creates a namespace with the given boundaries."""
+    """Return the request that creates a namespace with the given bundle boundaries."""
     bundles = {"boundaries": list(boundaries), "numBundles": len(boundaries) - 1}
     return "PUT", f"{ADMIN}/namespaces/{quote(name)}", {"bundles": bundles}
 
 
 def boundaries_of(name: str) -> Request:
-    """Return the request that reads a namespace's boundaries."""
+    """Return the request that reads a namespace's bundle boundaries."""
     return "GET", f"{ADMIN}/namespaces/{quote(name)}/bundles", None
 
 
@@ -77,9 +77,7 @@ def unload_bundle(bundle: str, to: str | None = None) -> Request:
 def split_bundle(
     bundle: str, algorithm: str | None, positions: Sequence[str], *, unload: bool
 ) -> Request:
-    """Return the request that splits a bundle; `unload` says whether its parts are then
-    unloaded.
-    """
+    """Return the request that splits a bundle; if `unload` is true, its parts are then unloaded."""
     given = {"unload": str(unload).lower()}
     if algorithm is not None:
         given["splitAlgorithmName"] = algorithm

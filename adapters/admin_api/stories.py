@@ -45,7 +45,9 @@ class StoryPlayer(ABC):
     EVENTS: ClassVar[frozenset[str]] = frozenset(
         {"namespace", "topic", "setting", "domain", "group", "unload", "split"}
     )
-    """Events that requests alone can play; each is played by the method of its name."""
+    """The kinds of events that requests alone can play; the method of the same name plays each
+    kind.
+    """
 
     def __init__(self, cluster: ObservableCluster) -> None:
         self.observed = ObservedBundles(cluster)
@@ -66,7 +68,7 @@ class StoryPlayer(ABC):
         return self.answer(step)
 
     def namespace(self, about: EventFields, _step: ObservedStep) -> None:
-        """Create a namespace, as an administrator requests."""
+        """Create a namespace through an administrator's request."""
         name = about["name"]
         if name in self.spaces:
             raise EventDeclined("ignored", f"{name} exists")
@@ -74,7 +76,7 @@ class StoryPlayer(ABC):
         self.spaces.append(name)
 
     def topic(self, about: EventFields, step: ObservedStep) -> None:
-        """Let clients use a topic with the event's traffic from now on."""
+        """Make clients use a topic from now on, with the traffic that the event gives."""
         topic = about["topic"]
         self._check_namespace(namespace_of_topic(topic))
         self.set_topic_traffic(topic, about)
@@ -84,14 +86,14 @@ class StoryPlayer(ABC):
             self.ask(requests.create_topic(self.name_on_cluster(topic)))
 
     def setting(self, about: EventFields, _step: ObservedStep) -> None:
-        """Change a setting, in the brokers' files or dynamically."""
+        """Change a setting, either in the brokers' configuration files or dynamically."""
         why = why_invalid(about["name"], about["value"])
         if why:
             raise EventDeclined("ignored", why)
         self.change_setting(about["name"], about["value"], about["how"])
 
     def domain(self, about: EventFields, _step: ObservedStep) -> None:
-        """Register brokers in a failure domain, as an administrator requests."""
+        """Register brokers in a failure domain through an administrator's request."""
         name, brokers = about["name"], about["brokers"]
         if not brokers and name not in self.domains:
             raise EventDeclined("ignored", f"there is no domain {name}")
@@ -102,12 +104,12 @@ class StoryPlayer(ABC):
         (self.domains.add if brokers else self.domains.discard)(name)
 
     def group(self, about: EventFields, _step: ObservedStep) -> None:
-        """Set or remove a namespace's anti-affinity group, as an administrator requests."""
+        """Set or remove a namespace's anti-affinity group through an administrator's request."""
         self._check_namespace(about["namespace"])
         self.set_group(about["namespace"], about["group"])
 
     def unload(self, about: EventFields, _step: ObservedStep) -> None:
-        """Unload a topic, bundle or namespace, as an administrator requests."""
+        """Unload a topic, bundle or namespace through an administrator's request."""
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
@@ -124,8 +126,9 @@ class StoryPlayer(ABC):
         self.send_or_decline(asked)
 
     def split(self, about: EventFields, _step: ObservedStep) -> None:
-        """Split a bundle, as an administrator requests; a setting decides whether the parts are
-        unloaded.
+        """Split a bundle through an administrator's request.
+
+        A setting decides whether the parts are unloaded.
         """
         topic = about["bundleOf"]
         if topic not in self.bundle or not self.has_broker():
@@ -135,7 +138,7 @@ class StoryPlayer(ABC):
         self.send_or_decline(requests.split_bundle(bundle, *given, unload=self.unloads_parts()))
 
     def record_changes(self, step: ObservedStep) -> None:
-        """Record the changes that an event causes, until every client has found its topic.
+        """Record the changes that an event has caused, once every client has found its topic.
 
         Observe the changes, let clients look up the topics that have no owner, and observe again.
         """
@@ -153,7 +156,7 @@ class StoryPlayer(ABC):
         self.observed.observe(spaces, step, self.why_released)
 
     def bundle_known(self, topic: str) -> bool:
-        """True if the bundle in which a topic was found still exists."""
+        """True if the bundle that contained a topic at its last lookup still exists."""
         part = self.bundle.get(topic, "").rpartition("/")[2]
         return part in self.observed.last_ranges(namespace_of_topic(topic))
 
@@ -170,8 +173,8 @@ class StoryPlayer(ABC):
         return name
 
     def unload_reason(self, kind: str) -> str:  # noqa: ARG002  subclasses may use the kind
-        """Return the reason for unloads during an event of this kind, used if `why_released`
-        returns None.
+        """Return the reason for unloads during events of this kind for which `why_released` returns
+        None.
         """
         return "admin"
 

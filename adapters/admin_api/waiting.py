@@ -1,4 +1,4 @@
-"""Waits for conditions in other processes, which signal changes or have to be polled."""
+"""Waits until conditions become true through other processes, by their signals or by polling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ConditionTimeout(Exception):
 
 
 class ConditionWaiter:
-    """Lets threads wait for conditions, and wakes them to check their conditions again."""
+    """Lets threads wait for conditions, and wakes the threads to check their conditions again."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -33,7 +33,7 @@ LOAD_MANAGERS: Mapping[str, type[LoadManager]] = {
     "simple": SimpleManager,
     "extensible": ExtensibleManager,
 }
-"""Class that accesses each load manager, by the names in `target.MANAGERS`."""
+"""The class that gives access to each load manager, by the manager's name in `target.MANAGERS`."""
 
 
 class LiveBroker:
@@ -118,8 +118,8 @@ class LiveBroker:
     def crash(self) -> None:
         """Stop the broker immediately, closing all connections.
 
-        Otherwise, clients with an open connection, such as other brokers, keep using the broker's
-        topics.
+        If connections stayed open, clients that use them, such as other brokers, would keep using
+        the broker's topics.
         """
         brokers = self.service.getBrokerService()
         for name in ("listenChannel", "listenChannelTls"):
@@ -159,7 +159,7 @@ def _close(service: Java) -> None:
 
 @jpype.JImplements("java.util.function.Consumer", deferred=True)
 class _ExitRecorder:
-    """Records the exit status that a broker passes to `Runtime.halt`, which is not called here."""
+    """Records the exit status that a broker passes to `Runtime.halt`, and does not halt the JVM."""
 
     def __init__(self) -> None:
         self.status: int | None = None

@@ -182,9 +182,10 @@ class LiveCluster:
         return SeparateBroker(name, ports, capacity, self._manager, options)
 
     def manager_of(self, defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> str:
-        """Return the class of the load manager that a broker with this broker.conf runs.
+        """Return the class of the load manager that a broker with these settings runs.
 
-        A broker is started for this, and stopped. Errors: `JException` if it does not start.
+        A broker is started to find this out, and is then stopped. Errors: `JException` if it does
+        not start.
         """
         ports = Ports.reserve()
         configuration = broker_conf(
@@ -225,7 +226,7 @@ class LiveCluster:
         return None if port is None else self.name_of(port)
 
     def depose_leader(self) -> None:
-        """Make the leader lose the lead, and wait until all brokers know the new one."""
+        """Make the leader lose its leadership, and wait until all brokers know the new leader."""
         node = LOAD_MANAGERS[self._manager].leader
         before = self.metadata.since(node)
         counts = {name: broker.notified.count.get(node, 0) for name, broker in self._up()}

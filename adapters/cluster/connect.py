@@ -25,7 +25,7 @@ HOST = "pulsar_conformance.adapters.cluster.host"
 PATIENT_LIMITS = Limits(start=240.0, base=600.0, per_case=0.0, end=10.0)
 """Default time limits in seconds, long enough for a busy machine or a long story.
 
-Usually, metadata and a JVM start in ten seconds, and a story takes a few.
+Usually, metadata and a JVM start in ten seconds, and a story takes a few seconds.
 """
 
 

@@ -26,7 +26,9 @@ MESSAGE_SECONDS = 20
 """Seconds within which a system topic must deliver a message."""
 
 MAX_STATES_PER_MILLI = 1_000
-"""More states than a bundle passes through in a millisecond; states are ordered by time and number.
+"""A number larger than the number of states that a bundle enters within a millisecond.
+
+States are ordered by time in milliseconds, then by their version number.
 """
 
 SUMMED_STATISTICS = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut", "topics")
@@ -38,9 +40,9 @@ class ExtensibleManager(LoadManager):
 
     leader: ClassVar[str] = "/loadbalance/extension/leader"
     release_seconds: ClassVar[float] = 1.0
-    """Maximum seconds until the parts of a split bundle are released.
+    """Maximum seconds to wait until the parts of a split bundle are released.
 
-    This manager waits for splits itself, and reports bundles in transit.
+    The wait is short, because this manager itself waits for splits and reports bundles in transit.
     """
 
     def __init__(self, service: Java) -> None:
@@ -104,9 +106,7 @@ class ExtensibleManager(LoadManager):
         self._outer.stop()
 
     def locks(self) -> Mapping[str, Lock]:
-        """Return the owned bundles and their owners, as the latest messages of the system topic
-        say.
-        """
+        """Return the owned bundles and their owners, by the latest messages of the system topic."""
         self._units.flush(MESSAGE_SECONDS * 1000)
         known = self.known_brokers()
         return {
@@ -117,7 +117,7 @@ class ExtensibleManager(LoadManager):
 
     @property
     def is_idle(self) -> bool:
-        """True if the manager has taken its role, no bundle is in transit, and all owners are
+        """True if the manager has its elected role, no bundle is in transit, and all owners are
         running.
         """
         role = self.java.getRole()
@@ -166,7 +166,9 @@ class ExtensibleManager(LoadManager):
             pool.submit(idle_task()).get(60, java_class("java.util.concurrent.TimeUnit").SECONDS)
 
     def _states(self) -> Iterator[tuple[str, str, str, int]]:
-        """Yield each bundle with its state, its owner (current or future), and the state's time."""
+        """Yield each bundle with its state, its current or future owner, and the state's sort
+        key.
+        """
         for entry in list(self._units.entrySet().toArray()):
             data = entry.getValue()
             since = (

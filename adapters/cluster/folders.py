@@ -17,13 +17,14 @@ PAUSE_SECONDS = 0.02
 """Seconds between two attempts to remove a folder."""
 
 UNLOCKED_SECONDS = 3600.0
-"""Age in seconds from which a folder without a lock is abandoned; a newer one may still get
-a lock.
+"""Age in seconds from which a folder without a lock is considered abandoned.
+
+A newer folder may have been created just now and not be locked yet.
 """
 
 
 def create_locked_folder() -> tuple[Path, IO[bytes]]:
-    """Create a folder and lock it; the lock ends when this process does, at the latest."""
+    """Create a folder and lock it; the lock is released, at the latest, when this process exits."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     lock = (folder / LOCK).open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -33,7 +34,7 @@ def create_locked_folder() -> tuple[Path, IO[bytes]]:
 def remove_abandoned() -> None:
     """Remove the folders of processes that have ended, even in another container.
 
-    A process holds a lock on its folder until it ends. Process IDs would not show this, because
+    A process holds a lock on its folder until it ends. Process IDs cannot be used for this, because
     containers that share the parent folder number their processes separately.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):

@@ -29,7 +29,7 @@ UNPACKED_FOLDER = "unpacked"
 
 REPLAY = "cluster.replay"
 BATCH = 1
-"""Number of cases in a batch; a story takes seconds."""
+"""Number of cases in a batch; it is small, since a story takes seconds."""
 
 OPENED_PACKAGES = ("java.util.concurrent", "java.io", "java.util.zip", "sun.net")
 OPTIONS = (
@@ -124,7 +124,7 @@ class ClusterHost:
     def answer(self, operation: str, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the cluster's answer, or the reason why it gives none.
 
-        After a failure, the cluster is discarded. A story is tried once more on a new cluster.
+        After a failure, the cluster is discarded. A failed story is retried once on a new cluster.
         """
         found = self._outcome(operation, case)
         if "failed" in found:
@@ -172,7 +172,9 @@ class ClusterHost:
 
 
 def end_with(suite: int, signals: int, folder: Path) -> None:
-    """Exit, with everything that this process started, when the suite exits or a signal arrives."""
+    """Wait until the suite exits or a signal arrives; then remove the folder and end this
+    process.
+    """
     poll = select.poll()
     poll.register(suite, 0)  # The end of a pipe is always reported.
     poll.register(signals, select.POLLIN)
@@ -195,7 +197,7 @@ def signal_pipe() -> int:
 
 
 def main() -> int:
-    """Answer until the suite says bye or exits."""
+    """Answer questions until the suite says bye or exits."""
     options = json.loads(sys.argv[1])
     folders.remove_abandoned()
     folder, lock = folders.create_locked_folder()

@@ -14,7 +14,7 @@ MILLIS_PER_MINUTE = 60_000
 """Number of milliseconds in a minute."""
 
 WAIT_SECONDS = 60
-"""Maximum seconds for a manager's pending work."""
+"""Maximum seconds to wait for a manager's pending work."""
 
 
 class LoadManager(ABC):
@@ -24,9 +24,9 @@ class LoadManager(ABC):
     """The metadata node by which the leader is elected."""
 
     release_seconds: ClassVar[float] = 5.0
-    """Maximum seconds until the parts of a split bundle are released.
+    """Maximum seconds to wait until the parts of a split bundle are released.
 
-    The request for the split is answered earlier.
+    The wait is needed because the split request is answered before the parts are released.
     """
 
     def __init__(self, service: Java) -> None:
@@ -51,8 +51,9 @@ class LoadManager(ABC):
                 pool.submit(idle_task()).get(WAIT_SECONDS, _seconds())
 
     def ignore_updates(self) -> None:
-        """Process the updates announced so far, and ignore later ones, which could replace a
-        question's data.
+        """Process the updates announced so far, and ignore later updates.
+
+        Later updates could replace the load data of a question.
         """
         for pool in self._pools():
             pool.shutdown()
@@ -65,12 +66,14 @@ class LoadManager(ABC):
                 yield threads.get(self.java)
 
     def update_traffic(self, stats: Java) -> None:  # noqa: B027  most look at the table by themselves
-        """Tell the manager that the traffic table has changed; most managers notice this
+        """Make the manager notice that traffic has changed; most managers notice this by
         themselves.
         """
 
     def receive(self) -> None:  # noqa: B027  most communicate through the metadata
-        """Process messages from other brokers; managers that use only the metadata get none."""
+        """Process messages from other brokers; managers that use only the metadata get no
+        messages.
+        """
 
     def leave(self) -> None:  # noqa: B027  most stop quickly with their broker
         """Stop without handing over bundles, since no broker remains that could take them."""
@@ -100,7 +103,7 @@ class LoadManager(ABC):
 
 
 def shift_into_past(times: Java, millis: int) -> None:
-    """Shift times into the past; `times` maps names to milliseconds."""
+    """Move times `millis` milliseconds into the past; `times` maps names to milliseconds."""
     for name in list(times.keySet().toArray()):
         at = int(times.get(name).longValue())
         times.put(name, java_class("java.lang.Long").valueOf(at - millis))
@@ -137,8 +140,8 @@ class SimpleManager(LoadManager):
         self._since: dict[str, float] = {}
 
     def make_memory_older(self, minutes: float) -> None:
-        """Make the manager's last report older by some minutes, and end the grace periods that are
-        over then.
+        """Make the manager's last report older by some minutes; end the grace periods that are then
+        over.
         """
         ago = round(minutes * MILLIS_PER_MINUTE)
         report = field(self.java, "lastLoadReport").get(self.java)

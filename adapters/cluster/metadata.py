@@ -17,11 +17,12 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, call, field, java_class
 
 ENSEMBLE = "org.apache.pulsar.zookeeper.LocalBookkeeperEnsemble"
 TICK, CONNECTIONS = 3000, 1000
-"""ZooKeeper's tick in milliseconds, and the most connections that a host may have."""
+"""ZooKeeper's tick in milliseconds, and the maximum number of connections per host."""
 
 SESSION = 300_000
-"""Session timeout in milliseconds, long enough for a busy machine. A crash in a story ends the
-session at once.
+"""Session timeout in milliseconds, long enough for a busy machine.
+
+A crash in a story ends the session immediately.
 """
 
 BOOKIE = {
@@ -31,10 +32,10 @@ BOOKIE = {
     "dbStorage_rocksDB_blockCacheSize": "1048576",
     "journalMaxGroupWaitMSec": "1",
 }
-"""Settings of the bookie, for little memory and no waiting."""
+"""Settings of the bookie that reduce its use of memory and avoid delays."""
 
 KEPT_NODES = frozenset({"zookeeper", "ledgers", "bookies"})
-"""Nodes that ZooKeeper and the bookie need; they are not removed."""
+"""Nodes that ZooKeeper and the bookie need, and that are therefore never removed."""
 
 OWNERSHIP_PATH, BROKERS, LOCAL_POLICIES = (
     "/namespace",
@@ -45,7 +46,7 @@ LEADER = "/loadbalance/leader"
 MARKER_PATH = "/conformance"
 """Path of a node that is written to find out which brokers have been notified."""
 BUNDLES, AVERAGES = "/loadbalance/bundle-data", "/loadbalance/broker-time-average"
-"""Paths at which the leader writes the load data of bundles and the average load of brokers."""
+"""Paths under which the leader writes the load data of bundles and the average load of brokers."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Two clusters of the same kind, each of which is asked half of a batch.
+"""Two clusters of the same kind, each of which answers half of a batch.
 
 A cluster spends half of the time waiting for metadata or for a broker to start, so two clusters use
 two cores better.
@@ -19,14 +19,17 @@ BATCH = 32
 """Number of cases that are asked together."""
 
 MIN_SHARED_CASES = 8
-"""Minimum number of cases that are worth a second cluster, which takes seconds to start."""
+"""Minimum number of cases in a batch for which a second cluster is started.
+
+Such a start takes seconds.
+"""
 
 
 class ClusterPair(Connection):
     """A cluster, and a second one that starts with the first large batch.
 
-    The position of a case decides which cluster is asked, so the same batches in the same order get
-    the same answers.
+    The position of a case in its batch decides which cluster answers the case. The same batches in
+    the same order therefore get the same answers.
     """
 
     def __init__(self, start: Callable[[], ProcessConnection]) -> None:
@@ -38,7 +41,7 @@ class ClusterPair(Connection):
 
     @property
     def closed(self) -> bool:
-        """True if one of the clusters can no longer be asked."""
+        """True if one of the clusters can no longer answer questions."""
         return any(one.closed for one in self._both)
 
     @property

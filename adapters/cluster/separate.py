@@ -77,7 +77,7 @@ class SeparateBroker:
         self._line.kill()
 
     def release_resources(self) -> None:
-        """Kill the broker's process, which leaves nothing behind."""
+        """Kill the broker's process; nothing else remains to be released."""
         self._line.kill()
 
 
@@ -145,7 +145,7 @@ class SeparateTimers:
 
 
 class SeparateNotifications:
-    """The notifications that the metadata store in another process has sent."""
+    """The notifications of its metadata store that a broker in another process has received."""
 
     def __init__(self, line: ChildProcess) -> None:
         self._line = line
@@ -168,7 +168,8 @@ class ChildProcess:
         self._read()
 
     def ask(self, part: str, name: str, *given: Any) -> Any:
-        """Return an attribute of a part, such as the manager, or the result if it is a method.
+        """Return an attribute of a part such as the manager; if it is a method, return its result.
+
         Errors: `ConditionTimeout`.
         """
         assert self._child.stdin is not None

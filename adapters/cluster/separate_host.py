@@ -56,8 +56,8 @@ class BrokerHost:
         self._timers: list[Any] = []
 
     def answer(self, part: str, name: str, given: list[Any]) -> Any:
-        """Return an attribute of a part, such as the manager, or the result if it is a method, as
-        JSON.
+        """Return an attribute of a part as JSON; if the attribute is a method, return its
+        result.
         """
         special: Callable[..., Any] | None = JSON_CONVERTERS.get((part, name))
         if special is not None:

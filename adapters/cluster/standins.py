@@ -60,5 +60,5 @@ NEUTRAL: Mapping[str, tuple[float, str]] = {
 }
 """Settings that switch off sensors whose values a story cannot set, each with value and reason.
 
-Questions about a single decision do not use them.
+Questions about a single decision do not use these settings.
 """

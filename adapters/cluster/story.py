@@ -47,7 +47,7 @@ class LiveStory(StoryPlayer):
         self._since: dict[str, object] = {}
         self._later: list[Request] = []
         self._sheds = False
-        """True while time passes in the story, since only then may the timer for shedding run."""
+        """True while time passes in the story: the timer for shedding may run only then."""
         self._asked = 0
 
     def unload_reason(self, kind: str) -> str:
@@ -57,8 +57,10 @@ class LiveStory(StoryPlayer):
         return {"unload": "admin", "split": "admin", "broker_stop": "stop"}.get(kind, "shed")
 
     def answer(self, step: ObservedStep) -> dict[str, Any]:
-        """Return the result of an event, with all data that brokers wrote and the broker that the
-        leader's metadata node names.
+        """Return the result of an event.
+
+        It includes the data that brokers wrote, and the broker that the leader's metadata node
+        names.
         """
         self._written.observe(self._clock, step)
         step.leader_node = self._cluster.leader_node()
@@ -92,7 +94,8 @@ class LiveStory(StoryPlayer):
     def broker_stop(self, about: Mapping[str, Any], step: ObservedStep) -> None:
         """Shut a broker down gracefully.
 
-        Bundles that it owned before, but not afterwards, are reported as unloaded by it.
+        Bundles that the broker owned before, and no longer owns afterwards, are reported as
+        unloaded.
         """
         name = self._running_broker(about)
         step.stopping = name
@@ -118,7 +121,7 @@ class LiveStory(StoryPlayer):
         self._cluster.depose_leader()
 
     def create_namespace(self, name: str, bundles: int | None) -> None:
-        """Create a namespace, after its tenant."""
+        """Create a namespace; create its tenant first."""
         self.ask(requests.create_tenant(name.partition("/")[0]))
         self.send_or_decline(requests.create_namespace(name, bundles))
 
@@ -213,8 +216,8 @@ class LiveStory(StoryPlayer):
             broker.set_load(sum(carried), table)
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts are released, at most as long as this load manager may take for
-        that.
+        """Wait until the parts are released, but at most for the load manager's
+        `release_seconds`.
         """
         spaces = {one.rpartition("/")[0] for one in parts}
         first = next(iter(self._cluster.brokers.values()))
@@ -226,7 +229,7 @@ class LiveStory(StoryPlayer):
             )
 
     def look_up_owner(self, topic: str, step: ObservedStep) -> None:
-        """Look up a topic; record the broker that decided which broker gets its bundle."""
+        """Look up a topic; if its bundle had no owner, record the broker that chose the owner."""
         space = namespace_of_topic(topic)
         if not self.bundle_known(topic):
             part = self._read(self.ask(requests.bundle_of(topic))).text
@@ -290,11 +293,10 @@ class LiveStory(StoryPlayer):
 
 
 def check_topic_name(topic: str) -> None:
-    """Check that the release finds the same namespace in a topic's name as the suite. Errors:
-    `Inexpressible`.
+    """Check that the release finds the same namespace in a topic's name as the suite does.
 
     Some releases read a name of four parts as tenant, cluster, namespace and topic; other releases
-    reject it.
+    reject it. Errors: `Inexpressible`.
     """
     try:
         space = str(

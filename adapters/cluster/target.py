@@ -19,8 +19,8 @@ MANAGERS: Mapping[str, str] = {
 CRASH_KINDS = ("close", "kill")
 """Kinds of crash.
 
-`close` closes the broker's sockets and its metadata session at once. `kill` kills the broker's
-process, which must be a separate one and takes some seconds longer to start.
+`close` immediately closes the broker's sockets and its metadata session. `kill` kills the broker's
+process; the broker then needs a process of its own, which takes some seconds longer to start.
 """
 
 KEYS = ("manager", "brokers", "crash", "set")

@@ -1,7 +1,8 @@
 """Runs a load manager's periodic tasks by the story's clock.
 
 A broker schedules its periodic work in one thread pool. Each task is intercepted when it is
-scheduled, and runs when the story's clock reaches its time. The broker itself schedules it again.
+scheduled, and runs when the story's clock reaches the task's time. The broker itself schedules the
+task again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ A kind is the task's class, or the class that contains its lambda.
 NANOS = 1_000_000_000
 MINUTE = 60 * NANOS
 ROUNDING_NANOS = 30 * NANOS
-"""Nanoseconds to a multiple of which delays are rounded up, since part of them has already elapsed.
+"""Delays are rounded up to a multiple of this number of nanoseconds.
+
+When a delay is read, a part of it has already elapsed.
 """
 
 NEVER_NANOS = 100 * 365 * 24 * 60 * MINUTE
@@ -61,8 +64,9 @@ class Timers:
         self._known: dict[Java, Timer] = {}
 
     def set_aside(self, clock: float) -> None:
-        """Intercept all tasks that were scheduled since the last call; `clock` is the story's
-        minute now.
+        """Intercept all tasks that were scheduled since the last call.
+
+        `clock` is the current minute of the story.
         """
         self.run_pending_tasks()
         now = int(java_class("java.lang.System").nanoTime())
@@ -90,7 +94,7 @@ class Timers:
         self.run_pending_tasks()
 
     def run_pending_tasks(self) -> None:
-        """Wait until the thread has run its pending tasks."""
+        """Wait until the thread pool of the timers has run its pending tasks."""
         if not self._pool.isShutdown():
             self._pool.submit(idle_task()).get(
                 30, java_class("java.util.concurrent.TimeUnit").SECONDS

@@ -1,7 +1,7 @@
 """The web applications of a broker's admin API, which later brokers reuse.
 
-At its start, a broker registers hundreds of kinds of requests with Jersey, and that takes six times
-as long as the rest of its start. Jersey's result is the same for every broker, because an
+When a broker starts, it registers hundreds of request handlers with Jersey, which takes six times
+as long as the rest of the start. Jersey's result is the same for every broker, because an
 application knows its broker only through its servlet context.
 """
 
@@ -16,8 +16,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, field, ja
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 CONSUMER = "java.util.function.Consumer"
 STARTS, ENDS = "conformanceStarts", "conformanceEnds"
-"""Fields added to the servlet, for the listeners that are called when it starts and when it ends.
-"""
+"""Names of fields added to the servlet, which hold the listeners for its start and its end."""
 
 
 def reuse_webapps() -> None:

@@ -44,7 +44,9 @@ class WriteObserver:
                 said["last"] = protocol_report(nodes[name].data)
 
     def _look_at_data(self, clock: float, step: ObservedStep) -> None:
-        """Record that the leader wrote bundle data, or broker averages if there are no bundles."""
+        """Record the leader's writes of bundle data, or of broker averages if there are no
+        bundles.
+        """
         nodes = dict(self._nodes(BUNDLES))
         bundles, self._bundles = self._bundles, stamps_of(nodes.items())
         averages, self._averages = self._averages, stamps_of(self._nodes(AVERAGES))

@@ -14,7 +14,7 @@ from pulsar_conformance.reference.answers.managers import MANAGERS
 
 LAST = 0xFFFFFFFF
 PARTITIONS = 16
-"""Number of partitions to look up, in a namespace with at least as many bundles."""
+"""Number of partitions to look up in a namespace; namespaces with fewer bundles are skipped."""
 
 NOT_IN_CLUSTER = "{} can be asked only about what exists in the cluster: {}"
 
@@ -98,7 +98,8 @@ class AnswerableQuestions:
     def _configuration(self, broker: str) -> JSON | None:
         """Return the load managers that are configured for a broker.
 
-        If there is a dynamic setting, it hides the class in broker.conf, which is then None.
+        If there is a dynamic setting, the class in broker.conf cannot be read, and None is returned
+        for it.
         """
         dynamic, conf = self._state.dynamic.get(MANAGER_SETTING), self._state.classes.get(broker)
         if dynamic is None and not conf:
@@ -108,7 +109,8 @@ class AnswerableQuestions:
     def create(self, case: Mapping[str, Any]) -> JSON:
         """Return the boundaries of a namespace with the requested number of bundles.
 
-        A namespace whose boundaries do not cover all hashes is preferred, since it shows a fault.
+        A namespace whose boundaries do not cover all hashes is preferred, because it reveals a
+        fault.
         """
         having = {
             space: cuts
@@ -125,7 +127,7 @@ class AnswerableQuestions:
         return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
-        """Return each topic's bundle, asking a different broker for each topic."""
+        """Return each topic's bundle; consecutive requests go to different brokers."""
         spaces = {namespace_of_topic(topic) for topic in case["topics"]}
         space = spaces.pop() if len(spaces) == 1 else ""
         cuts = tuple(case["boundaries"])
@@ -156,8 +158,8 @@ class AnswerableQuestions:
     def choose(self, case: Mapping[str, Any]) -> JSON:
         """Return the load manager that runs with this configuration, according to load reports.
 
-        If brokers differ, a broker that does not run the configured manager is preferred, since it
-        shows a fault.
+        If brokers differ, a broker that does not run the configured manager is preferred, because
+        it reveals a fault.
         """
         named = MANAGERS.get(case["dynamic"] or case["conf"] or "")
         running = {

@@ -123,7 +123,9 @@ class Reader:
         return tuple(cuts) if cuts else None
 
     def bundle(self, topic: str, brokers: Iterable[str]) -> str:
-        """Return the bundle range that contains a topic, asking another broker at each call.
+        """Return the bundle range that contains a topic; each call sends the request to another
+        broker.
+
         Errors: `NoAnswer`.
         """
         turns = sorted(brokers)

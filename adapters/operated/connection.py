@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.protocol import JSON, PROTOCOL, Hello
 from pulsar_conformance.specs import load
 
 BATCH = 20
-"""Number of cases in a batch; they are asked one after another."""
+"""Number of cases in a batch; they are answered one after another."""
 
 
 class OperatedConnection(Connection):

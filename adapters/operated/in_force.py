@@ -21,12 +21,11 @@ PARSERS: Mapping[str, Callable[[str], Any]] = {
     "number": float,
     "boolean": {"true": True, "false": False}.__getitem__,
 }
-"""The function that parses values of each type; values of other types stay text."""
+"""The function that parses values of each type; values of other types remain strings."""
 
 
 def documented_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented settings, parsed by their types; values that cannot be parsed are left
-    out.
+    """Return the documented settings with their parsed values; omit values that cannot be parsed.
 
     The broker's other settings, which may include secrets, are ignored.
     """

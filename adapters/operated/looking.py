@@ -30,7 +30,7 @@ UNLOADS_BY_REASON = "brk_lb_unload_broker_breakdown_total"
 
 GLOBAL = "global"
 GROUPS_EVERY = 10
-"""One in this number of observations also reads anti-affinity groups.
+"""Anti-affinity groups are read in one out of this number of observations.
 
 Reading them takes a request for each namespace.
 """
@@ -39,8 +39,9 @@ Found = TypeVar("Found")
 
 
 class NoCluster(UserError):
-    """Raised if a cluster is unknown, or must be named since there are several; the message lists
-    them.
+    """Raised if the named cluster is unknown, or if no cluster is named and there are several.
+
+    The message lists the clusters.
     """
 
 
@@ -67,7 +68,7 @@ class ClusterObserver:
 
     @classmethod
     def of(cls, api: AdminApi, cluster: str | None) -> ClusterObserver:
-        """Return an observer of the named cluster; None stands for the only cluster that there is.
+        """Return an observer of the named cluster; None means the only cluster.
 
         Errors: `NoCluster`, `NoAnswer`.
         """
@@ -137,8 +138,9 @@ class ClusterObserver:
         raise errors[0]
 
     def _read_broker(self, broker: str, *, reports: bool) -> tuple[frozenset[str] | None, Any, str]:
-        """Return a broker's bundles, its load report, and the reason if one of them could not be
-        read, or "".
+        """Return a broker's bundles, its load report, and an error text.
+
+        The error text says why one of them could not be read, or is empty.
         """
         base = self._api.url_of(broker)
         held, report, why = None, None, ""
@@ -218,7 +220,9 @@ class ClusterObserver:
     def _replaced_bundles(
         self, before: ObservedState, now: ObservedState
     ) -> dict[str, tuple[str, ...]]:
-        """Return the bundles that no longer exist, each with the bundles that replaced it."""
+        """Return the bundles that have been split since the observation `before`, each with its
+        parts.
+        """
         has = now.owner_by_bundle()
         missing = [bundle for bundle in before.owner_by_bundle() if bundle not in has]
         found = {}

@@ -24,7 +24,7 @@ from pulsar_conformance.adapters.operated.cluster_state import ClusterState
 from pulsar_conformance.adapters.operated.tenant import StoryTenant
 
 UNREACHED_STATUSES = (0, *FORBIDDEN_STATUSES)
-"""HTTP statuses that do not concern the request itself: 0 without an answer, or access denied."""
+"""HTTP statuses that say nothing about the request itself: 0 (no answer) and denied access."""
 
 
 class PlayedCluster:
@@ -114,8 +114,8 @@ class PlayedCluster:
         return next((name for name, broker in self.brokers.items() if broker == leads), None)
 
     def at_every_broker(self, path: str, accepts: Any) -> Callable[[], bool]:
-        """Return a function that asks every broker and is true if `accepts` is true for each
-        answer.
+        """Return a function that asks every broker; it returns true if `accepts` is true for all
+        answers.
         """
         bases = [self._api.url_of(broker) for broker in self.brokers.values()]
         return lambda: all(accepts(self._api.get(path, base, text=True)) for base in bases)
@@ -184,9 +184,7 @@ class PlayedStory(StoryPlayer):
         return bool(self._state.sight.settings.get(UNLOADS_PARTS))
 
     def wait_for_release(self, parts: Collection[str]) -> None:
-        """Wait until the parts are released, at most as long as a load manager may take for
-        that.
-        """
+        """Wait until the parts are released; stop waiting after `tenant.SECONDS`."""
         spaces = {one.rpartition("/")[0] for one in parts}
         with suppress(ConditionTimeout):
             self._tenant.wait_until(
@@ -211,7 +209,7 @@ class PlayedStory(StoryPlayer):
         )
 
     def ask(self, request: requests.Request) -> None:
-        """Send a request without which the story cannot continue. Errors: `NoAnswer`."""
+        """Send a request that the story needs in order to continue. Errors: `NoAnswer`."""
         self._tenant.ask(request)
 
     def send_or_decline(self, request: requests.Request) -> None:

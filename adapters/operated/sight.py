@@ -14,7 +14,7 @@ class ObservedState:
     """A cluster's state at one moment.
 
     Attributes:
-        owners: each broker's bundles; those last known if the broker did not answer.
+        owners: each broker's bundles; if the broker did not answer, its last known bundles.
         silent: active brokers that did not answer.
         leader: the leading broker, or None if it is unknown.
         settings: the effective values of documented settings.

@@ -37,13 +37,13 @@ MAX_IDLE_PERCENT = 60.0
 """Usage in percent above which a broker's load may influence placement."""
 
 CAPACITY = 1e8
-"""Capacity of a broker in bytes per second; it has no effect, since no messages are sent."""
+"""Capacity of a broker in bytes per second; it has no effect, since stories send no messages."""
 
 DEFAULT_BUNDLES_SETTING, DOCUMENTED_BUNDLES = "defaultNumberOfNamespaceBundles", 4
 """The setting for the default number of bundles, and its documented value."""
 
 ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
-"""A setting that stories with a split need; the oldest brokers do not report it."""
+"""A setting that stories need if they contain a split; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
     "broker_down": "no broker is made to crash",
@@ -96,8 +96,8 @@ def play_story(api: AdminApi, state: ClusterState, case: Mapping[str, Any]) -> J
 def why_unplayable(
     api: AdminApi, state: ClusterState, case: Mapping[str, Any]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the reason why a story cannot be played, or None; and the settings to change
-    for it.
+    """Return why a story cannot be played, or None, and the settings to change before it is
+    played.
     """
     why = next(filter(None, _reasons_not_to_play(state, case)), None)
     if why:

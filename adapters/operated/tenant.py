@@ -25,8 +25,10 @@ NAMESPACE_CHARACTERS = re.compile(r"[-=:.\w]+")
 """Pattern of the characters that a namespace's name may contain."""
 
 WAS_DYNAMIC, WAS_NOT_DYNAMIC = "was:", "unset:"
-"""Prefixes of namespaces whose names record a setting's former value: `was:` for a dynamic value,
-`unset:` for a value in force without a dynamic one.
+"""Prefixes of namespaces whose names record a setting's former value.
+
+`was:` precedes a dynamic value. `unset:` precedes a value that was in effect while the setting had
+no dynamic value.
 """
 
 NOT_FOUND_STATUS = 404
@@ -35,7 +37,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 WHY_MAIN_THREAD = "only there can a signal wait until every change is undone"
 SECONDS = 20.0
-"""Maximum seconds until something is removed, or until a change reaches every broker."""
+"""Maximum seconds to wait until something is removed, or until a change reaches every broker."""
 
 
 class ChangesLeftBehind(Exception):
@@ -43,7 +45,7 @@ class ChangesLeftBehind(Exception):
 
 
 class NotTheMainThread(Exception):
-    """Raised outside the main thread before a cluster is changed, since only that thread gets
+    """Raised before a change to a cluster outside the main thread, since only that thread gets
     signals.
     """
 
@@ -126,7 +128,7 @@ class StoryTenant:
         self._alarm.wait_until(holds, what, SECONDS)
 
     def _register_undo(self, what: str, undone: Callable[[], None]) -> None:
-        """Register the function that undoes a change. Call this before the change, which may fail
+        """Register the function that undoes a change; do this first, as the change may fail
         halfway.
         """
         self._undo.append((what, undone))
@@ -164,8 +166,9 @@ class StoryTenant:
     def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
         """Restore the former value of a setting.
 
-        With `unset`, the dynamic setting is then removed; without the restored value, brokers would
-        keep the story's value.
+        With `unset`, the setting was not dynamic before, so its dynamic value is removed
+        afterwards. The former value must be set first, because brokers would otherwise keep the
+        story's value.
         """
         self._set(name, value)
         if unset:
@@ -207,7 +210,7 @@ def signals_deferred() -> Iterator[None]:
 def interrupted_by_every_signal() -> AbstractContextManager[None]:
     """Turn each signal within the block into an interrupt, so that changes are undone.
 
-    Errors: `NotTheMainThread` in other threads, which get no signals.
+    Errors: `NotTheMainThread` outside the main thread, since other threads get no signals.
     """
     return _handle_signals(signal.default_int_handler, ENDING_SIGNALS[1:])
 

@@ -119,8 +119,9 @@ def wait_for(outcome: Java) -> None:
 
 @contextmanager
 def raising_rejections() -> Iterator[None]:
-    """Raise `RejectedRequest` if the admin API rejects a request in the block; pass other errors
-    on.
+    """Raise `RejectedRequest` if the admin API rejects a request in the block.
+
+    Other errors are raised without the exceptions that wrap them.
     """
     try:
         yield
@@ -138,7 +139,9 @@ def _is_wrapper(error: Java) -> bool:
 
 
 def _is_refusal(error: Java) -> bool:
-    """True for an HTTP error that says that the request is wrong."""
+    """True for an error that means that the request is wrong: HTTP below 500, or an illegal
+    argument.
+    """
     kind = error.getClass()
     while kind is not None:
         name = str(kind.getSimpleName())

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, field, java_class
 LOADER = "org.apache.pulsar.common.configuration.PulsarConfigurationLoader"
 CONFIGURATION = "org.apache.pulsar.broker.ServiceConfiguration"
 WHOLE_NUMBER_TYPES = frozenset({"int", "long", "java.lang.Integer", "java.lang.Long"})
-"""Types whose values the configuration loader reads from digits alone."""
+"""Types for which the configuration loader accepts only digits as a value."""
 
 
 MAX_OF_TYPE = {

@@ -80,10 +80,10 @@ def connect_pulsar(
 
 
 class ReleasedConnection(ProcessConnection):
-    """A child process with one release, which is compared with the examined releases if it is none
-    of them.
+    """A child process with one release.
 
-    `others` are the names of parts that come from other releases.
+    A release that was not examined is compared with the examined releases. `others` are the names
+    of parts that come from other releases.
     """
 
     def __init__(

@@ -26,8 +26,9 @@ from pulsar_conformance.specs import load
 PULSAR = "org.apache.pulsar."
 ADAPTER_FAILED = "the adapter failed, not Pulsar, at "
 BATCH = 200
-"""Number of cases in a batch. A batch takes some seconds, so slow machines stay within the time
-limit.
+"""Number of cases in a batch.
+
+A batch takes some seconds, so that even slow machines stay within the time limit.
 """
 
 

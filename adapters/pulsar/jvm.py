@@ -66,10 +66,9 @@ def java_class(name: str) -> Java:
 
 
 def missing_classes(error: jpype.JException) -> CannotLoad | None:
-    """Return an error to raise for a class that could not be loaded, which is no answer of the
-    release.
+    """Return an error to raise if a class could not be loaded; None if the cause is another one.
 
-    Return None if the exception has another cause.
+    An exception about a missing class is not an answer of the release.
     """
     if not isinstance(error, java_class("java.lang.LinkageError")):
         return None
@@ -93,7 +92,7 @@ the class file.
 """
 
 CLASS_FILE_OFFSET = 44
-"""Difference between the version of a class file and the version of Java that it needs."""
+"""Difference between the version of a class file and the version of Java that the file needs."""
 
 JARS_ADVICE = "check that all jars are present and complete"
 """Advice to the user if a class is missing."""
@@ -183,7 +182,7 @@ def java_list(values: Iterable[Any]) -> Java:
 
 
 def _silence() -> None:
-    """Turn off logging, and send what the classes print to standard error."""
+    """Turn off logging, and redirect the classes' standard output to standard error."""
     jpype.java.lang.System.setProperty("log4j2.level", "OFF")
     jpype.java.lang.System.setOut(jpype.java.lang.System.err)
     if class_exists("org.apache.logging.log4j.core.config.Configurator"):

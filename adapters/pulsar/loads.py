@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.pulsar.jvm import Java, class_exists, java_clas
 STATISTICS = "org.apache.pulsar.policies.data.loadbalancer.NamespaceBundleStats"
 LOCAL = "org.apache.pulsar.policies.data.loadbalancer.LocalBrokerData"
 PACKAGES = ("org.apache.pulsar.policies.data.loadbalancer", "org.apache.pulsar.broker")
-"""Packages of BrokerData and BundleData; the second contains them before 2.10."""
+"""Packages of BrokerData and BundleData; the second contains them in releases before 2.10."""
 
 MANAGER = "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl"
 
@@ -22,12 +22,12 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 STATS = (*RATES, "topics", "producerCount", "consumerCount", "cacheSize")
 UNUSED_RESOURCE = {"usage": 0.0, "limit": 100.0}
 WINDOWS = {"shortTermData": 10, "longTermData": 1000}
-"""The number of samples in each of the two averages."""
+"""The maximum number of samples in the short-term average and in the long-term average."""
 
 PORT = ":8080"
-"""Port that is appended to a name without one.
+"""Port that is appended to a broker's name in a case if the name has no port.
 
-Pulsar names brokers by host and port; cases may name them in any way.
+Pulsar identifies brokers by host and port; cases may name them in any way.
 """
 
 Json = Mapping[str, Any]
@@ -90,8 +90,9 @@ class LoadParser:
         samples.
 
         With `assigned`, owned bundles without samples get the load that the leader assumes for
-        them; otherwise they have no data. With `whole`, reports also contain what a strategy may
-        read in those of a running broker: statistics of its bundles, their number, and their sums.
+        them; without it, they have no data. With `whole`, reports are completed as those of a
+        running broker are, since a strategy may read this: the statistics of the bundles, the
+        number of bundles, and sums.
         """
         known = {name: self._averages(data) for name, data in bundles.items()}
         written = {
@@ -138,10 +139,10 @@ class LoadParser:
         return self._read(samples, self._sample_count)
 
     def _completed_report(self, report: Json, known: Mapping[str, Json]) -> Json:
-        """Return a broker's report with statistics and the number of its bundles.
+        """Return a broker's report, completed with statistics and the number of its bundles.
 
-        A bundle whose statistics the case leaves out has the rates of its short-term average, and
-        one topic.
+        If the case omits a bundle's statistics, the bundle gets the rates of its short-term
+        average, and one topic.
         """
         read = _read_part(report)
         stats = {}

@@ -39,7 +39,9 @@ class Manager:
         return shedding_strategy(self.java)
 
     def wrap_strategy(self, wrap: Callable[[Java], Java]) -> None:
-        """Replace the strategy by the object of the same type that `wrap` makes of it."""
+        """Replace the strategy by the object that `wrap` returns for it, which has the same
+        type.
+        """
         wrapped = wrap(self.strategy)
         alone = field(self.java, "loadSheddingStrategy")
         if alone is not None:
@@ -79,7 +81,7 @@ def _pipeline(manager: Java) -> Java:
 
 
 def end_threads(manager: Java) -> None:
-    """Stop the threads of a load manager and of the load manager that it wraps, if it wraps one."""
+    """Stop the threads of a load manager, and of the load manager inside it if it is a wrapper."""
     for name in ("executors", "scheduler"):
         threads = field(manager, name)
         if threads is not None and threads.get(manager) is not None:

@@ -43,11 +43,10 @@ class CannotFetch(UserError):
 
 
 def pulsar_pom(version: str, pins: Sequence[str]) -> str:
-    """Return a POM for a release's broker, with the versions of dependencies that the release
-    names.
+    """Return a POM for a release's broker, with the dependency versions that the release gives.
 
-    The parent POM of the release is imported as a BOM, because Maven 3.8 does not finish otherwise.
-    `pins` replace some of the versions.
+    The parent POM of the release is imported as a BOM; otherwise, Maven 3.8 does not finish. `pins`
+    replace some of the versions.
     """
     bom = _dependency(f"{PULSAR}:pulsar:{version}", "<type>pom</type><scope>import</scope>")
     pinned = "".join(map(_dependency, pins))
@@ -70,8 +69,8 @@ def _dependency(artefact: str, more: str = "") -> str:
 def fetch_release(version: str, pins: Sequence[str], near: str, library: Path) -> None:
     """Download a release's jars to a folder.
 
-    If parts in `REPLACEABLE` are missing, those of the release `near` are downloaded. Errors:
-    `CannotFetch`.
+    If parts in `REPLACEABLE` are missing, the same parts of the release `near` are downloaded.
+    Errors: `CannotFetch`.
     """
     taken = list(pins)
     while True:

@@ -38,7 +38,9 @@ def bundles_request(count: int) -> Java:
 
 
 def divide(factory: Java, namespace: str, ranges: Iterable[str]) -> None:
-    """Register a namespace in the factory; it has these bundles, and others that fill the gaps."""
+    """Register a namespace in the factory with these bundles, and with bundles that fill the
+    gaps.
+    """
     cuts = {FIRST, LAST, *(end for one in ranges for end in one.split("_"))}
     name = namespace_name(namespace)
     bundles = namespace_bundles(factory, name, sorted(cuts))

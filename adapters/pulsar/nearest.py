@@ -1,4 +1,4 @@
-"""Finds the examined release whose answers are most like those of another release.
+"""Finds the examined release whose answers agree best with those of another release.
 
 `telling.json` contains the cases and defaults in which examined releases differ, with each
 release's answer. Reasons for refusals and failures are not compared.
@@ -64,8 +64,9 @@ def distinguishing_points(ask: Ask) -> Iterator[DistinguishingPoint]:
 
 
 def most_similar_release(version: str, found: list[DistinguishingPoint]) -> str:
-    """Return the examined release with the most equal answers; on a tie, the one with the closest
-    version.
+    """Return the examined release that gives the same answer to most of the questions.
+
+    If several do, return the one with the closest version.
     """
     wanted = version_key(version)
 

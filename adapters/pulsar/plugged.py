@@ -75,7 +75,7 @@ def check_settings(given: Mapping[str, str], release: Release, *, plugged: bool)
 def check_instantiable(strategy: str, make: Callable[[], Java], version: str) -> None:
     """Check that a release can create an object of a user's class. Errors: `CannotLoad`.
 
-    Otherwise a release may only log the failure, and use its default strategy instead.
+    Without this check, a release might only log the failure and use its default strategy.
     """
     try:
         made = str(make().getClass().getName())

@@ -21,7 +21,7 @@ WITHOUT_EXTENSIBLE = "the release has no extensible load manager"
 
 
 class Unsupported(Exception):
-    """Raised for a case that cannot be put to the release; the message gives the reason."""
+    """Raised for a case about which the release cannot be asked; the message gives the reason."""
 
 
 class RejectedRequest(Exception):
@@ -29,8 +29,9 @@ class RejectedRequest(Exception):
 
 
 class Unanswered(Exception):
-    """Raised for a request that the release would never answer; the message says where it got
-    stuck.
+    """Raised for a request that the release would never answer.
+
+    The message says where the request got stuck.
     """
 
 
@@ -72,7 +73,7 @@ class Release:
 
     @cached_property
     def turns(self) -> NextAnswers:
-        """The object that lets equally good choices take turns, in place of the release's random
-        choices.
+        """The object that returns equally good choices in turn, instead of the release's random
+        choice.
         """
         return NextAnswers()

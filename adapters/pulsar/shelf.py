@@ -23,7 +23,7 @@ class Damaged(Exception):
 
 
 class CachedJars:
-    """A release's jars in the cache: either all of them, or none."""
+    """The jars of one release in the cache; either all of them are there, or none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -62,7 +62,8 @@ class CachedJars:
     def fill(self, fetch: Callable[[Path], None]) -> None:
         """Replace the content by the files that `fetch` writes to a folder, in one atomic step.
 
-        The folder must be `locked`, since the remains of killed processes are removed, too.
+        Call this only while the folder is `locked`, because the files of killed processes are
+        removed, too.
         """
         partial = self.folder.with_name(f".{self.name}.{os.getpid()}.partial")
         self._clear()
@@ -77,7 +78,7 @@ class CachedJars:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _clear(self) -> None:
-        """Remove what abandoned downloads left behind."""
+        """Remove the partial folders that abandoned downloads left behind."""
         left = re.compile(rf"\.{re.escape(self.name)}\.\d+\.partial")
         for folder in self.folder.parent.glob(".*.partial"):
             if left.fullmatch(folder.name):

@@ -73,7 +73,7 @@ class StubBuilder:
         return self._made[type_name]
 
     def partial_stub(self, type_name: str, *arguments: Java) -> Java:
-        """Return a real object, which is constructed normally; only methods with a reply are
+        """Return a real object, constructed normally; only methods that have a reply are
         stubbed.
         """
         settings = self._mockito.withSettings().stubOnly().useConstructor(*arguments)
@@ -106,7 +106,7 @@ class StubBuilder:
         return java
 
     def _empty_value(self, method: Java) -> Reply:
-        """Return the reply that has the empty value of a method's return type."""
+        """Return the default reply of a method: the empty value of its return type."""
         kind = _return_type(method)
         if kind.startswith(FUTURE):
             return _Always(
@@ -132,7 +132,7 @@ _IN_USE: list[StubBuilder] = []
 
 
 def release_stubs() -> None:
-    """Release the stubs of a case; otherwise, objects of Java and Python keep each other alive."""
+    """Release a case's stubs; otherwise, Java objects and Python objects keep each other alive."""
     while _IN_USE:
         _IN_USE.pop().forget()
     UNREPLIED.clear()
@@ -150,8 +150,8 @@ NULL_RETURNED_BY = re.compile(r'because the return value of "([\w.$]+\.)?(\w+\.\
 def stub_error(error: Java) -> str | None:
     """Return the reason if a stub caused an exception; None if the release caused it.
 
-    Stubs cause Mockito's exceptions, exceptions of Python that Java passed on, and exceptions about
-    null that a method without a reply returned.
+    Stubs cause exceptions of Mockito, Python exceptions that Java passed on, and exceptions due to
+    a null that was returned by a method without a reply.
     """
     while error is not None:
         text = str(error.toString())
@@ -201,8 +201,9 @@ def java_optional(value: Java) -> Java:
 
 @cache
 def _methods_with_reply(type_name: str, names: frozenset[str]) -> Sequence[Java]:
-    """Return the methods of a type, or of its parents, that `names` contains: the names of all
-    methods for which a reply is defined.
+    """Return the methods of a type or of its superclasses whose names are in `names`.
+
+    `names` contains the names of all methods for which a reply is defined.
     """
     modifier, found = java_class("java.lang.reflect.Modifier"), []
     java = java_class(type_name).class_
@@ -253,8 +254,9 @@ class _Always:
 
 
 CALLS_BEFORE_MOCKITO = 3
-"""Number of calls after which a constant reply is handed over to Mockito. Handing it over takes as
-long as these calls.
+"""Number of calls after which a constant reply is handed over to Mockito.
+
+The handover takes as long as this number of calls.
 """
 
 

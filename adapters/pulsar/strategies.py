@@ -38,7 +38,7 @@ EXTENSIBLE = f"{PACKAGE}extensions."
 
 
 MIN_SIMILARITY = 0.75
-"""Minimum similarity to a known name for a suggestion; high, since all names end in Shedder."""
+"""Minimum similarity to a known name for a suggestion; it is high, as all names end in Shedder."""
 
 
 class NoStrategy(Exception):
@@ -95,19 +95,16 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
 
 
 def is_shedder_and_placer(name: str) -> bool:
-    """True if a class is both a shedding and a placement strategy, so that it plans where bundles
-    go.
-    """
+    """True if a class is a shedding and a placement strategy, and so plans where bundles go."""
     return _implements(name, SHEDDING) and _implements(name, PLACEMENT)
 
 
 def settings_for_strategy(name: str, kind: str) -> dict[str, str]:
-    """Return the settings that select a strategy of one kind; both settings for a class of both
-    kinds.
+    """Return the settings that select a strategy of one kind.
 
-    A load manager does not start if only one of the settings names such a class. 3.0 compares the
-    setting for shedding with `COMPARED_SETTING`, which only the simple load manager reads
-    otherwise.
+    A class of both kinds is named by the settings of both, because a load manager does not start if
+    only one of them names it. Release 3.0 also compares the setting for shedding with
+    `COMPARED_SETTING`, which otherwise only the simple load manager reads.
     """
     if not is_shedder_and_placer(name):
         return {STRATEGY_SETTINGS[kind]: name}
@@ -173,7 +170,8 @@ def _load_class(name: str) -> Java:
 def created_placement_strategy(configuration: Java) -> Java:
     """Return the placement strategy that a release creates with these settings.
 
-    Since 5.0.1, a release replaces a placement strategy that does not fit the shedding strategy.
+    Since 5.0.1, releases replace a placement strategy that is incompatible with the shedding
+    strategy.
     """
     paired = methods(java_class(f"{PACKAGE}impl.ModularLoadManagerImpl"), CREATE_PAIR_METHOD)
     if not paired:

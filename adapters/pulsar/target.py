@@ -75,8 +75,9 @@ def _played(text: str) -> str:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """Parse name and value; an empty value stands for the release's default. Errors:
-    `BadTarget`.
+    """Parse name and value; an empty value means the release's default.
+
+    Errors: `BadTarget`.
     """
     name, equals, value = text.partition("=")
     if not name.strip() or not equals:

@@ -1,4 +1,4 @@
-"""Replaces random choices of a release: all its possible choices are returned in turn."""
+"""Replaces a release's random choice: the possible choices are returned in turn."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 MIN_DRAWS, DRAWS_PER_ANSWER = 60, 25
-"""A random chooser that has given n different answers is called at least 60 times, and at least 25
-× (n + 1) times.
+"""A random chooser is called at least 60 times, and at least 25 × (n + 1) times.
 
-If it chooses uniformly, it misses a possible answer in fewer than one of 1e9 questions.
+Here, n is the number of different answers so far. If the chooser is uniform, it misses a possible
+answer in fewer than one of 1e9 questions.
 """
 
 
@@ -29,7 +29,7 @@ class NextAnswers:
     def next_answer(
         self, question: Mapping[str, Any], choices: int, draw: Callable[[], str | None]
     ) -> str | None:
-        """Return the next of the answers that `draw` can return; call it until all of them are
+        """Return the next of the answers that `draw` can return; `draw` is called until all are
         known.
         """
         given = {draw()}

@@ -65,7 +65,7 @@ def releases() -> Mapping[str, KnownRelease]:
 
 
 def unconditional_defaults(documented: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the documented defaults that a release accepts with any other settings."""
+    """Return the documented defaults that a release accepts whatever its other settings are."""
     return {name: value for name, value in documented.items() if name != PLACEMENT}
 
 
@@ -101,7 +101,7 @@ def version_key(version: str) -> tuple[list[int], str]:
 def downloadable_release(version: str) -> KnownRelease | None:
     """Return the data for downloading a release; None if the text is not a version to download.
 
-    Releases that were not examined can be downloaded, too, from version `OLDEST` on.
+    Unexamined releases can be downloaded, too, from version `OLDEST` on.
     """
     if version in releases():
         return releases()[version]
@@ -115,7 +115,8 @@ def downloadable_release(version: str) -> KnownRelease | None:
 def closest_examined(version: str) -> str:
     """Return the closest examined release.
 
-    It is the first of the same line, such as 3.0; without one, the next later release, or the last.
+    This is the first examined release of the same line, such as 3.0. If there is none, it is the
+    next later release, or else the last one.
     """
     wanted, known = version_key(version)[0], [*releases()]
     alike = [one for one in known if version_key(one)[0][:2] == wanted[:2]]

@@ -25,7 +25,7 @@ MAX_BUNDLES = 1 << 20
 
 
 def defaults(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
-    """Return the defaults that apply in other operations to settings that a case omits."""
+    """Return the defaults that other operations use for settings that a case omits."""
     return cases.select("cycle", F.lit(json_text({"settings": chosen.defaults})).alias("answer"))
 
 

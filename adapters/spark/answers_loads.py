@@ -18,7 +18,9 @@ from pyspark.sql import functions as F
 
 
 def maximum(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
-    """Return a broker's largest usage, weighted or not, and the resource that has it."""
+    """Return a broker's largest resource usage, weighted or not, and the resource with this
+    usage.
+    """
     settings, weighted = F.col("settings"), F.col("weighted")
     percent = usage.percents_of_limits(F.col("broker"))
     percent = F.when(weighted, usage.weighted_percents_of(percent, settings)).otherwise(percent)

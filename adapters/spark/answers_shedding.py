@@ -203,8 +203,9 @@ def _depends_on_movable(chosen: PlanBasis, known: Sequence[str]) -> Column:
 
 
 def _missing_settings(chosen: PlanBasis) -> Column:
-    """Return text naming the settings that the answer depends on but that have no value; null if
-    there are none.
+    """Return text that names the settings without a value on which the answer depends.
+
+    It is null if there are no such settings.
     """
     settings, strategy = F.col("settings"), F.col("strategy")
     observed = (strategy == "ThresholdShedder") & F.col("asked.observed")

@@ -3,7 +3,7 @@
 Java reads and verifies most of Spark's classes at each start, which takes seconds. The first
 process records the classes that it loads, at no cost. When that process ends, another Java process
 builds a class data sharing archive from the recorded list in the background. Later processes map
-this file into memory. Java ignores an archive that was made by another Java or for other jars.
+the archive into memory. Java ignores an archive that was made by another Java or for other jars.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pulsar_conformance.adapters.cache import cache_folder
 
 FOLDER = "spark"
 MAX_ARCHIVES = 2
-"""Number of archives to keep, of 190 MB each; they belong to the environments used last."""
+"""Number of archives to keep, of 190 MB each: those of the environments that were used last."""
 
 HEADER_BYTES = 4
-"""Bytes that identify an archive; Java writes them last."""
+"""Number of bytes that identify an archive; Java writes these bytes last."""
 
 REBUILD_SECONDS = 24 * 60 * 60
-"""Seconds after which a failed build is repeated."""
+"""Seconds after which the build of an archive is repeated if it failed."""
 
 LOW_PRIORITY = ("nice", "-n", "19")
 """Start of a command line that runs the rest at the lowest priority."""
@@ -117,7 +117,7 @@ FIRST_JARS = (
     *("spark-unsafe", "spark-variant", "spark-network-common", "hadoop-client-api"),
     *("jackson-core", "jackson-databind", "json4s-core", "py4j"),
 )
-"""Beginnings of the names of jars that together contain most of the classes that are loaded."""
+"""Prefixes of the names of the jars that together contain most of the loaded classes."""
 
 
 def first_jars(jars: Path) -> str:
@@ -167,7 +167,8 @@ def _is_filled(place: str) -> bool:
 def _remove_unused(folder: Path) -> None:
     """Remove archives of environments that are no longer used, and lists that have no archive.
 
-    The list of a removed archive is removed, too: then the next process that needs it rebuilds it.
+    The list of a removed archive is removed, too, so that the next process that needs the archive
+    rebuilds it.
     """
     archives = sorted(folder.glob("*.jsa"), key=lambda one: one.stat().st_mtime)
     lists = [one for end in ("classes", "listing") for one in folder.glob(f"*.{end}")]

@@ -1,12 +1,13 @@
-"""AvgShedder: balances the most and the least used broker after several hits. [AVERAGE]
+"""AvgShedder: moves load from the most to the least used broker after several hits. [AVERAGE]
 
-A hit is a cycle in which the two differ by more than a threshold; consecutive hits are counted.
-Rows of brokers may have one of two columns about earlier cycles:
+A hit is a cycle in which the usage of the two brokers differs by more than a threshold; consecutive
+hits are counted. Rows of brokers may have one of two columns about earlier cycles:
 
     earlier     array of structs: `usages`, the weighted usage of each broker, and `unloaded`, true
                 if the cycle unloaded anything
-    streak      struct of `idle` and `busy`, the pair of the last cycles, and of `low` and `high`,
-                the number of consecutive cycles in which it exceeded each threshold
+    streak      struct of `idle` and `busy`, the two brokers in the last cycles, and of `low` and
+                `high`, the number of consecutive cycles in which they differed by more than each
+                threshold
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ SETTINGS = (
 )
 
 HITS: Mapping[str, tuple[str, str]] = {"low": (LOW, LOW_HITS), "high": (HIGH, HIGH_HITS)}
-"""For each threshold, its setting and the setting with the number of consecutive cycles needed."""
+"""Setting of each threshold, and setting of the number of consecutive hits that it needs."""
 
 FILLED_COLUMN = "average_filled"
-"""Column with the total traffic of the bundles that fit, up to this one in the queue."""
+"""Column with the traffic of all fitting bundles in the queue, up to and including this one."""
 
 EARLIER_SCHEMA = "array<struct<usages map<string, double>, unloaded boolean>>"
 
@@ -95,9 +96,7 @@ HELPER_COLUMNS = ("_used", "_idle", "_busy", "_given", "_taken", "_apart")
 
 
 def _hits(columns: list[str], threshold: str, idle: Column, busy: Column) -> Column:
-    """Return the number of consecutive cycles, up to this one, in which the pair exceeded a
-    threshold.
-    """
+    """Return the number of consecutive hits of this pair for a threshold, up to this cycle."""
     most = F.col("settings")[HITS[threshold][0]]
     before = F.lit(0)
     if "streak" in columns:
@@ -150,7 +149,7 @@ def _movable_struct(measure: str, amount: Column) -> Column:
 
 
 def _traffic_in_measure() -> Column:
-    """Return a bundle's traffic in the measure in which traffic is moved."""
+    """Return a bundle's traffic in messages or bytes per second, whichever the cycle moves."""
     load = F.col("load")
     return F.when(F.col("avgshedder.measure") == "bytes", load["bytes"]).otherwise(load["messages"])
 

@@ -36,9 +36,7 @@ class Timeline:
         return self.of(*more).rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def value_before(self, column: str, count: int, *more: str) -> Column:
-        """Return the value of a column `count` rows earlier; rows in which it is null do
-        not count.
-        """
+        """Return a column's value `count` rows earlier, skipping rows in which it is null."""
         return self._value_away("lag", column, count, more)
 
     def value_after(self, column: str) -> Column:
@@ -62,10 +60,10 @@ each row.
 
 
 MAX_EXACT_RATE = 1 << 56
-"""Rates below this bound are summed as integers and fractions, since sums of integers are exact.
+"""Bound below which a rate is summed as an integer and a fraction; sums of integers are exact.
 
-The sum can hold 128 rates of this size, and nine thousand of the largest rates that an audit
-accepts.
+A sum of integers can hold 128 rates of this size, or nine thousand of the largest rates that an
+audit accepts.
 """
 
 
@@ -91,7 +89,7 @@ def _running_sums(timeline: Timeline) -> Column:
 
 
 def running_sum_of(name: str) -> Column:
-    """Return the sum of a rate over all samples so far, in the rows that `averages` returns."""
+    """Return the sum of a rate over all samples so far, for columns in `of_sums` of `averages`."""
     whole, rest = F.col(f"_sums.{name}"), F.col(f"_sums.{name}_rest")
     return F.coalesce(whole.cast("double") + rest, constant_double(0))
 
@@ -120,11 +118,12 @@ FADED_WINDOWS = 200
 def _fading_sums(
     rows: DataFrame, timeline: Timeline, window: int | str, most: int | None
 ) -> tuple[DataFrame, Column]:
-    """Return the rows, and the fading average as a sum.
+    """Return the rows, and the sums that give the fading average if divided by `numSamples`.
 
-    After the first `window` samples, each new sample is mixed in. The weights of samples are
-    therefore powers of the fraction that is kept. They are summed in blocks, because the weights of
-    a long series differ by more than a double can hold; a short series is a single block.
+    After the first `window` samples, each new sample replaces a share of the average. The weights
+    of samples are therefore powers of the share that is kept. They are summed in blocks, because
+    the weights of a long series differ by more than a double can hold; a short series is a single
+    block.
     """
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     kept, long = (size - 1) / size, size * FADED_WINDOWS
@@ -152,7 +151,7 @@ def _is_short(window: int | str, most: int | None) -> bool:
 
 
 def _place_in_block(window: int | str, most: int | None) -> Column:
-    """Return the position of a row in its block."""
+    """Return a row's position in its block; the first `window` samples have the same position."""
     size = F.lit(window) if isinstance(window, int) else F.col(window)
     turn = F.greatest(SAMPLE_NUMBER, size)
     return turn if _is_short(window, most) else F.pmod(turn, size * FADED_WINDOWS)
@@ -169,7 +168,7 @@ def _scaled_sums(place: Column, window: int | str, so_far: WindowSpec) -> Column
 
 
 def _sum_in_blocks(rows: DataFrame, timeline: Timeline, window: int | str) -> DataFrame:
-    """Add the sums within each block and, at the start of a block, the totals of the block before.
+    """Add the running sums within each block and, to all its rows, the totals of the block before.
 
     Rows are in the order of blocks and time, so they are sorted only once.
     """
@@ -210,15 +209,15 @@ def averages(
     """Return rows with the averages over the samples up to each observation. [DATA-01 … 07]
 
     Rows are samples and observations. `keys` identify a bundle, `order` is the time order, and
-    `RATE_FIELDS` are the sample; they are null in an observation. `frames` gives, for each average,
-    the number of samples or the column that has it; it adds a struct of `RATE_FIELDS` and
-    `numSamples` under the frame's name. Only the averages of observations are meaningful.
+    `RATE_FIELDS` are the sample; they are null in an observation. `frames` maps the name of each
+    average to its number of samples, or to the column with that number. The average is added under
+    its name, as a struct of `RATE_FIELDS` and `numSamples`. Only the averages of observations are
+    meaningful.
 
     Further window columns cost little here: those in `beside` use the given columns, and those in
     `of_sums` may also use `SAMPLE_NUMBER` and `running_sum_of`. `others` are further alternatives
     of the reading `window`, keyed by a prefix for the names of their averages. `most` is the
-    largest number of samples with equal keys, if it is known: the smaller it is, the less is
-    computed.
+    largest number of samples of a bundle, if known; less is computed if it is small.
     """
     timeline, given = Timeline(tuple(keys), tuple(order)), rows.columns
     sample = F.col(RATE_FIELDS[0]).isNotNull()
@@ -259,7 +258,7 @@ def _shared_columns(
 
 
 def together(rates: Column) -> Column:
-    """Return the sum of structs of rates over rows; null if there are none. [DATA-08]"""
+    """Return a struct with the sum of each rate over rows; a sum of no rates is 0. [DATA-08]"""
     return F.struct(
         *(F.coalesce(F.sum(rates[name]), constant_double(0)).alias(name) for name in RATE_FIELDS)
     )

@@ -28,7 +28,7 @@ def run_in_background(work: Callable[[], Made], name: str) -> Future[Made]:
 def run_within(seconds: float, work: Callable[[], Made]) -> Made:
     """Run work in another thread and return its result. Errors: TimeoutError if it takes too long.
 
-    A Spark Connect client keeps retrying for minutes if its server has gone.
+    Without a time limit, a Spark Connect client would retry for minutes if its server is gone.
     """
     promised = run_in_background(work, "within")
     if not wait([promised], seconds).done:
@@ -37,10 +37,11 @@ def run_within(seconds: float, work: Callable[[], Made]) -> Made:
 
 
 def collect_garbage(generation: int = 2) -> None:
-    """Collect garbage, so that Java can free the objects to which only garbage refers.
+    """Collect Python's garbage, so that Java can free the objects to which only this garbage
+    refers.
 
-    This happens in a background thread: thousands of finalizers run, and an interrupt that reaches
-    a finalizer in the main thread is ignored. With generation 1, objects that survived an earlier
-    collection are left out.
+    A background thread does this, because it runs thousands of finalizers: an interrupt that
+    reaches a finalizer in the main thread is ignored. With generation 1, objects that survived an
+    earlier collection are left out.
     """
     run_in_background(lambda: gc.collect(generation), "garbage").result()

@@ -39,7 +39,7 @@ class SparkOperation:
 
 
 def answers_as_json(texts: DataFrame, operation: SparkOperation, chosen: PlanBasis) -> DataFrame:
-    """Answer cases; cases and answers are rows of `cycle` and `text`, which is JSON."""
+    """Answer cases; cases and answers are rows with the columns `cycle` and `text` (JSON)."""
     cases = parsed_cases(texts, operation.shape)
     if operation.settings:
         force = settings.in_force(F.col("settings"), operation.settings, chosen.defaults)
@@ -60,9 +60,7 @@ def json_answer(**fields: Column) -> Column:
 
 
 def declined_answer(kind: str, why: Column) -> Column:
-    """Format an answer `refused`, `unsupported` or `failed` with a reason; null without a
-    reason.
-    """
+    """Return the answer `refused`, `unsupported` or `failed` as JSON; null without a reason."""
     return F.when(why.isNotNull(), json_answer(**{kind: why}))
 
 

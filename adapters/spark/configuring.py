@@ -25,11 +25,12 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def checkpointed_if_tiny(rows: Any) -> Any:
-    """Return rows that are computed once, when first needed, if they are in a single partition.
+    """Return the rows; if they are in a single partition, they are computed only once, at first
+    use.
 
     Spark analyzes the whole plan at each step, which takes longer than processing a small number of
-    rows. Measured on a history of 393 lines: used in six places, this saves 4 s of 44 s of CPU
-    time.
+    rows. Measured on a history of 393 lines, with six calls of this function: 40 s of CPU time
+    instead of 44.
     """
     tiny = rows.sparkSession.conf.get(PARTITIONS) == "1"
     return rows.localCheckpoint(eager=False) if tiny else rows

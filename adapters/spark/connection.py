@@ -27,17 +27,17 @@ BATCH = 20_000
 """Number of cases in a batch; a batch is one job unless its cases are too large."""
 
 MAX_JOB_CHARACTERS = 1 << 26
-"""Maximum number of characters of JSON in a job, which go to the executors in several messages."""
+"""Maximum number of characters of JSON in a job. Executors get them in several messages."""
 
 FIRST_JOB_SECONDS = 60.0
-"""Additional seconds for the first job of an operation, which loads and compiles classes."""
+"""Extra seconds for an operation's first job, which loads and compiles classes."""
 
 MAX_HELD_CHARACTERS = 160_000_000
 """Number of characters of JSON after which memory is freed.
 
-Java keeps the cases of a job until Python has collected the objects that refer to its plan. By
-itself, Python does this after hours. A default run stays below this number, because a collection
-stops all threads for seconds while the cases of a run exist.
+Java keeps the cases of a job until Python has collected the objects that refer to the job's plan.
+Without help, Python collects them only after hours. A default run has fewer characters, so it needs
+no such collection: while the cases of a run exist, a collection stops all threads for seconds.
 """
 
 MAX_JOBS = 2
@@ -51,7 +51,7 @@ STRATEGIES = ("OverloadShedder", "ThresholdShedder", "UniformLoadShedder")
 
 
 class SparkConnection(Connection):
-    """Asks the engine; every batch is a job in the only Spark session of this process."""
+    """Connection whose batches are answered by jobs of the only Spark of this process."""
 
     def __init__(
         self, target: str, name: str, profile: str, readings: Mapping[str, str], limits: Limits
@@ -95,7 +95,7 @@ class SparkConnection(Connection):
         return MAX_JOBS
 
     def remarks(self) -> list[str]:
-        """Return the number of jobs, and the number of cases answered for each operation."""
+        """Return lines with the number of jobs, and of cases answered for each operation."""
         if not self._jobs or self._starting is None:
             return []
         jobs, cases = self._jobs.total(), self._cases.total()
@@ -126,7 +126,7 @@ class SparkConnection(Connection):
         return answers
 
     def _run_job(self, operation: str, texts: Sequence[str]) -> list[str]:
-        """Answer cases in a job; cases and answers are JSON."""
+        """Return the answers to cases, computed in one job; cases and answers are JSON."""
         from pulsar_conformance.adapters.spark.cases import answers_as_json
 
         spark = self._running_spark()
@@ -151,7 +151,7 @@ class SparkConnection(Connection):
     def _collect_answers(
         self, spark: session.Spark, plan: session.Session, operation: str, cases: int
     ) -> list[tuple[int, str]]:
-        """Return the number and the answer of each case.
+        """Return pairs of a case's number and its answer.
 
         Errors: `AdapterError` if the job fails or takes too long.
         """
@@ -204,9 +204,7 @@ def _table(texts: Sequence[str]) -> Table:
 
 
 def job_portions(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield texts in lists of up to `MAX_JOB_CHARACTERS` in total, in order; each list has at least
-    one text.
-    """
+    """Yield texts in order, in lists of at most `MAX_JOB_CHARACTERS` in total or of one text."""
     together: list[str] = []
     length = 0
     for text in texts:

@@ -47,10 +47,11 @@ LIMITED_QUANTITY: Mapping[str, Callable[[Column], Column]] = {
 
 
 def with_split_columns(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add columns to bundles: the limits that a bundle `exceeds`, `turn`, `split` and `unloaded`.
+    """Add the columns `exceeds`, `turn`, `split` and `unloaded` to bundles. [SPLIT-05, 06]
 
-    `turn` numbers the bundles of a namespace; those that exceed a limit come first. `split` is true
-    if the bundle is split, and `unloaded` if its parts are unloaded afterwards. [SPLIT-05, 06]
+    `exceeds` lists the limits that the bundle exceeds. `turn` numbers the bundles of a namespace;
+    bundles that exceed a limit come first. `split` is true if the bundle is split, and `unloaded`
+    if its parts are unloaded afterwards.
     """
     rates = F.col(RATES_COLUMN[readings["split-rate-window"]])
     unit = {MAX_MEGABYTES: MEGABYTE[readings["megabyte"]]}

@@ -30,7 +30,7 @@ that long. Measured: Spark is ready after 7 s instead of 11.
 """
 
 TAIL_LINES = 20
-"""Number of lines of Spark's standard error in a message."""
+"""Maximum number of lines of the Java process's output in an error message."""
 
 TIME_ZONE = "spark.sql.session.timeZone"
 SESSION_SETTINGS: Mapping[str, str] = {
@@ -39,7 +39,7 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.icu.caseMappings.enabled": "false",
     TIME_ZONE: "UTC",
 }
-"""Settings of a session, in which a question is one job: no adaptive execution, no broadcast joins.
+"""Settings of a session in which a query is one job: no adaptive execution, no broadcast joins.
 
 Text is converted to lower case without ICU's tables, which take most of a second to load.
 """
@@ -55,7 +55,7 @@ UNCHECKED_PLANS: Mapping[str, str] = {
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Settings that switch off the formatting of plans for the web page, and checks after each rule.
+"""Settings that switch off the web page's text of plans, and the checks after each optimizer rule.
 
 Measured on a small audit: this saves 1 of 25 s of CPU time.
 """
@@ -122,8 +122,8 @@ class Log:
 EARLY_IMPORTS = ("pandas", "pyspark.sql")
 """Python modules that are imported while Java starts, before another thread needs them.
 
-Hypothesis, which may draw meanwhile, fails if NumPy is imported only in part. Two threads that
-import PySpark at once see parts of its modules.
+Another thread may draw with Hypothesis meanwhile, which fails while NumPy is only partly imported.
+Two threads that import PySpark at the same time get incomplete modules.
 """
 
 
@@ -138,7 +138,7 @@ class JavaProcess:
     """Python's own interval between thread switches, restored when no session is left."""
 
     _free: Callable[[], None] | None = None
-    """Function that frees the Java objects whose freeing is deferred."""
+    """Function that frees the Java objects whose freeing is deferred; None if none is deferred."""
 
     def launch(
         self, master: str, more: Mapping[str, str], modules: Sequence[str] = ("pyspark.sql",)
@@ -176,13 +176,13 @@ class JavaProcess:
         sys.setswitchinterval(self._interval)
 
     def defer_freeing(self) -> None:
-        """Free no Java objects until `free_objects` is called or another session starts."""
+        """Defer freeing Java objects until `free_objects` is called or another session starts."""
         self.free_objects()
         if self._launching is not None:
             self._free = defer_freeing(self._launching.result())
 
     def free_objects(self) -> None:
-        """Free the Java objects that Python no longer uses."""
+        """Free the Java objects whose freeing was deferred."""
         if self._free is not None:
             self._free()
             self._free = None
@@ -208,9 +208,7 @@ class JavaProcess:
 
 
 def _first_class_path(jars: Path) -> Mapping[str, str]:
-    """Return the setting for the jars that Java searches first; none if a user's setting
-    may exist.
-    """
+    """Return the setting for the jars that Java searches first; empty if a user may have set it."""
     configured = "SPARK_CONF_DIR" in os.environ or jars.with_name("conf").exists()
     return {} if configured else {CLASS_PATH: first_jars(jars)}
 
@@ -259,5 +257,5 @@ def _interrupts_kept() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """True for a log record that is not Py4J's; Py4J also raises the errors that it logs."""
+    """True if a log record is not from Py4J, which raises the errors that it logs."""
     return "py4j" not in Path(record.pathname).parts

@@ -25,10 +25,9 @@ BUNDLES_FURTHER: Mapping[str, Callable[[Column], Column]] = {
         F.regexp_extract(topic, PARTITION, 1).try_cast("bigint"), F.lit(0).cast("bigint")
     ),
 }
-"""Functions that return how many bundles a partition lies after its topic's first partition, by
-alternative of the reading `partitions`.
+"""Functions that return the number of bundles from partition 0 of a topic to another partition.
 
-[BUNDLE-08]
+Keys are the alternatives of the reading `partitions`. [BUNDLE-08]
 """
 
 SEARCH_STEPS = tuple(1 << power for power in range(30, -1, -1))
@@ -38,8 +37,8 @@ SEARCH_STEPS = tuple(1 << power for power in range(30, -1, -1))
 def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Column:
     """Return the bundle range of each topic, in order; `partitions` is the reading's alternative.
 
-    `boundaries` ascend from 0x00000000 to 0xffffffff. Steps are separate columns, because Spark
-    evaluates an expression inside a lambda each time it occurs.
+    `boundaries` ascend from 0x00000000 to 0xffffffff. Each step is a transformation of its own,
+    because Spark evaluates an expression inside a lambda each time it occurs.
     """
 
     def sought(topic: Column) -> Column:
@@ -59,9 +58,9 @@ def bundles_of_topics(boundaries: Column, topics: Column, partitions: str) -> Co
 def bundle_index(boundaries: Column, hashed: Column) -> Column:
     """Return the index of the bundle that contains a hash. [BUNDLE-04, BUNDLE-12, BUNDLE-13]
 
-    Boundaries and hash are hexadecimal texts of equal length, which compare like numbers. A binary
-    search finds the last boundary up to the hash: 13 steps for 4096 bundles. The highest hash is in
-    the last bundle.
+    Boundaries and hash are hexadecimal strings of equal length, so they compare like numbers. A
+    binary search finds the last boundary that is not above the hash: 13 steps for 4096 bundles. The
+    highest hash is in the last bundle.
     """
     needed = F.floor(F.log2(F.size(boundaries))).cast("int") + 1
     steps = F.slice(F.array(*map(F.lit, SEARCH_STEPS)), -needed, needed)

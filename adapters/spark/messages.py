@@ -1,4 +1,4 @@
-"""Reduces the messages to Spark's Java process; PySpark sends several for each column.
+"""Reduces the number of messages to Spark's Java process; PySpark sends several for each column.
 
 The findings of a small audit take 5,900 messages instead of 16,400. Of the 16,400, 7,200 freed
 objects, 2,800 filled lists one element at a time, and 1,600 looked up names already known.
@@ -28,7 +28,7 @@ MAX_REMEMBERED = 4_000
 """Maximum number of remembered results of a function."""
 
 MAX_SHORT_LIST = 10
-"""Maximum number of elements with which Java creates a list by a single call."""
+"""Maximum length of a list that Java creates in a single call."""
 
 
 class RememberedMembers:
@@ -49,7 +49,7 @@ class RememberedMembers:
 
 
 def remember_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls `function` only once for equal plain arguments."""
+    """Return a function that caches the results of `function` for calls with one plain argument."""
     known: dict[tuple[type, str], Any] = {}
 
     def remembering(*arguments: Any) -> Any:
@@ -93,11 +93,10 @@ def save_messages(jvm: Any) -> None:
 
 
 def defer_freeing(gateway: Any) -> Callable[[], None]:
-    """Stop freeing Java objects, which takes a message for each; return a function that frees them
-    all.
+    """Defer the freeing of Java objects; return a function that frees all deferred objects.
 
-    Until it is called, Java keeps these objects and the objects to which they refer, such as the
-    files of a shuffle.
+    Freeing takes a message for each object. Until it happens, Java keeps these objects and the
+    objects to which they refer, such as the files of a shuffle.
     """
     client = gateway._gateway_client
     freed = client.finalizer_deque

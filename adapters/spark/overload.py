@@ -57,10 +57,10 @@ def takes(readings: Mapping[str, str]) -> Column:
 
 
 def level_struct(readings: Mapping[str, str]) -> Column:
-    """Return a struct of a broker's `usage` and `threshold` in percent, and the traffic it must
-    shed.
+    """Return a struct of a broker's `usage`, `threshold`, `over` and `need` under OverloadShedder.
 
-    `over` is true if the broker is overloaded; `need` is the traffic.
+    `usage` and `threshold` are in percent, `over` is true if the broker is overloaded, and `need`
+    is the traffic that it must shed.
     """
     used, threshold = usage.maximum(F.col("percent")), F.col(f"settings.{OVERLOAD_THRESHOLD}")
     return F.struct(

@@ -50,11 +50,11 @@ SCORE_FUNCTIONS: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def scores(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Return a row per candidate: the values that are compared, and `best`, true if it may be
-    chosen.
+    """Return a row per candidate with its score and `best`, true if it may be chosen. [PLACE-05]
 
-    Columns: `cycle`, `broker`, `usage` in percent, `rate`, `left_out`, `score`, and `by_chance`,
-    true if all candidates are overloaded, so that any may be chosen. [PLACE-05]
+    Columns: `cycle`, `broker`, `usage` in percent, `rate`, `left_out` (true if the usage is too
+    high), `score`, `best`, and `by_chance` (true if all candidates are left out, so that any may be
+    chosen).
     """
     summed = rows.groupBy("cycle", "broker").agg(
         or_zero(F.sum(F.when(F.col("bundle").isNotNull(), F.col("rate")))).alias("rate"),
@@ -98,10 +98,9 @@ def candidates_by_plan(candidates: Column, overloaded: Column, plan: Column) -> 
 
 
 def first_choice(best: Column, by_chance: Column, turn: Column) -> Column:
-    """Return the chosen broker: the first of `best`, or if the choice is random, the next one of
-    `best`.
+    """Return the first broker of `best`, or if the choice is random, each of `best` in turn.
 
-    `turn` is the number of the question, so a repeated question gets the next broker. [PLACE-05]
+    `turn` is the number of the question, so repeating a question gives the next broker. [PLACE-05]
     """
     nth = F.when(by_chance, F.pmod(turn, F.greatest(F.size(best), F.lit(1)))).otherwise(F.lit(0))
     return F.get(best, nth.cast("int"))

@@ -28,7 +28,7 @@ def _group_of(namespace: Column) -> Column:
 
 
 def must_stay(namespace: Column) -> Column:
-    """True if a namespace's bundles stay, regardless of their load. [TRANSFER-14, TRANSFER-16]"""
+    """True if a namespace's bundles may not move, regardless of load. [TRANSFER-14, TRANSFER-16]"""
     excluded = F.array_contains(F.split(f"settings.{EXCLUDED}", ","), namespace)
     restricted = (F.size(_policies_of(namespace)) > 0) | _group_of(namespace).isNotNull()
     allowed = F.coalesce(F.col(f"settings.{WITH_POLICIES}"), F.lit(False))
@@ -59,7 +59,7 @@ def _brokers_by_policies(namespace: Column) -> Column:
 
 
 def _rivals_of(broker: Column, namespace: Column, group: Column) -> Column:
-    """Return the number of other namespaces of a group that a broker serves."""
+    """Return how many other namespaces of the group the broker serves."""
     bundles = F.coalesce(F.col("brokers")[broker]["bundles"], F.array().cast("array<string>"))
     served = F.array_distinct(F.transform(bundles, namespace_of))
     return F.size(F.filter(served, lambda one: (one != namespace) & (_group_of(one) == group)))

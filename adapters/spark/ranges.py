@@ -52,8 +52,9 @@ def namespace_of(bundle: Column) -> Column:
 
 
 def covers(whole: Column, part: Column) -> Column:
-    """True if the range of `whole` contains the range of `part`; boundaries are compared as
-    text.
+    """True if the bundle `whole` contains the bundle `part`: same namespace, and a range within it.
+
+    Boundaries are compared as text.
     """
     same = namespace_of(whole) == namespace_of(part)
     return same & (lower_of(whole) <= lower_of(part)) & (upper_of(part) <= upper_of(whole))

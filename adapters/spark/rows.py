@@ -24,9 +24,7 @@ Ask = Callable[[str, Sequence[JSON]], list[JSON]]
 
 
 def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
-    """Return one answer per case; the n-th job computes the n-th cycle of all cases with that many
-    cycles.
-    """
+    """Return one answer per case; the n-th job computes cycle n of all cases that have n cycles."""
     found: list[list[JSON]] = [[] for _ in rows]
     declined: dict[int, JSON] = {}
     seen = _usages_by_cycle(rows, ask)
@@ -51,8 +49,9 @@ def answers(rows: Sequence[JSON], ask: Ask) -> list[JSON]:
 
 
 def _usages_by_cycle(rows: Sequence[JSON], ask: Ask) -> list[list[dict[str, float]]]:
-    """Return each broker's weighted usage in each cycle, if the strategy needs it and weights are
-    known.
+    """Return, for each case, each broker's weighted usage in each cycle.
+
+    It is empty if the strategy does not need it or a weight is unknown.
     """
     places = [
         (number, place, broker, {"settings": row["settings"], "weighted": True, "broker": report})

@@ -86,19 +86,19 @@ class Spark:
         return f"Spark {self.version} on {self.target}"
 
     def interrupt(self) -> None:
-        """Cancel the work that all sessions are doing."""
+        """Cancel the running work of all sessions."""
         for one in filter(None, (self.session, self._interpreted)):
             with suppress(Exception):
                 run_within(END_SECONDS, one.interruptAll)
 
     def defer_freeing(self) -> None:
-        """Free no Java objects until a user releases this session, or another session starts."""
+        """Defer freeing Java objects until a user releases this session or another one starts."""
         if self.log is not None:
             JAVA.defer_freeing()
 
     @property
     def tail(self) -> str:
-        """The last lines that its Java process wrote to standard error."""
+        """The last lines of its Java process's output; empty if it was not started here."""
         return self.log.tail() if self.log else ""
 
 
@@ -124,7 +124,7 @@ TARGETS = re.compile(r"local(\[(\*|[1-9]\d{0,3})\])?|spark://[^\s/]+|sc://[^\s/]
 
 
 def check_target(target: str, adapter: str) -> None:
-    """Raise AdapterError if a text is not a target such as local[4] or sc://HOST:PORT."""
+    """Raise AdapterError unless `target` is a Spark target such as local[4] or sc://HOST:PORT."""
     if target != SUBMITTED_TARGET and not TARGETS.fullmatch(target):
         hint = "give local[4], local[*] for all cores, spark://HOST:PORT, or sc://HOST:PORT"
         raise AdapterError("start", f"{target!r} is not a Spark target", hint, "", adapter)
@@ -170,10 +170,10 @@ def _check_ended(adapter: str) -> None:
 
 
 def acquire_in_background(target: str, adapter: str) -> Future[Spark]:
-    """Return a future of the Spark at a target; if needed, Java is started in the background.
+    """Return a future of the Spark at a target, and start Java in the background if it is needed.
 
-    Cases can be drawn in the seconds that this takes. Raises AdapterError at once if it is known
-    that Spark cannot be used.
+    Starting takes seconds, in which cases can be drawn. If it is already known that Spark cannot be
+    used, this function itself raises AdapterError.
     """
     check_target(target, adapter)
     check_installed(target, adapter)
@@ -250,10 +250,10 @@ def spark_acquired(
 
 
 def _stop(spark: Spark) -> None:
-    """Stop a session.
+    """Stop a session; before that, make a call that is allowed to fail.
 
-    If a thread was interrupted during a call to Java, Java closes all its connections. The
-    connection that this thread got may be one of them; the next one works.
+    If a thread was interrupted during a call to Java, Java closes all its connections. The next
+    call may get such a closed connection and fail; the call after it works.
     """
     if not _is_remote(spark.target):
         with suppress(Exception):

@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 STRATEGIES_PACKAGE = r"^org\.apache\.pulsar\.broker\.loadbalance\.impl\."
-"""Package of Pulsar's own shedding strategies."""
+"""Pattern of the package of Pulsar's own shedding strategies."""
 
 Value = str | float | int | bool | None
 
@@ -41,10 +41,10 @@ NO_LIMIT = float("inf")
 
 
 def in_force(given: Column, names: Iterable[str], defaults: Mapping[str, Any]) -> Column:
-    """Return a struct of settings; null for a setting that has neither a value nor a default.
+    """Return a struct of the settings that apply; null for a setting without a value and a default.
 
-    A setting that the documents do not describe is null or has its default, even if it is given,
-    because the documents give it no effect. `given` maps names to JSON text.
+    A setting that the documents do not describe has its default, or is null: a value given for it
+    has no effect. `given` maps names to values as text.
     """
     known = specs.load()
     types = {**known.annotated, **known.settings}

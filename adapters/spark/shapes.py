@@ -96,9 +96,7 @@ def carried(average: Column, kilobyte: str) -> Column:
 
 
 SHEDDING_AVERAGE: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Average that is a bundle's load in shedding, by alternative of the reading `shed-window`."""
+"""Field of the average that is a bundle's load in shedding, by alternative of `shed-window`."""
 
 SHEDDING_MEASURE: Mapping[str, str] = {"throughput": "bytes", "message-rate": "messages"}
-"""Traffic by which shedding sorts and sums bundles, by alternative of the reading
-`shed-measure`.
-"""
+"""Kind of traffic that shedding sorts by and adds up, by alternative of `shed-measure`."""

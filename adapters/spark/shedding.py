@@ -64,8 +64,8 @@ class Strategy:
     """A strategy: how it rates brokers, and which of their bundles it sheds.
 
     `levels` adds a column to brokers: a struct, under the strategy's name in lower case. `takes` is
-    true for a row of `with_queue_places` whose bundle is shed. `sums` are the quantities to sum
-    along the queue, by the name of the column. `settings` are the settings that it reads.
+    true for a row of `with_queue_places` whose bundle is shed. `sums` maps the name of a column to
+    the quantity that the column sums along the queue. `settings` are the settings that it reads.
     """
 
     settings: tuple[str, ...]
@@ -135,7 +135,8 @@ def decision_rows(
     readings: Readings,
     strategies: Iterable[str] = BY_REPORTS,
 ) -> DataFrame:
-    """Return a row per bundle, `chosen` if it is shed, and a row for each broker without bundles.
+    """Return a row per bundle, with `chosen` true if it is shed, and a row per broker without
+    bundles.
 
     Columns: the given ones except `BROKER_ONLY_COLUMNS`, those added by `with_counts` and
     `with_queue_places`, and a struct for each strategy (`Strategy.levels`). `chosen` is false under
@@ -151,9 +152,7 @@ def decision_rows(
 def decisions_of_owners(
     brokers: DataFrame, readings: Readings, strategies: Iterable[str] = tuple(STRATEGIES)
 ) -> DataFrame:
-    """Return `decision_rows` for brokers that have their bundles in `owns`; the plan needs
-    no join.
-    """
+    """Return `decision_rows` without a join, for brokers that have their bundles in `owns`."""
     planned = strategies_that_shed(strategies, readings)
     parts = F.transform(
         "owns",
@@ -197,7 +196,7 @@ BROKER_ONLY_COLUMNS = (
     *("percent", "history", "smoothed", "carries", "weight", "first", "least", "able_bytes"),
     *("earlier", "streak", *transfer.BROKER_COLUMNS),
 )
-"""Columns of brokers that rows of bundles do not repeat."""
+"""Columns of brokers that are left out of the rows of bundles."""
 
 
 def with_counts(brokers: DataFrame, bundles: DataFrame, readings: Readings) -> DataFrame:
@@ -284,9 +283,9 @@ def with_queue_places(rows: DataFrame, readings: Readings, strategies: Iterable[
     """Add to bundles their positions in the queue of their broker. [SHED-02, SHED-04, SHED-07]
 
     Columns: `traffic` in the measure that the readings choose; `movable`; `place`, counted from 1,
-    in the order of `movable` first, then most traffic, then name; `rank`, the place if the most
-    expensive bundles come first; `above`, the traffic of movable bundles ahead; and the sums of the
-    strategies.
+    with movable bundles first, then by decreasing traffic, then by name; `rank`, which is `place`
+    unless the readings sort by expense; `above`, the traffic of movable bundles ahead; and the sums
+    of the strategies.
     """
     rows = rows.withColumns(
         {

@@ -179,7 +179,7 @@ def refusal_reason(
     upper: Column,
     algorithms: Sequence[str] = ALGORITHMS,
 ) -> Column:
-    """Return why a split is refused before cuts are computed; null if it is not.
+    """Return why a split is refused, if this is known before cuts are computed; otherwise null.
 
     [SPLIT-15, SPLIT-16]
     """

@@ -17,7 +17,7 @@ from pulsar_conformance.adapters.spark.session import (
 )
 
 MAX_JOBS = 64
-"""Number of jobs that Spark has at a time; each has one task.
+"""Maximum number of jobs that Spark has at a time; each has one task.
 
 A task takes about a minute; its job takes another 20 ms.
 """
@@ -75,13 +75,13 @@ def results_of_tasks(
 def _frames_of_result(
     work: Callable[[str], str], text: str, frames: Iterator[Any]
 ) -> Iterator[Any]:
-    """Yield a row of the result and an error in place of each row."""
+    """Yield each frame with its rows replaced by the result, or the error, of `work`."""
     for frame in frames:
         yield frame.assign(**_result_or_error(work, text))[["text", "error"]]
 
 
 def _result_or_error(work: Callable[[str], str], text: str) -> dict[str, str]:
-    """Return the result of `work`, or its error, for which Spark must not repeat the task."""
+    """Return the result of `work`, or its error, which must not make Spark repeat the task."""
     try:
         return {"text": work(text), "error": ""}
     except Exception as error:

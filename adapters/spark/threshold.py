@@ -27,7 +27,7 @@ BELOW_AVERAGE = 5
 """
 
 BOUNDARY_LOAD = 10
-"""Points subtracted in the example of the lower boundary. [THRESHOLD-09]"""
+"""Percentage points subtracted in the documents' example of a lower boundary. [THRESHOLD-09]"""
 
 OVER_LIMIT: Mapping[str, Callable[[Column, Column], Column]] = {
     "exceeds": operator.gt,
@@ -82,12 +82,11 @@ RELIEVES_IDLE: Mapping[str, Callable[[Column, Column, Column], Column]] = {
 
 
 def threshold_levels(brokers: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `thresholdshedder` to brokers: limits, and whether they shed for an idle
-    broker.
+    """Add the column `thresholdshedder` to brokers: their limits, and whether they shed.
 
     Fields: `usage`, `average`, `threshold`, `limit`, `target` and `bound` in percent; `over`, true
-    if the usage is above the limit; `need`, the traffic to shed; and `relieves`, true if the broker
-    sheds because another broker of the cycle is idle.
+    if the usage is above the limit and shedding is worthwhile; `need`, the traffic to shed; and
+    `relieves`, true if the broker sheds because another broker of the cycle is idle.
     """
     brokers = with_levels(brokers, readings)
     level = F.col("thresholdshedder")

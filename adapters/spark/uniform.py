@@ -53,7 +53,7 @@ def _fits() -> Column:
 
 
 FILLED_COLUMN = "filled"
-"""Column with the total traffic of the bundles that fit, up to this one in the queue."""
+"""Column with the traffic of all fitting bundles in the queue, up to and including this one."""
 
 
 def fitting_traffic() -> Column:
@@ -62,7 +62,7 @@ def fitting_traffic() -> Column:
 
 
 COUNT_COLUMN = "fitting"
-"""Column with the number of bundles that fit, up to this one in the queue."""
+"""Column with the number of fitting bundles in the queue, up to and including this one."""
 
 
 def one_if_fitting() -> Column:
@@ -80,13 +80,14 @@ def takes(_readings: Mapping[str, str]) -> Column:
 
 
 def with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
-    """Add the column `uniformloadshedder` to brokers: the extremes of the cycle, and the traffic to
+    """Add the column `uniformloadshedder` to brokers: the cycle's extremes, and the traffic to
     move.
 
     Fields: `least` and `most`, the lowest and highest `messages` and `bytes` per second of a
-    broker; `over`, true if a difference exceeds a threshold; `most_loaded`, true in the row of the
-    most loaded broker; and `need`, the traffic to move: half of the difference between the two, or
-    the documented share of it if that is less.
+    broker; `over`, true if the differences trigger shedding and reach the minimum to unload;
+    `most_loaded`, true in the row of the most loaded broker; and `need`, the traffic to move: half
+    of the difference between the most and the least loaded broker, or the documented share of this
+    difference if that is less.
     """
     cycle, there = Window.partitionBy("cycle"), F.col("broker").isNotNull()
     measured = {"messages": F.col("carries.messages"), "bytes": F.col("carries.bytes")}
@@ -120,7 +121,7 @@ def with_extremes(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 
 
 def _is_worthwhile() -> Column:
-    """True if the amount to move reaches the minimum, or if there is no minimum. [UNIFORM-06]"""
+    """True if the messages or the bytes to move reach their minimum or have none. [UNIFORM-06]"""
     settings = F.col("settings")
     enough = (
         F.coalesce(

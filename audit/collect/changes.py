@@ -83,8 +83,8 @@ def _ownership_changes(
 def _cause_by_shed_count(released: int, before: ObservedState, now: ObservedState) -> str:
     """Return the cause of `released` unloads that neither a split nor a stopped broker explains.
 
-    The leader counts the bundles that it sheds. If it counted only some of the unloaded bundles,
-    the cause is unknown.
+    The leader counts the bundles that it sheds. The cause is shedding if it counted as many bundles
+    as were unloaded, admin if it counted none, and otherwise unknown.
     """
     if before.shed is None or now.shed is None or before.leader != now.leader:
         return "unknown"
@@ -108,8 +108,8 @@ def possibly_stopping_brokers(entries: list[Entry], now: ObservedState) -> set[s
 def unexplained_bundles(entries: list[Entry], now: ObservedState) -> set[str]:
     """Return the unloaded bundles whose cause a later observation may still reveal.
 
-    Until the leader of the modular manager counts a bundle as shed, which may be some time after
-    the unload, the unload seems to have been requested by hand.
+    Under the modular manager, the leader may count a bundle as shed only some time after the
+    unload. Until then, the recorded cause of the unload is `admin`.
     """
     open_ones = filter(_is_unexplained, entries)
     return {one["bundle"] for one in open_ones if now.is_extensible or one["cause"] == "admin"}

@@ -1,4 +1,4 @@
-"""Turning imported sources into a history: their load reports, and the events between reports."""
+"""Turns imported sources into a history: their load reports, and the events between reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.reference.reports import NESTED
 from pulsar_conformance.specs.text import counted, enumerated
 
 MAX_LINE_GAP = timedelta(seconds=10)
-"""Time between two log lines of shedding; if more time passes, they belong to different cycles."""
+"""Maximum time between two successive log lines of the same shedding cycle."""
 
 Timed = tuple[datetime, Entry]
 
@@ -75,10 +75,10 @@ SINGLE_MOMENT_NOTE = (
     "any decision: the sources have a single report of each broker, so an audit has nothing to "
     "judge; import them together with later reports, or with the leader's log"
 )
-"""Note about a history with one report of each broker: what it lacks, why, and advice."""
+"""Note about a history with one report of each broker: what it lacks, why, and what to do."""
 
 EXPLAIN_HINT = ", or see what the leader would decide now with pulsar-conformance explain FOLDER"
-"""Further advice in this note if the load reports are those of the modular load manager."""
+"""Advice added to `SINGLE_MOMENT_NOTE` if the reports are those of the modular load manager."""
 
 KINDS = (
     "settings",
@@ -110,7 +110,7 @@ def _cycles(found: ImportedData) -> Iterator[Timed]:
 def _moves(found: ImportedData, logged: list[Timed]) -> Iterator[Timed]:
     """Yield the events that happened between successive reports.
 
-    They exclude the unloads in `logged`, since these are already known from a log.
+    Unloads in `logged` are left out, because a log or history already has them.
     """
     by_time: defaultdict[datetime, dict[str, frozenset[str]]] = defaultdict(dict)
     for at, broker, report in found.reports:
@@ -196,7 +196,7 @@ MISSING_PART_TEXTS = (
 
 
 def is_single_moment(records: list[Timed]) -> bool:
-    """True if a history has one report of each broker, and no later load, unload or cycle.
+    """True if a history has one report of each broker, and no record of load data, unload or cycle.
 
     An audit of such a history has no decision to judge. Brokers save their reports at different
     times within an interval, so the times of the reports may differ.

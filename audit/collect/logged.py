@@ -107,7 +107,7 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
 
 
 def _check_history(file: Path, lines: Iterable[str]) -> None:
-    """Check that the file is not a history with a line that is not JSON. Errors: `BadSource`."""
+    """Raise `BadSource` if the file is a history with a line that is not a JSON object."""
     records = {number: json_object(line) for number, line in enumerate(lines, 1) if line.strip()}
     broken = next((number for number, one in records.items() if one is None), None)
     if broken and any(one and {"kind", "at"} <= one.keys() for one in records.values()):

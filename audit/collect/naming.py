@@ -1,4 +1,4 @@
-"""One name for each broker, whichever of its names a source uses."""
+"""Gives each broker a single name, whichever of its names a source uses."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Recorder:
         unload may still become known: its broker may be stopping, or its bundle may be in transfer.
         """
         self._unowned: dict[str, datetime] = {}
-        """Last time at which each released bundle was seen without an owner."""
+        """Last time at which each released bundle was seen without an owner, by bundle."""
 
     def run(
         self, every: float, duration: float | None, stop: threading.Event, *, first: bool = True

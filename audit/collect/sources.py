@@ -1,4 +1,4 @@
-"""Reading operators' data: load reports, znodes, results of metric queries, logs, histories."""
+"""Reads operators' data: load reports, znodes, results of metric queries, logs, histories."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class ImportedData:
 
     reports: list[tuple[datetime, str, Json]] = field(default_factory=list)
     whole: dict[datetime, float | None] = field(default_factory=dict)
-    """Number of bundles shed so far (None if unknown), by time of the samples of all metrics."""
+    """Times at which metrics show all brokers, with the bundles shed so far (None if unknown)."""
     split: dict[datetime, float] = field(default_factory=dict)
-    """Number of bundles that the leader had split, by time."""
+    """Number of bundles that the leader had split so far, by time of the sample."""
     records: list[tuple[datetime, Entry]] = field(default_factory=list)
     """Records from histories, logs and bundle data, each with its time."""
     logged: list[datetime] = field(default_factory=list)
     """Times of log lines that belong to a shedding cycle."""
     kinds: set[str] = field(default_factory=set)
-    """Kinds of sources that were read: reports, metrics, counters, log, history."""
+    """Kinds of sources read: reports, recorded reports, metrics, counters, log, history."""
     smoothed: bool = False  # True if metrics of the extensible load manager were read
     notes: list[str] = field(default_factory=list)
     undated: int = 0  # Number of reports without a time
@@ -148,7 +148,7 @@ def open_source(file: Path) -> io.BufferedReader:
 def _read_stream(
     found: ImportedData, file: Path, label: str, stream: io.BufferedReader, date: datetime | None
 ) -> None:
-    """Add the data of a file that contains JSON, a znode dump, or otherwise a log.
+    """Add the data of a file: JSON, a znode dump, output of ZooKeeper's shell, or otherwise a log.
 
     `label` is its path in the imported folder, which may name a broker or a bundle.
     """
@@ -170,7 +170,7 @@ PRINTED_JSON = re.compile(rb"^\{", re.MULTILINE)
 def _read_shell_output(
     found: ImportedData, file: Path, label: str, lines: list[str], date: datetime | None
 ) -> None:
-    """Add the JSON objects that stand among other lines. If there are none, read a log."""
+    """Add the JSON objects among other lines; if there are none, read the lines as a log."""
     found_objects = filter(None, map(json_object, lines))
     documents = [one for one in found_objects if not _is_log_line(one)]
     for one in documents:
@@ -186,7 +186,7 @@ def _decoded_lines(stream: Iterable[bytes]) -> Iterator[str]:
 def _read_json(
     found: ImportedData, file: Path, label: str, data: bytes, date: datetime | None
 ) -> None:
-    """Add the data of one JSON document, of a document on each line, or of a log in JSON."""
+    """Add the data of a JSON document, of a file with a document on each line, or of a JSON log."""
     text = data.decode("utf-8-sig", "replace")
     with suppress(NotJSON):
         document = parse_line(text.encode())
@@ -245,7 +245,7 @@ def _read_document(found: ImportedData, file: Path, label: str, document: Any) -
 
 
 def _broker_of(file: Path, label: str, report: Json) -> str:
-    """Return the broker that a load report is about, by the name of its file or folder, or its URL.
+    """Return the broker of a load report, from the name of its file or folder, or from its URL.
 
     Errors: `BadSource` if none of them names a broker.
     """

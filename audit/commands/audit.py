@@ -210,7 +210,7 @@ def _read_settings(file: str | None, profile: str | None) -> SettingsRead:
 
 
 def _settings_compared(file: str | None, read: SettingsRead, profile: str) -> dict[str, Any]:
-    """Return the documented settings of a file, as read by the release that the audit judges by."""
+    """Return a file's documented settings, as the profile's release reads them; print notes."""
     if file is None:
         return {}
     if version := version_for_settings(Path(file), profile=profile):

@@ -91,7 +91,7 @@ UNREACHED = (BadUrl, CannotWrite, NoCluster, NoAnswer)
 
 @contextmanager
 def recorder_of(args: argparse.Namespace, folder: Path) -> Iterator[tuple[Recorder, Recording]]:
-    """Yield a recorder of the cluster that the arguments name, and the folder that it writes to.
+    """Yield a recorder of the cluster that the arguments name, and the recording that it writes.
 
     Errors: `UNREACHED`.
     """

@@ -247,7 +247,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _publish(folder: Path, courses: list[SimulatedCourse]) -> None:
-    """Write figures and a page to a folder. Errors: `BadWorld`."""
+    """Write the results as JSON and a page as Markdown to a folder. Errors: `BadWorld`."""
     records = [course_as_json(one) for one in courses]
     page = variant_table_page(records, _command())
     _write(folder, {"simulations.json": as_text(records), "README.md": page})
@@ -273,7 +273,7 @@ def as_text(records: list[dict[str, Any]]) -> str:
 
 
 def _search(args: argparse.Namespace) -> int:
-    """Show the smallest cluster that violates a rule; return 0 even if the search finds none."""
+    """Show the smallest cluster that violates a rule; return 0 even if none is found."""
     from pulsar_conformance.audit.simulation.smallest import page, search
 
     rule = args.smallest
@@ -323,7 +323,7 @@ def _output_lines(
     worlds: list[SimulatedWorld],
     over: list[str],
 ) -> Iterator[str]:
-    """Yield the lines of the results, or the results as one line of JSON.
+    """Yield the lines of the results or, with `--json`, a single JSON text.
 
     `over` are lines about brokers that stay overloaded.
     """

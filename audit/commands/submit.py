@@ -19,8 +19,9 @@ PACKAGE = "pulsar_conformance"
 
 
 def unpack(path: list[str]) -> None:
-    """If an entry of `path` is the project's archive, unpack it, and put the unpacked folder first
-    on `path`.
+    """Unpack the project's archive, if an entry of `path` is one.
+
+    The unpacked folder becomes the first entry of `path`.
     """
     for entry in list(path):
         if Path(entry).name.startswith(PACKAGE) and zipfile.is_zipfile(entry):

@@ -39,16 +39,16 @@ OFFLOADED_AFTER = 200
 """Milliseconds from a split until its parts are unloaded."""
 
 EVENT_SPACING = 10
-"""Milliseconds between consecutive events of one kind."""
+"""Milliseconds between consecutive events of the same kind."""
 
 REPORTED_CHANGE = 0.1
-"""Share by which a load must change for a broker to report it early."""
+"""Share of a load by which it must change for a broker to report before the usual time."""
 
 MAX_ASSIGNMENT_TIMES = 400
 """Maximum number of different times at which the bundles of a stopped broker are assigned."""
 
 Pairs = list[tuple[str, str]]
-"""Unloads in the order of decision: each a broker and a bundle that it unloads."""
+"""Unloads in the order of decision: pairs of a broker and the bundle that it unloads."""
 
 
 def iso(milliseconds: int) -> str:
@@ -101,10 +101,9 @@ class ClusterHistory:
         self.records.append((kind, {"kind": kind, "cluster": self.world.name, "at": at, **fields}))
 
     def _finish_records(self, period: int) -> Iterator[tuple[str, str]]:
-        """Yield the kind and the JSON line of each record of the current period, changed by the
-        fleet's troubles.
+        """Apply the fleet's troubles to the current period's records, and yield each record.
 
-        Afterwards, remove the records.
+        A record is yielded as its kind and its JSON line. Afterwards, all records are removed.
         """
         now = SECOND * self.fleet.period_start(period)
         chance = Random(f"{self.fleet.seed}/{self.world.name}/trouble/{period}")
@@ -269,8 +268,8 @@ class ClusterHistory:
     def _is_report_due(self, last: Json | None, said: Json) -> bool:
         """True if a broker writes the report `said` after its report `last`.
 
-        It writes every report, unless the fleet has the trouble `THRESHOLD`. With the trouble, it
-        reports only if its load has changed or its last report is old.
+        A broker writes every report, unless the fleet has the trouble `THRESHOLD`. With this
+        trouble, it writes a report only if its load has changed or its last report is old.
         """
         if last is None or THRESHOLD not in self.fleet.troubles:
             return True

@@ -21,15 +21,15 @@ stopped broker would have only one destination.
 """
 
 PERIODS_DOWN = (2, 9)
-"""Number of periods for which a broker is down: at least the first number, less than the second."""
+"""Range of the number of periods for which a broker is down; the upper bound is excluded."""
 
 STAYS_DOWN_PROBABILITY = 0.25
-"""Probability that the last broker to go down never comes up."""
+"""Probability that the last broker to go down never comes up again."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """The periods during which a broker is down; some brokers never come up."""
+    """The periods during which a broker is down; some brokers never come up again."""
 
     broker: int
     down: int
@@ -40,7 +40,7 @@ class Restart:
         return self.down <= period < self.up
 
     def has_no_end(self, fleet: Fleet) -> bool:
-        """True if the broker never comes up."""
+        """True if the broker never comes up again."""
         return self.up > fleet.periods
 
 
@@ -50,7 +50,7 @@ class Events:
 
     restarts: tuple[Restart, ...]
     leaders: Mapping[int, int]
-    """Broker that becomes leader, by the first period of its term. No cycle runs in that period."""
+    """Broker that becomes leader, by the first period of its term; that period has no cycle."""
     splits: Mapping[int, int]
     """Period of the split, by bundle. Bundles that are never split are missing."""
     unloads_by_hand: Mapping[int, int]
@@ -103,8 +103,9 @@ def _draw_leaders(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -
 
 
 def _draw_splits(fleet: Fleet, chance: Random, restarts: tuple[Restart, ...]) -> Mapping[int, int]:
-    """Draw bundles to split, and the period of each split: the start of a cycle not close to a
-    restart.
+    """Draw bundles to split, and the period of each split.
+
+    A cycle is due at the start of such a period, and no restart is close to it.
     """
     near = {p for one in restarts for p in range(one.down - 2, min(one.up, fleet.periods) + 2)}
     grid = [

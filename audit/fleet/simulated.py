@@ -1,4 +1,4 @@
-"""A fleet's records: a Spark task for each cluster simulates its whole history."""
+"""Simulates a fleet's records: one Spark task for each cluster simulates its whole history."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def simulated_lines(
     """Return every record as a line of JSON, in the columns `kind` and `value`.
 
     `rows` has the numbers and ranges of the bundles. `adapter` names the implementation that
-    decides what is unloaded, or is `NO_ADAPTER`. `planted` are the rules to violate in the first
-    cluster; rows whose `kind` begins with `PLANTED` say when each rule is violated.
+    decides about unloads, or is `NO_ADAPTER`. `planted` are the rules to violate in the first
+    cluster; rows whose `kind` begins with `PLANTED` give the time of each violation.
     """
 
     def of_cluster(key: tuple[Any, ...], group: pd.DataFrame) -> pd.DataFrame:

@@ -35,25 +35,26 @@ FLEET_DEFAULTS: Mapping[str, Any] = {
 """Default settings of fleets. Some of them have no documented default."""
 
 LATER_GRACE = 20
-"""Grace period in the second half of a history, in minutes, unless another one is given."""
+"""Grace period in the second half of a history, in minutes, unless the user gives one."""
 
 DELAY_DIVISOR = 12
 """The maximum delay of a report is the length of a period divided by this number."""
 
 ENDS, THRESHOLD = "ends", "threshold"
-"""Names of two troubles that do not change single records, but determine which events or reports
-take place.
+"""Names of two troubles that do not change single records.
+
+They determine which events or reports occur.
 """
 
 REPORT_ON_CHANGE = 3
-"""Number of periods after which a broker reports although its load has not changed."""
+"""Number of periods after which a broker reports even if its load has not changed."""
 
 MINIMUMS = {"clusters": 1, "brokers": 1, "bundles": 1, "hours": 1, "report": 1, "interval": 1}
 OPTION_NAMES = {"report": "--report-minutes"}
 
 
 NO_ADAPTER = "none"
-"""Name that users give instead of an adapter if no bundle is to be unloaded."""
+"""Name to give instead of an adapter if no bundle is to be unloaded."""
 
 SLIDING = "sliding"
 """Alternative of the reading `window` by which the averages of simulated leaders are computed."""
@@ -87,7 +88,7 @@ class Fleet:
     """Settings that override `FLEET_DEFAULTS`; None removes a setting."""
 
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings of the deciding implementation other than the default ones."""
+    """Readings of the deciding implementation that differ from the default ones."""
 
     jitter: int = 0
     """Maximum delay of each report, in seconds."""

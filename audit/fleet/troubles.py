@@ -12,7 +12,7 @@ from pulsar_conformance.audit.fleet.size import ENDS, START, STRATEGY, THRESHOLD
 from pulsar_conformance.conformance.common.trial import Json
 
 CLOCK_LEAD = 2000
-"""Milliseconds by which the clock of every third broker is fast."""
+"""Milliseconds by which the clock of every third broker is ahead."""
 
 RECORD_SPACING = 3
 """Milliseconds between two records of the same event."""

@@ -122,7 +122,7 @@ class FleetCluster(SimulatedCluster):
 
 
 def fleet_bundle(name: str, topics: int, owner: str | None = None) -> SimulatedBundle:
-    """Return a bundle with rates of 0. A `FleetCluster` has its actual rates by period."""
+    """Return a bundle with rates of 0; a `FleetCluster` has its actual rates in each period."""
     return SimulatedBundle(name, owner, (0.0, 0.0, 0.0, 0.0), topics)
 
 

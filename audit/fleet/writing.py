@@ -27,7 +27,7 @@ FORMATS: Mapping[str, Callable[[DataFrame, str], None]] = {
 LOCAL = "file:"
 
 RAISED = re.compile(r"pulsar_conformance[.\w]*: (.+)")
-"""Pattern of the message of an error of this project, at the end of a traceback."""
+"""Pattern of the line in a traceback that has the message of an error of this project."""
 
 
 KINDS = (
@@ -50,7 +50,7 @@ class WrittenHistory:
     counts: Mapping[str, int]
     """Number of lines of each kind of record. `damaged` is a kind of its own."""
     planted: Mapping[str, Mapping[str, str]]
-    """Cluster and time of the cycle in which each planted rule is violated."""
+    """Cluster and time of each planted violation, by rule: the time of a cycle or of a split."""
 
     @property
     def lines(self) -> int:
@@ -61,7 +61,7 @@ class WrittenHistory:
 def record_lines(session: Any, fleet: Fleet, options: HistoryOptions) -> DataFrame:
     """Return every record as a line of JSON, in the columns `kind` and `value`.
 
-    Further rows are notes that say where a rule is violated.
+    Further rows, whose `kind` begins with `PLANTED`, give the cluster and time of each violation.
     """
     rows = bundles.bundle_ranges(fleet, session.range(fleet.clusters * fleet.initial_bundles))
     made = simulated.simulated_lines(fleet, rows, options.decided_by, options.planted)

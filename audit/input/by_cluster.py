@@ -70,7 +70,7 @@ class RebuildTimes:
         return RebuildTimes(times, self.others - by if self.others != NEVER else NEVER)
 
     def merged_with(self, other: RebuildTimes) -> RebuildTimes:
-        """Return a copy that has, for each cluster, the earlier time of this one and `other`."""
+        """Return, for each cluster, the earlier rebuild time of this object and `other`."""
         names = {**self.named, **other.named}
         times = {
             name: min(self.named.get(name, self.others), other.named.get(name, other.others))
@@ -79,10 +79,9 @@ class RebuildTimes:
         return limit_clusters(times, min(self.others, other.others))
 
     def parts(self, *, all_rows: bool = False) -> Iterator[ClusterGroup]:
-        """Yield the groups of clusters to rebuild, at most three; each is rebuilt from its earliest
-        time on.
+        """Yield the groups of clusters to rebuild, at most three, each from its earliest time on.
 
-        The first group has the most named clusters whose first changes are on the same day. The
+        The first group is the largest set of named clusters whose first changes are on one day. The
         second has all other named clusters. The third has the unnamed clusters and the rows without
         a cluster; it is left out if no unnamed cluster changes, except with `all_rows`.
         """
@@ -123,10 +122,10 @@ class RebuildTimes:
         return rows.where(F.isnull(DAY) | (self._is_rewritten() & self.covers_day()))
 
     def unchanged_rows(self, rows: DataFrame, time: str) -> DataFrame:
-        """Return the unchanged rows on days whose files are written anew.
+        """Return the rows that do not change, on days whose files are rewritten.
 
-        A day's files contain all clusters, so they are written again with the rows of each cluster
-        before the time from which it is rebuilt. `time` is the column with a row's time.
+        The files of a day contain all clusters. Therefore they must also keep each cluster's rows
+        from before the time from which it is rebuilt. `time` is the column with a row's time.
         """
         covered = self.covers_day() if time == DAY else F.col(time) >= self.time_column()
         return rows.where(self._is_rewritten() & ~covered)

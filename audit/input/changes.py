@@ -1,4 +1,4 @@
-"""Changes since the last audit: which files of a history, and from which time on a table."""
+"""Changes since the last audit: the changed files of a history, and a table's first changes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ RECORD_DELAY = timedelta(minutes=1)
 
 
 class ChangedFiles(NamedTuple):
-    """Files that are new or changed, and the names of changed and removed files, whose earlier rows
-    are dropped.
+    """Names of changed files.
+
+    `files` are new or changed. `touched` are changed or removed, so their earlier rows are dropped.
     """
 
     files: tuple[str, ...]
@@ -34,7 +35,7 @@ class ChangedFiles(NamedTuple):
 
 
 def changed_files(there: InputFiles, before: Iterable[InputFile]) -> ChangedFiles | None:
-    """Return the files that were added, changed or removed since the last audit read them.
+    """Return the files that were added, changed or removed since the last audit read the history.
 
     None if there are more than `MAX_SEPARATE_FILES` of them.
     """
@@ -81,9 +82,7 @@ def earliest_time(rows: DataFrame, time: str) -> datetime:
 
 
 class TableDifference(NamedTuple):
-    """Times of the first change in each cluster: in any column, and in a column that is not
-    ignored.
-    """
+    """First change in each cluster: in any column, and in columns that are not ignored."""
 
     any: RebuildTimes
     relevant: RebuildTimes
@@ -92,8 +91,8 @@ class TableDifference(NamedTuple):
 def compare_tables(new: DataFrame, old: DataFrame, ignored: Sequence[str]) -> TableDifference:
     """Return the first changes between two tables with the same columns.
 
-    Changes in the columns `ignored` are not relevant. A row's time is its `cycle` or its `at`; the
-    earlier one if it has both.
+    Changes in the columns `ignored` are not relevant. The time of a row is its `cycle` or its `at`,
+    or the earlier of the two if it has both.
     """
     both = _row_texts(new, ignored, 1).unionByName(_row_texts(old, ignored, -1))
     other = both.groupBy("cluster", "time", "kept", "row").agg(F.sum("more").alias("more"))

@@ -37,8 +37,7 @@ FOREIGN = (
     ".orc",
     ".avro",
 )
-"""Suffixes of formats that an audit cannot read. Each such file becomes one line in the quarantine.
-"""
+"""Suffixes of unsupported formats; a file with such a suffix is one line in the quarantine."""
 
 COLON = ":"
 
@@ -53,7 +52,7 @@ FileSelection = Sequence[str] | None
 
 
 def is_among(files: FileSelection) -> Column:
-    """True if a row's file is one of `files`; always true if `files` is None."""
+    """True if a row comes from one of `files`; always true if `files` is None."""
     return F.lit(True) if files is None else F.col("_metadata.file_path").isin(*files)
 
 
@@ -164,7 +163,7 @@ SPECIAL = re.compile(r"_.*=|_metadata|_common_metadata|.*\._COPYING_$")
 
 
 def _list_local_files(path: str) -> list[InputFile] | None:
-    """Return the files in a folder, or None if only Spark can tell which files the path stands for.
+    """Return the files in a folder, or None if only Spark can resolve the path.
 
     If Spark listed the files, it would start a job and take 2 ms of CPU time for each file.
     """

@@ -34,9 +34,9 @@ MAX_INSPECTED_BYTES = 1 << 27
 
 
 def is_intact_gzip(path: str) -> bool:
-    """True if a file consists of complete gzip members of moderate size.
+    """True if a file is complete gzip members that decompress to less than `MAX_INSPECTED_BYTES`.
 
-    Any reader then reads the same lines.
+    Every reader reads the same lines from such a file.
     """
     if not path.endswith(GZIP):
         return False
@@ -136,7 +136,7 @@ def arrow_reader() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 yield from chunks_of(content)
 
         def chunks_of(stream: Any) -> Iterator[bytes]:
-            """Yield chunks of an uncompressed file."""
+            """Yield the content of a stream in chunks."""
             while given := stream.read(piece):
                 yield given
 

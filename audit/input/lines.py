@@ -42,9 +42,7 @@ MAX_DOCUMENTS = 2_000
 def text_lines(
     spark: Session, path: Paths, files: FileSelection = None, *, kind: str = "text"
 ) -> DataFrame:
-    """Return the lines of the files of a kind that Spark reads itself. A line ends with a line
-    feed.
-    """
+    """Return the lines, split at line feeds, of all files of a kind that Spark reads itself."""
     reader = spark.read.option("recursiveFileLookup", True).option("lineSep", "\n")
     lines = reader.text(path).where((kind_column() == kind) & is_among(files))
     return lines.select(*_line_columns(F.col("value")))
@@ -111,8 +109,8 @@ def read_lines(
 
     If content is lost, a row gives the reason in `damage`. A line may contain any bytes. With
     `whole`, two kinds of files are assumed to be intact: Parquet files that Spark can open, and
-    small compressed files that were just found intact. Otherwise each file is checked. `files` are
-    the paths of the files to read, or None for all.
+    small compressed files that this function finds intact. Otherwise each file is checked. `files`
+    are the paths of the files to read, or None for all.
     """
     wanted = None if files is None else set(files)
     every = {one.file: kind for one, kind in found.kinds.items()}
@@ -133,8 +131,9 @@ def read_lines(
 
 LINES = "file string, line string, damage string"
 MAX_INSPECTED_BYTES_IN_ALL = 1 << 20
-"""Maximum total size in bytes of the compressed files that are decompressed just to find out if
-they are intact.
+"""Maximum total size in bytes of compressed files that this process first checks for damage.
+
+To check them, it decompresses them.
 """
 
 MAX_OPENED_FILES = 1_000
@@ -166,8 +165,8 @@ def _text_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
 def _gzip_reader(found: InputFiles, kinds: Mapping[str, str]) -> Reader:
     """Return the reader for compressed files: Spark's own if all of them are small and intact.
 
-    Otherwise a Python process reads them. It takes longer to start than Spark takes to read small
-    files.
+    Otherwise the files are read by a Python process, whose start takes longer than Spark takes to
+    read small files.
     """
     packed = [one for one in found.kinds if kinds.get(one.file) == "gzip"]
     few = found.here and sum(one.length for one in packed) <= MAX_INSPECTED_BYTES_IN_ALL

@@ -45,7 +45,7 @@ NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 """Setting of Spark that lets it read files with times in nanoseconds, as integers."""
 
 EARLIEST_NANOSECONDS = 10**18
-"""Smallest integer that counts as nanoseconds since 1970: a time in 2001."""
+"""Smallest integer that is taken as nanoseconds since 1970: a time in 2001."""
 
 CHECKED_FILE_COLUMNS = "file string, path string, schema string, rows bigint"
 """Columns about a checked file. `schema` is equal for files with equal columns, and null for a
@@ -70,7 +70,7 @@ def parquet_lines(spark: Session, path: Paths, files: FileSelection = None) -> D
 
 
 def checked_parquet_lines(spark: Session, path: Paths, files: FileSelection = None) -> DataFrame:
-    """Return the columns `file`, `line` and `damage` after reading each file to its end.
+    """Read each Parquet file to its end, and return the columns `file`, `line` and `damage`.
 
     A file that is damaged, or has columns that Spark cannot read, becomes one row with `damage`.
     """
@@ -100,7 +100,7 @@ NOT_FILES = (
     "Py4JNetworkError",
     "stopped SparkContext",
 )
-"""Texts in messages of errors that no file has caused."""
+"""Strings in the messages of errors that are not caused by a file."""
 
 
 def is_about_files(error: Exception) -> bool:

@@ -31,7 +31,7 @@ CAUSES = (SHEDDING, SPLIT, ADMIN, SHUTDOWN, UNKNOWN)
 
 AUTOMATIC = "automatic"
 SPLITTERS = (AUTOMATIC, ADMIN, UNKNOWN)
-"""Causes that the record of a split may give: the leader, an administrator, or unknown."""
+"""Causes that the record of a split may give: automatic, by an administrator, or unknown."""
 
 USAGES_TYPE = ", ".join(f"{name} struct<usage double, limit double>" for name in RESOURCES)
 REPORT = (
@@ -87,7 +87,7 @@ TEXTS = ("kind", "cluster", "at", "broker", "bundle", "name", "cause")
 """Fields that must be text. A JSON reader would accept other types and convert them to text."""
 
 FURTHER_TYPES = {"at": ("BIGINT",)}
-"""Further types that fields in `TEXTS` may have, by field."""
+"""Types besides text that some of the fields in `TEXTS` may have, by field."""
 
 BYTE_ORDER_MARK = "\ufeff"
 MAX_STRING_LENGTH = (1 << 31) - 1
@@ -101,18 +101,18 @@ ISO = r"^[^,]+Z\z"
 """Pattern of a time in the format that is most common and needs no conversion."""
 
 MILLISECONDS = r"^\d{13}\z"
-"""Pattern of a time in milliseconds since 1970; 13 digits, and so in 2001 or later."""
+"""Pattern of a time in milliseconds since 1970: 13 digits, that is, 2001 or later."""
 
 
 def parsed_records(lines: DataFrame) -> DataFrame:
     """Return the lines with their records parsed; carriage returns at the end of a line are
-    ignored.
+    removed.
 
     `lines` have the columns `file`, `line` and `damage`. Added columns: `found` (number of JSON
     values on the line; null if it is not JSON), `sound` (true if the line is JSON to its end,
     without repeated keys), `ill_typed` (true if a field has the wrong type), the fields of a
-    record, `at` as a time, and `stamp`, the same time as text. All are null if the line is not a
-    JSON object.
+    record, `at` as a time, and `stamp`, the same time as text. The fields of a record, `at` and
+    `stamp` are null if the line is not a JSON object.
 
     Each line is parsed inside brackets with a final element. Otherwise text after the end of the
     JSON would not be noticed.
@@ -168,7 +168,7 @@ def _without_returns(line: Column) -> Column:
 
 
 def parse_time(text: Column) -> Column:
-    """Return a text as a time; null if its date, time of day or zone is missing."""
+    """Parse a date and time with a zone, or milliseconds since 1970; null for any other text."""
     plain = F.regexp_replace(F.regexp_replace(text, ",", "."), r" ?([+-]\d\d):?(\d\d)$", "$1:$2")
     written = F.when(text.rlike(ISO), text).otherwise(plain).try_cast("timestamp")
     since = F.timestamp_millis(F.when(text.rlike(MILLISECONDS), text.cast("bigint")))

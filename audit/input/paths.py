@@ -26,12 +26,12 @@ HIDDEN = ("_", ".")
 
 
 def escape_pattern(path: str) -> str:
-    """Return a path in a form that Spark does not take for a pattern."""
+    """Return a path with its special characters escaped, so that Spark takes it literally."""
     return GLOB.sub(r"\\\1", path)
 
 
 def unescape_pattern(path: str) -> str:
-    """Return the path from which `escape_pattern` made this one."""
+    """Undo `escape_pattern`: return the path without its escapes."""
     return re.sub(r"\\(.)", r"\1", path)
 
 
@@ -64,7 +64,7 @@ PACKAGES = {
 """Packages that Spark needs to open paths, by the scheme of the path."""
 
 NO_CLASS = re.compile(r"ClassNotFoundException|Class \S+ not found|No FileSystem for scheme")
-"""Pattern of errors of a Spark that lacks the classes for a file system."""
+"""Pattern of errors that Spark raises if it lacks the classes for a file system."""
 
 
 def storage_problem(path: str, cause: str) -> str | None:

@@ -216,7 +216,7 @@ def _is_number(text: Column) -> Column:
 
 
 def has_bad_cause() -> Column:
-    """True if a record gives a cause of an unload or split that the format does not define."""
+    """True if the cause of an unload or split is not one of the format's causes."""
     wrong = F.when(is_kind("unloaded"), ~F.col("cause").isin(*CAUSES))
     return wrong.when(is_kind("split"), ~F.col("cause").isin(*SPLITTERS))
 
@@ -228,8 +228,7 @@ def is_at_impossible_time() -> Column:
 
 
 STRAY_GAP_DAYS = 30
-"""Minimum number of days without records before and after a stray day. Such a day has a wrong date.
-"""
+"""A stray day is more than this number of days from all other days of its cluster."""
 
 
 class Reason(NamedTuple):

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 REPORTED_BY = ("load_report", "load_data", "leader")
-"""Kinds of records of which a broker has at most one at any time."""
+"""Kinds of records that are unique for a broker and a time."""
 
 IDENTIFYING_COLUMNS = ("cluster", "day", "part", "kind", "at", "who", "bundle", "name", "alone")
 """Columns that identify a record. The first three also determine which Spark task handles the
@@ -36,7 +36,7 @@ READABLE = ("truncated-line", "not-json")
 """Reasons for quarantine of lines in which kind, cluster and time can often still be read."""
 
 FIELD = r'"{}"\s*:\s*"([^"\\]+)"'
-"""Pattern of a text field in a damaged line; its name is filled in."""
+"""Pattern of a text field in a damaged line; `format` inserts the name of the field."""
 
 MAX_STRAY_SHARE = 0.01
 """Maximum share of a cluster's records that a stray day may have."""
@@ -97,13 +97,13 @@ def undo_deduplication(rows: DataFrame) -> DataFrame:
 
 
 def has_unknown_time(why: Column) -> Column:
-    """True if a line is quarantined for a reason that leaves its cluster or time unknown."""
+    """True if a line is quarantined for a reason that makes its cluster or time unknown."""
     names = list(REASONS)
     return F.coalesce(why.isin(*names[: names.index("stray-time")]), F.lit(False))
 
 
 def shard_number(count: int) -> Column:
-    """Return a column with the number of the shard for the rows of a cluster and day."""
+    """Return a column with the number of a row's shard, which depends only on its cluster."""
     return F.pmod(F.crc32("cluster"), F.lit(count)).cast("int")
 
 
@@ -111,7 +111,8 @@ def deduplicate(rows: DataFrame, shards: int = 1) -> DataFrame:
     """Add the column `used`, and the reason for records that repeat others.
 
     If several records are about the same subject, the one whose text sorts first is used, whatever
-    its file. With several shards, one Spark task handles all rows of a shard.
+    its file. One Spark task handles all rows of a cluster, or with several shards of a shard, in a
+    part of a day.
     """
     usable, text = F.col("reason").isNull(), F.xxhash64("file", "line")
     rows = rows.withColumns(
@@ -150,7 +151,7 @@ def quarantine(rows: DataFrame) -> DataFrame:
 
 
 def used_days() -> tuple[Column, Column]:
-    """Return two aggregates: the `first` and `last` day with used records, in days since 1970."""
+    """Return two aggregates: `first` and `last` day with used records, in days since 1970."""
     day = F.unix_date(F.when(F.col("used"), F.col("day")))
     return F.min(day).alias("first"), F.max(day).alias("last")
 
@@ -194,9 +195,9 @@ def _find_stray_days(days: DataFrame) -> DataFrame:
 
 
 def quarantine_days(rows: DataFrame, days: DataFrame) -> DataFrame:
-    """Return all records on the days in `days`, of every cluster.
+    """Return the records of all clusters on these days, with those of the stray days quarantined.
 
-    A record is quarantined if its cluster and day are in `days`.
+    `days` has pairs of a cluster and a day; a record is quarantined if its pair is among them.
     """
     stray = F.broadcast(days.withColumn("stray", F.lit(True)))
     found = rows.join(F.broadcast(days.select("day").distinct()), "day", "left_semi")

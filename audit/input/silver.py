@@ -1,4 +1,4 @@
-"""Silver tables, built from usable records: samples of brokers and bundles, actions, contexts."""
+"""Silver tables, built from used records: samples of brokers and bundles, actions, contexts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def actions(records: DataFrame) -> DataFrame:
 
 
 def contexts(records: DataFrame) -> DataFrame:
-    """Return the table `contexts`: owners, leaders, cycles, groups, settings, and lost records."""
+    """Return the table `contexts`: lost records, and records that are not reports or actions."""
     known = records.where("used").where(F.col("kind").isin(*CONTEXTS))
     names = ("broker", "bundle", "name", "members", "owners", "settings", "data", "anew", "load")
     fields = (F.col(f"said.{name}").alias(name) for name in names)

@@ -24,8 +24,9 @@ DOCUMENTED = "documented-4.2"
 """The profile for histories of the extensible manager whose records name no version."""
 
 FILES, BYTES = 8, 1 << 18
-"""Number of files that are searched at each end of the list of files, and number of bytes searched
-in each file.
+"""Number of files that are searched at the beginning and at the end of the sorted list of files.
+
+The second number is the number of bytes that are searched in each file.
 """
 
 LINES = 1_000
@@ -35,8 +36,8 @@ LINES = 1_000
 def profile_of_history(spark: Any, path: str) -> str | None:
     """Return the released profile nearest to the version that most load reports name, and print it.
 
-    Only the first and last files are searched. If they name no version but their settings name the
-    extensible manager, return the profile of its documents; otherwise None.
+    Only the first and last files are searched. If they name no version, return `DOCUMENTED` if
+    settings name the extensible manager, and otherwise None.
     """
     files = sorted(_history_files(path.removeprefix(LOCAL)))
     texts = list(map(_read_beginning, dict.fromkeys((*files[:FILES], *files[-FILES:]))))

@@ -17,8 +17,9 @@ from pulsar_conformance.conformance.explain.focus import Focus
 PAGE = "audit.html"
 
 MAX_CASE_BYTES, MAX_TEXT_LENGTH = 200_000, 300_000
-"""Maximum size in bytes of a case whose arithmetic the page shows, and total length at which no
-further arithmetic is added.
+"""Maximum size in bytes of a case whose arithmetic is shown on the page.
+
+The second number is the total length above which no further arithmetic is added.
 """
 
 
@@ -49,7 +50,7 @@ def case_texts(folder: Path) -> dict[str, str]:
 
 
 def write_page(data: dict[str, Any], output: str, lines: list[str], refresh: int = 0) -> Path:
-    """Write the page and return its path. A reader sees the old page or the new one, never a part.
+    """Write the page and return its path. Readers see the old page or the new one, never a part.
 
     `lines` are the report as the command prints it. Unless `refresh` is 0, browsers reload the page
     every `refresh` seconds.

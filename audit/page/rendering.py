@@ -1,4 +1,4 @@
-"""Rendering the page. Its data, the chart library and the script are inlined into the template."""
+"""Renders the page: its data, the chart library and the script become part of one HTML file."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ first.
 """
 
 MAX_CLUSTER_MARKS = 1000
-"""Maximum number of marks of a cluster. Those of cycles with faults come first."""
+"""Maximum number of marks of events of a cluster; events in cycles with faults come first."""
 
 MAX_PAGE_MARKS = 2000
 """Maximum number of marks on a page."""
@@ -47,15 +47,16 @@ ROWS = 1000
 """Maximum number of rows in the table of verdicts. It omits the verdict `allowed`."""
 
 MAX_EVIDENCE_LENGTH, FEW_VERDICTS = 300_000, 100
-"""Maximum total length of the evidence on a page, and the number of verdicts from which on the
-evidence of each becomes shorter.
+"""Maximum total length of the evidence on a page, and a number of verdicts.
+
+If there are more verdicts, the maximum length of the evidence of each becomes shorter.
 """
 
 BUNDLES = 50
-"""Maximum number of bundles of a cluster that the page lists because they came back to a broker."""
+"""Maximum number of bundles of a cluster that the page lists as having returned to a broker."""
 
 LISTED_BROKERS = 8
-"""Maximum number of brokers that are listed for a bundle that came back."""
+"""Maximum number of brokers that are listed for a bundle that returned to a broker."""
 
 MAX_FLEET_ROWS = 1000
 """Maximum number of clusters in the table of the fleet."""
@@ -87,8 +88,9 @@ def drawing_limits(brokers: Sequence[int]) -> tuple[int, int]:
 
 
 def verdict_rows(tables: Tables) -> list[list[str | None]]:
-    """Return a row per verdict: rule, verdict, cluster, cycle, evidence, and the rule that it
-    follows from.
+    """Return a row per verdict, except `allowed`, and at most `ROWS` rows.
+
+    Columns: rule, verdict, cluster, cycle, evidence, and the rule that it follows from.
     """
     rank = F.array_position(F.array(*map(F.lit, (*WRONG, "undecided"))), F.col("verdict"))
     rows = tables["verdicts"].where(F.col("verdict") != "allowed")
@@ -238,12 +240,14 @@ def _event_marks(tables: Tables, cluster: str, most: int) -> list[list[Any]]:
 
 
 def returning_bundles(tables: Tables, cluster: str) -> list[list[Any]]:
-    """Return the bundles that came back to a broker: name, number of unloads, and the first brokers
-    in order.
+    """Return the bundles that came back to a broker: name, number of unloads, first brokers in
+    order.
 
-    Several records may belong to one stay at a broker: an assignment and the next unload by the
-    same broker, or an unload that another log repeats. So do the unload of a part after its bundle
-    was split and an assignment to the same broker.
+    A stay at a broker may have several records, which are counted once:
+
+    - an assignment, and the next unload by the same broker
+    - an unload, and its repetition in another log
+    - the unload of a part after a split, and its assignment to the same broker
     """
     mine = F.col("cluster") == cluster
     split = F.coalesce(F.col("cause") == SPLIT, F.lit(False))

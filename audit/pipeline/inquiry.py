@@ -47,7 +47,7 @@ DERIVED_CYCLES = 3
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A question about a bundle, a broker or both, and perhaps only about the time up to `at`."""
+    """An inquiry about a bundle, a broker or both; with `at`, only about the time up to it."""
 
     bundle: str | None = None
     broker: str | None = None
@@ -58,12 +58,12 @@ class Inquiry:
 
     @property
     def subject(self) -> str:
-        """The bundle and broker that the question is about, as text."""
+        """The bundle and broker that the inquiry is about, as text."""
         both = {"bundle": self.bundle, "broker": self.broker}
         return " of ".join(f"{what} {name}" for what, name in both.items() if name)
 
     def select(self, rows: DataFrame) -> DataFrame:
-        """Return the rows about this bundle and broker. Columns that the rows lack are ignored."""
+        """Return the rows about this bundle and broker, as far as the rows have these columns."""
         if self.bundle is not None and "bundle" in rows.columns:
             rows = rows.where(F.col("bundle") == self.bundle)
         if self.broker is not None and "broker" in rows.columns:
@@ -185,16 +185,16 @@ def _cause_text() -> Column:
 
 
 def _bundle_suffix(asked: Inquiry) -> Column:
-    """Return the text that names an event's bundle; empty if the question is about a bundle."""
+    """Return text that names an event's bundle; empty if the inquiry is about a bundle."""
     none = F.lit("")
     return none if asked.bundle is not None else F.concat(F.lit("; "), F.col("bundle"))
 
 
 def _relevant_cycles(tables: Tables, asked: Inquiry, cluster: str) -> list[str]:
-    """Return the times of the cycles to show: if the question gives a time, the last cycle up to
-    then.
+    """Return the times of the cycles to show.
 
-    Otherwise, they are the last cycles with unloads or, if there are none, the last cycle.
+    They are the last cycle up to the time that the inquiry gives. If it gives none, they are the
+    last cycles with unloads or, if there are none, the last cycle.
     """
     mine = F.col("cluster") == cluster
     known = tables["bundle_averages" if asked.bundle else "broker_usage"].where(mine)
@@ -297,11 +297,11 @@ def _cycle_lines(
 
 
 def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Column) -> str:
-    """Return the time of the last cycle in which a broker still had the bundles that it unloaded in
-    `this` cycle.
+    """Return the last cycle in which a broker still had the bundles that it unloads in `this`
+    cycle.
 
-    Empty if the broker has them in `this` cycle, if no earlier cycle is known, or if the question
-    gives a time. Imported reports show an unload only when the next report lacks the bundle; that
+    Empty if the broker has them in `this` cycle, if no earlier cycle is known, or if the inquiry
+    gives a time. Imported reports show an unload only when the next report lacks the bundle; the
     cycle then has no moment before the unload.
     """
     if asked.at is not None:
@@ -316,7 +316,7 @@ def _cycle_before_move(tables: Tables, asked: Inquiry, cluster: str, this: Colum
 
 
 def _who_judges(verdicts: DataFrame) -> str:
-    """Return a text with the rules that judge a cycle in which no rule is broken or undecided."""
+    """Return text with the rules that judge a cycle in which no rule is broken or undecided."""
     rules = sorted(row["rule"] for row in verdicts.select("rule").distinct().collect())
     if not rules:
         return "no rule judges this cycle"
@@ -343,10 +343,10 @@ def _arithmetic_lines(
 ) -> Generator[str, None, str]:
     """Yield the derivation of a cycle's case, as far as it concerns the bundle or broker.
 
-    Return how the arithmetic of a release differs from what is recorded in the cycle `moved`; empty
-    if it does not differ. A cycle that is not recorded is shown at the latest time at which it may
-    have run, just before its first unload. The same applies to a recorded cycle if no report of the
-    bundle or broker was known at its time.
+    Return how a release's arithmetic differs from the unloads recorded in the cycle `moved`; empty
+    if it does not differ, or if the audit does not judge by a release. A cycle that is not recorded
+    is shown at the latest time at which it may have run, just before its first unload. The same
+    applies to a recorded cycle if no report of the bundle or broker was known at its time.
     """
     made = {**tables, "cycles": tables["cycles"].where(this)}
     moments = cycles.cycle_moments(made, plan)
@@ -384,10 +384,10 @@ def _arithmetic_lines(
 
 
 def _documented_cases(tables: Tables, plan: AuditPlan, keys: DataFrame) -> list[dict[str, Any]]:
-    """Return the cases of these moments as the documents of the release give them.
+    """Return the cases of these moments with usage and averages as the documents define them.
 
-    Empty if the audit does not judge by the documents as well. The release's cases cannot be used,
-    because a case contains usage and averages as its profile computes them.
+    The release's cases have usage and averages as the release computes them. Empty if the audit
+    does not also judge by the documents.
     """
     documents = plan.documents
     made = tables_by_documents(tables, plan, documents) if documents else {}

@@ -26,9 +26,9 @@ SILENT = "which has reported nothing since"
 def leader_changes(tables: Tables) -> DataFrame:
     """Return a row per change of leader: `cluster`, `at`, `broker`, `former`, `how`.
 
-    `how` is `RESTARTED` if the former leader was elected again; otherwise it says what became of
-    the former leader. It has ended if it unloaded bundles because of a shutdown at about that time.
-    A repeated record of a leader that was not elected again is not a change.
+    `how` is `RESTARTED` if the former leader was elected again. Otherwise it gives the state of the
+    former leader; this is `ENDED` if the broker unloaded bundles because of a shutdown at about
+    that time. A further record of the same leader is a change only if it was elected again.
     """
     course = Window.partitionBy("cluster").orderBy("at")
     led = tables["contexts"].where("kind = 'leader'").select("cluster", "at", "broker", "anew")
@@ -74,9 +74,7 @@ def _change_text() -> Column:
 
 
 def changes_of_broker(tables: Tables, cluster: str, broker: str | None) -> DataFrame:
-    """Return `at` and `text` of each time at which the broker became leader or another
-    replaced it.
-    """
+    """Return `at` and `text` of each time at which the broker became leader or was replaced."""
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _change_text().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))

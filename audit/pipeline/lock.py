@@ -22,7 +22,7 @@ POLL = 0.5
 
 @contextmanager
 def hold_lock(output: str, *, wait: bool = False, create: bool = True) -> Iterator[bool]:
-    """Hold the lock of an output within the block; yield False if the output cannot be written.
+    """Hold the lock of an output within the block; yield True, or False if it cannot be written.
 
     The lock ends with the process at the latest. An output that is not on a local disk has no lock.
     Pass `create=False` if the output may be remote, so that no local folder is created. Errors:
@@ -73,7 +73,7 @@ def _now() -> str:
 
 
 def _describe_holder(file: int) -> str:
-    """Return a text that names the process that holds a lock."""
+    """Return text that names the process that holds a lock."""
     try:
         holder = json.loads(os.pread(file, 4096, 0))
         return f"process {holder['process']} on {holder['host']}, since {holder['since']},"

@@ -1,4 +1,4 @@
-"""Marks of complete tables: a line of JSON for each, in a folder of its own.
+"""Marks of complete tables. Each mark is a line of JSON in a folder of its own.
 
 If this process can access the folder, it reads and writes the marks itself. Spark would take as
 long for a single line as for a small table.
@@ -27,16 +27,15 @@ MARK = (
 )
 NO_PATH = "PATH_NOT_FOUND"
 LINE, UNFINISHED = "part-0.json", "_part"
-"""Names of the file with a mark that this process writes: once it is complete, and before that."""
+"""Names of the file to which this process writes a mark: when complete, and until then."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a complete table, with fingerprints of the table's input and of the code that
-    built it.
+    """The mark of a complete table, with fingerprints of its input and of the code that built it.
 
-    If only a part of the table was rebuilt, `before` is its fingerprint before that. `change` gives
-    the times from which rows may have changed.
+    If only a part of the table was rebuilt, `before` is its fingerprint before the rebuild.
+    `change` gives the times from which rows may have changed.
     """
 
     fingerprint: str

@@ -1,5 +1,6 @@
-"""The plan of an audit: the profile and readings to judge by, and settings that override recorded
-ones.
+"""The plan of an audit: the profile and readings to judge by, and settings.
+
+These settings override recorded ones.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ GoldTables = Mapping[str, DataFrame]
 """The tables from which a gold table is built (its parents), by name."""
 
 ALL_DAYS_PREFIX = "whole "
-"""Prefix of the name of a parent in `GoldTables`, under which the parent has all its days. Under
-the plain name, it may have only the days to build.
+"""Prefix of the name of a parent in `GoldTables`, to get the parent with all its days.
+
+Under the name without the prefix, the parent may have only the days to build.
 """
 
 
@@ -64,16 +66,12 @@ class AuditPlan:
         return cls(profile, chosen, **more)
 
     def release_alternative(self, name: str) -> str | None:
-        """Return the alternative by which the release answers a question differently from the
-        documents; None if its answer is the documented one.
-        """
+        """Return the release's alternative of the way `name`; None if it is as documented."""
         return specs.load().profiles[self.profile].ways.get(name)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Columns that several tables use, kept because creating one takes hundreds of messages to
-        Java.
-        """
+        """Cache of columns that tables share; creating one takes hundreds of messages to Java."""
         return {}
 
     @property
@@ -88,9 +86,7 @@ class AuditPlan:
 
     @property
     def documents(self) -> AuditPlan | None:
-        """The plan for judging by the release's documents; None if the audit does not judge by them
-        as well.
-        """
+        """The plan for judging by the release's documents, too; None if the audit does not."""
         profile = _documents_of_release(self.profile)
         if not self.by_documents_too or profile is None:
             return None

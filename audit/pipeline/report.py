@@ -68,8 +68,9 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """Settings and a strategy; an audit compares their unloads with those under the recorded
-    settings.
+    """Other settings and another strategy.
+
+    An audit compares the unloads under them with the unloads under the recorded settings.
     """
 
     settings: dict[str, Any]
@@ -106,11 +107,11 @@ def check_profile_has_rules(plan: AuditPlan) -> None:
 def judging_plan(
     spark: Any, path: str, profile: str | None, readings: Mapping[str, str], **more: Any
 ) -> AuditPlan:
-    """Return a plan for a profile; by default, for the release that the load reports name, and for
-    that release's documents.
+    """Return a plan for a profile; by default, for the release that the load reports name.
 
-    Errors: `AuditError` for a profile without rules about unloads, `specs.UnknownName` for a
-    reading that the profile does not permit.
+    By default, the audit also judges by that release's documents; if no release is named, the plan
+    is for `DEFAULT_PROFILE`. Errors: `AuditError` for a profile without rules about unloads,
+    `specs.UnknownName` for a reading that the profile does not permit.
     """
     ran = None if profile else profile_of_history(spark, path)
     if ran is not None and not rules_of(AuditPlan.of(ran)):
@@ -123,9 +124,9 @@ def judging_plan(
 
 
 def documents_to_judge(plan: AuditPlan) -> AuditPlan | None:
-    """Return the plan for a release's documents.
+    """Return the plan for judging by a release's documents, too.
 
-    None if the audit does not judge by them as well, or if they have no rules about unloads.
+    None if the audit does not do this, or if the documents have no rules about unloads.
     """
     documents = plan.documents
     return documents if documents is not None and rules_of(documents) else None
@@ -186,9 +187,7 @@ def build_audit_tables(
 
 
 def _check_complete(store: Store, every: Sequence[TableStep]) -> None:
-    """Check that every table of an output that cannot be written is up to date. Errors:
-    `AuditError`.
-    """
+    """Raise `AuditError` unless every table of an output that is not writable is up to date."""
     stale = stale_tables(store, every, _report_damage)
     if stale:
         problem = f"it is not writable, but {stale[0]} must be built"
@@ -259,7 +258,7 @@ def write_audit(
 def answer_question(
     spark: Any, path: str, output: str, plan: AuditPlan, asked: Inquiry, how: ReportOptions
 ) -> list[str]:
-    """Return the lines that answer a question about a bundle or broker. Errors: `AuditError`."""
+    """Return the lines that answer an inquiry about a bundle or broker. Errors: `AuditError`."""
     with spark_errors_as_audit_errors(path, output), _lock(spark, output, how.wait) as writable:
         made = build_audit_tables(
             spark, path, output, plan, None, only_built=True, writable=writable
@@ -282,7 +281,7 @@ def _lock(spark: Any, output: str, wait: bool) -> AbstractContextManager[bool]:
 
 @contextmanager
 def spark_errors_as_audit_errors(path: str, output: str) -> Iterator[None]:
-    """Raise Spark's errors as `AuditError`, and those after an interrupt as `KeyboardInterrupt`."""
+    """Raise Spark's errors as `AuditError`; after an interrupt, as `KeyboardInterrupt`."""
     try:
         yield
     except Exception as error:
@@ -342,7 +341,7 @@ def _build_report(
 
 
 def _undecided(made: dict[str, DataFrame], found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the first undecided cycle of each rule. Start no Spark job if there is none."""
+    """Return the first undecided cycle of each rule; start no Spark job if no rule is undecided."""
     some = any(counts[summary.UNDECIDED] for counts in found["rules"].values())
     return open_points.first_undecided(made) if some else []
 

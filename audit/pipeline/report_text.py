@@ -171,7 +171,7 @@ def _is_observed(rule: str) -> bool:
 
 
 def difference_lines(compared: Json, profile: str) -> Iterator[str]:
-    """Yield lines about verdicts by the documents that differ from those by the release."""
+    """Yield lines about verdicts that differ between the release and its documents."""
     by = f"by {compared['profile']}"
     if compared["differences"]:
         yield f"verdicts {by} that differ from those by {profile}:"

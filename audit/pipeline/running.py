@@ -39,7 +39,7 @@ true if only a part of the table is built.
 class _Written(NamedTuple):
     """The number of rows written, and the first changes.
 
-    After a partial build, `before` is the table's fingerprint before it.
+    `before` is the fingerprint of the table before a partial build; otherwise it is empty.
     """
 
     rows: int
@@ -61,9 +61,9 @@ def build_tables(
     """Build every table that is missing or stale.
 
     On a first run, `at_once` tables are built in parallel, in one session if all are
-    `configured_alike`. Tables that stay in memory are then planned while their parents are still
+    `configured_alike`. If tables stay in memory, a table is planned while its parents are still
     being written. On later runs, one table at a time is built completely. Meanwhile, the changed
-    part of another table may be built in the store that `beside` returns: it has the same folder
+    part of another table may be built in the store that `beside` returns, which has the same folder
     and a session of its own.
 
     If the files of a table have changed since they were written, `damaged` is called with the
@@ -111,9 +111,7 @@ def undamaged_marks(
 def stale_tables(
     store: Store, every: Iterable[TableStep], damaged: Callable[[str, str], None]
 ) -> list[str]:
-    """Return the names of tables that are missing, damaged or built from other input. Write
-    nothing.
-    """
+    """Return the names of tables that are missing, damaged or built from other input."""
     steps = {step.table: step for step in every}
     marks = undamaged_marks(store, store.marks.read(), steps, damaged)
     return _stale_names(marks, fingerprints(steps.values()))

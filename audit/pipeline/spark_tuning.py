@@ -70,7 +70,8 @@ def process_settings(path: str) -> Mapping[str, str]:
 
 
 def keeps_objects(settings: Mapping[str, str]) -> bool:
-    """True if Java may keep all objects of an audit in a process with these `process_settings`.
+    """True if a process with these `process_settings` can keep all Java objects of an audit in
+    memory.
 
     Half of all messages to Java free objects: see `adapters.spark.messages`. In a small audit, Java
     keeps 25,000 objects, 60 MB in all.
@@ -81,22 +82,20 @@ def keeps_objects(settings: Mapping[str, str]) -> bool:
 AT_ONCE = 3
 """Number of tables of a small history that are built in parallel.
 
-To plan tables takes longer than to process their rows. Planning uses one core, which is often idle.
+Planning a table takes longer than processing its rows. Planning uses one core, which is often idle.
 """
 
 SMALL_TABLES = ("cycles", "last_reports", "broker_usage", "decisions", "findings")
 """Tables with at most one row for each broker and cycle. The others have a row for each bundle."""
 
 SMALL_FACTOR = 32
-"""A partition of one of `SMALL_TABLES` covers this many times as much of a history as a partition
-of any other table.
-"""
+"""Ratio of the history bytes per partition of `SMALL_TABLES` to those of any other table."""
 
 HEAVY_TABLES = ("bundle_averages", "broker_decisions")
-"""The most expensive tables. In a history of one day, only these take longer than compiling does.
+"""The most expensive tables. In a history of one day, compiling saves time only for these.
 
-Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled. All others take 24 s and
-30 s.
+Measured on 400,000 samples, they take 30 s interpreted and 13 s compiled. All other tables take 24
+s interpreted and 30 s compiled.
 """
 
 
@@ -120,7 +119,7 @@ WITHOUT_BROADCASTS, WITH_BROADCASTS = (
     {"spark.sql.optimizer.disableHints": off, "spark.sql.autoBroadcastJoinThreshold": limit}
     for off, limit in (("true", "-1"), ("false", "32k"))
 )
-"""Settings that prevent broadcasts, and settings that limit them.
+"""Settings that prevent broadcasts, and settings that permit only small ones.
 
 A broadcast takes a job of its own and saves an exchange. A single partition needs no exchange.
 Broadcast tables come to the driver first, where they take many times the space of their files;

@@ -1,6 +1,4 @@
-"""The steps of an audit: each builds a table from its parents, completely or from a given
-time on.
-"""
+"""The steps of an audit: each builds a table from its parents, completely or from a time on."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ Tables = Mapping[str, DataFrame]
 FindAffected = Callable[[DataFrame, Silver, datetime], DataFrame]
 
 INCREMENTAL = tuple(name for name, table in GOLD.items() if not table.compared)
-"""Large gold tables. If something changes, only the days from the first affected one on are
-rebuilt.
-"""
+"""Large gold tables; a change rebuilds only the days from the first affected one on."""
 
 JUDGED_FROM = ("findings", "broker_decisions", "broker_usage")
 DOCUMENTED_TABLES = ("findings", *(parent for name in JUDGED_FROM for parent in GOLD[name].parents))
@@ -65,6 +61,7 @@ class TableStep:
 
     build_since: Callable[[Tables, datetime], DataFrame] | None = None
     """A function that builds the days from a time on, given the parents and the table's own rows.
+
     None if the table can only be built completely.
     """
 
@@ -113,8 +110,8 @@ def build_steps(
 ) -> Iterator[TableStep]:
     """Yield all steps; parents come before the tables that are built from them.
 
-    `source` builds `records`. `asked` is a plan with other settings. `documented` is a plan for the
-    documents of the release that the audit judges by.
+    `source` builds `records`. `asked` is a plan with other settings. If the audit judges by a
+    release, `documented` is a plan for the documents of this release.
     """
     yield source
     for name, table in BUILT_FROM_RECORDS.items():
@@ -145,7 +142,9 @@ def _build_from_records_since(build: OfRecords, tables: Tables, since: datetime)
 
 @dataclass(frozen=True)
 class _Side:
-    """The tables of one plan: the prefix of their names, and the tables that it shares with the
+    """The tables of one plan.
+
+    `prefix` is the beginning of their names. `shared` are the tables that the plan shares with the
     release.
     """
 
@@ -172,7 +171,7 @@ def _documented_steps(plan: AuditPlan, documented: AuditPlan) -> Iterator[TableS
 
 
 def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
-    """Return the tables of the documents.
+    """Return the `_Side` of the plan that judges by the documents.
 
     The release and its documents share a table if they have the same defaults and readings for it.
     """
@@ -184,8 +183,7 @@ def _documented_side(plan: AuditPlan, documented: AuditPlan) -> _Side:
 
 
 def tables_by_documents(tables: Tables, plan: AuditPlan, documented: AuditPlan) -> Tables:
-    """Return the tables that judge by the documents of a release, by the names of the release's
-    tables.
+    """Return the tables for judging by a release's documents, by the names of the release's tables.
 
     Empty if the audit does not judge by the documents.
     """

@@ -80,9 +80,7 @@ def audit_summary(tables: Tables, plan: AuditPlan) -> Json:
 
 
 def collect_in_one_job(frames: Mapping[str, DataFrame]) -> Mapping[str, list[Json]]:
-    """Return the rows of several small frames, by name, in any order. A single job computes
-    them.
-    """
+    """Return the rows of several small frames, by the frames' names; a single job computes them."""
     each = (
         rows.select(
             F.lit(name).alias("name"),
@@ -140,8 +138,10 @@ def _count_frames(tables: Tables, plan: AuditPlan) -> Mapping[str, DataFrame]:
 
 
 def _judged_unloads(went: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Return the number of unloads by shedding in cycles without a fault, and in cycles with a
-    violation.
+    """Return the number of unloads by shedding in cycles in which all verdicts are `allowed`.
+
+    Also return their number in cycles with a violation. Unloads that may be by shedding are
+    included.
     """
     shed = (F.col("cause") == SHEDDING) | F.col("open")
     done = went.where(shed).select(*UNLOADING).distinct()
@@ -178,8 +178,10 @@ def rules_without_check(plan: AuditPlan) -> Iterator[str]:
 
 
 def _missing_settings(verdicts: DataFrame) -> DataFrame:
-    """Return each setting that is not recorded, the rules that are undecided without it, and in how
-    many cycles.
+    """Return each setting that is not recorded but needed.
+
+    Columns: `setting`, the `rules` that are undecided without it, and the number of `cycles`
+    concerned.
     """
     open_ones = verdicts.where(F.col("evidence").endswith(NOT_RECORDED))
     names = F.split(F.substring_index("evidence", ": ", 1), ", ")
@@ -201,9 +203,9 @@ def _has_verdict(verdict: str) -> Column:
 def compare_findings(tables: Tables, documents: AuditPlan) -> Json:
     """Return how the verdicts by the documents differ from those by the release.
 
-    The result has the rules whose verdict is a fault only by the documents or only by the release,
-    the rules that only the documents leave undecided, and the release's defaults that are used
-    where the documents give none.
+    The result has the rules with a fault only by the documents or only by the release, the rules
+    that only the documents leave undecided, and the defaults that are taken from the release
+    because the documents give none.
     """
     key = ["cluster", "cycle", "rule"]
 
@@ -281,11 +283,11 @@ SIDES = ("recorded", "asked")
 
 
 def compare_settings(tables: Tables) -> dict[str, Any]:
-    """Return the unloads under the recorded and under the other settings, and how far they agree.
+    """Return the numbers of unloads under the recorded and under the other settings, and in common.
 
-    Both are computed from the recorded load and owners. Unloads under the other settings move
-    nothing, so a bundle that only those settings unload is chosen in every cycle until it really
-    moves.
+    Both are computed from the recorded load and owners. Unloads under the other settings do not
+    move bundles, so a bundle that only those settings unload is chosen in every cycle until the
+    history moves it.
     """
     sides = {"recorded": tables["decisions"], "asked": tables[f"{ASKED}decisions"]}
     chosen = {
@@ -309,9 +311,7 @@ def _totals(chosen: DataFrame) -> dict[str, Any]:
 
 
 def _count_agreement(recorded: DataFrame, asked: DataFrame) -> tuple[int, int]:
-    """Return the number of unloads chosen under both settings, and the number chosen only under
-    `asked` settings.
-    """
+    """Return the number of unloads chosen under both settings, and only under the `asked` ones."""
     known = recorded.withColumn("known", F.lit(True))
     (row,) = (
         asked.join(known, list(UNLOADING), "left")

@@ -1,4 +1,4 @@
-"""The tables of an audit. One declaration for each gives its columns, its parents and its builder.
+"""The tables of an audit. Each has a declaration of its columns, its parents and its builder.
 
 Records and quarantine come from the lines of a history. Silver tables (samples, actions, contexts)
 come from the usable records. Gold tables come from silver tables: what was known, decided and done
@@ -111,8 +111,9 @@ class GoldTable(AuditTable):
     code: tuple[str, ...] = DECIDING
 
     compared: bool = False
-    """True for a small table. It is always rebuilt completely and compared with its former rows,
-    which shows what has changed.
+    """True for a small table, which is always rebuilt completely.
+
+    The new rows are compared with the former ones to find what has changed.
     """
 
     ignored_columns: tuple[str, ...] = ()
@@ -122,17 +123,19 @@ class GoldTable(AuditTable):
     """True if new rows depend on earlier rows of the same table."""
 
     affected_cycles: Callable[[DataFrame, Silver, datetime], DataFrame] | None = None
-    """A function that returns the `cycle`s that records at or after a time affect, given the
-    table's own rows and the silver tables. None if the parents' changes already say from which
-    cycle on the table changes.
+    """A function that returns the `cycle`s that records at or after a time affect.
+
+    It is given the table's own rows and the silver tables. None if the parents' changes alone
+    determine from which cycle on the table changes.
     """
 
     by_rule: bool = False
     """True if the table has a row per rule; such a table is not built for other settings."""
 
     as_documented: Callable[[DataFrame], DataFrame] | None = None
-    """A function that converts the release's rows to those of its documents. None if these rows
-    must be built separately.
+    """A function that converts the release's rows to those by its documents.
+
+    None if the rows by the documents must be built separately.
     """
 
 

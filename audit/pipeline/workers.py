@@ -11,7 +11,7 @@ from pulsar_conformance.audit.pipeline.marks import Mark
 
 @contextmanager
 def thread_pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads that start jobs in the order of submission.
+    """Yield a pool of threads that starts jobs in the order in which they are submitted.
 
     After an interrupt, the pool does not wait for running jobs. They end together with Spark.
     """
@@ -51,7 +51,7 @@ name and mark afterwards.
 
 
 class TableProgress:
-    """Reports tables in a fixed order, although stale tables are completed in any order."""
+    """Reports tables in a fixed order, even if stale tables are completed in another order."""
 
     def __init__(
         self, tables: Sequence[str], stale: Sequence[str], marks: Mapping[str, Mark], tell: Tell
@@ -62,7 +62,7 @@ class TableProgress:
         self._report()
 
     def done(self, table: str) -> None:
-        """Report that a table is complete."""
+        """Note that a table is complete; it is reported after all tables before it."""
         self._open.remove(table)
         self._report()
 

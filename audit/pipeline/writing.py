@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 SETTLED_FILE_AGE = 1_000_000_000
-"""Age in nanoseconds of a file whose time of change would certainly differ after another change."""
+"""Age in nanoseconds from which any further change gives a file another modification time."""
 
 BYTES_READ_AT_ONCE = 1 << 22
 """Number of bytes of a file that are read at a time."""
@@ -41,7 +41,7 @@ Files = Mapping[str, tuple[int, int]]
 
 
 class Manifests:
-    """Lists of the files of each table in a folder, to detect files that were changed later."""
+    """The list of files of each table in a folder, to detect files that are changed later."""
 
     def __init__(self, output: str) -> None:
         self._output = Path(output.removeprefix(LOCAL))
@@ -50,7 +50,7 @@ class Manifests:
 
     @property
     def here(self) -> bool:
-        """True if the output is on a local disk."""
+        """True if the output is on a local disk and has marks."""
         return (self._output / DONE).is_dir()
 
     def has(self, table: str) -> bool:
@@ -113,7 +113,7 @@ def _checksum(path: Path) -> tuple[int, int]:
 
 
 PARTITION = "day"
-"""Partition column: a history has a folder for each day.
+"""Partition column: a table has a folder for each day.
 
 An audit of 108 small clusters takes a third of the time that it takes with a folder for each
 cluster.
@@ -140,7 +140,7 @@ NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of rows without a day."""
 
 ASKED, DOCUMENTED = "asked-", "documented-"
-"""Prefixes of names of tables, for the compared settings and for the documents of a release."""
+"""Prefixes of the names of tables for other settings and for the documents of a release."""
 
 
 def base_name(table: str) -> str:
@@ -161,7 +161,7 @@ class Store:
     """Number of partitions of each day."""
 
     _known: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    """Tables that are in memory, and tables whose files have been listed, which takes time."""
+    """Frames of tables: rows kept in memory, or files that need not be listed again."""
 
     @cached_property
     def marks(self) -> Marks:
@@ -174,9 +174,9 @@ class Store:
         return Manifests(self.path)
 
     def damage(self, table: str, mark: Mark) -> str | None:
-        """Return why a complete table cannot be trusted; None if it can.
+        """Return how the files of a complete table are damaged; None if they are not.
 
-        Without a manifest, only the number of rows is compared.
+        Without a manifest, only the number of rows is compared, unless the last build was partial.
         """
         if self.manifests.has(table):
             return self.manifests.damage(table)
@@ -239,7 +239,7 @@ class Store:
         return self._write_observed(rows, table, "static", _count(), *observed)
 
     def _with_few_tasks(self, rows: DataFrame) -> DataFrame:
-        """Distribute the rows of each partition over at most as many tasks as run at a time."""
+        """Spread each day's rows over the tasks that run at a time, in equal shares per shard."""
         files = self._with_partition_columns(RECORDS).inputFiles()
         filled = len({place for file in files for place in re.findall(rf"/{SHARD}=(\w+)", file)})
         tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions"))
@@ -265,9 +265,9 @@ class Store:
     def update(self, table: str, frame: DataFrame, change: RebuildTimes) -> int:
         """Rewrite the changed part of a table; return the number of rows on the rewritten days.
 
-        The frame has all rows of changed days and the rows without a day; for a table of cycles,
-        only rows from the time of the change on. It may be computed from the same table, because
-        Spark removes old files last.
+        The frame has all rows of changed days and the rows without a day. For a table of cycles, it
+        has only the rows from the time of the change on. It may be computed from the same table,
+        because Spark removes old files last.
         """
         rows = self.with_table_columns(table, frame)
         time = "cycle" if "cycle" in rows.columns else PARTITION
@@ -369,7 +369,7 @@ class Store:
 
 
 def _parse_sources(lines: Iterable[str]) -> InputFiles | None:
-    """Return the listed files; None if the list ends with a fingerprint of other files."""
+    """Return the listed files; None if the list is damaged or has a fingerprint of other files."""
     try:
         *files, fingerprint = sorted(lines, key=lambda line: not line.startswith("["))
         found = InputFiles({InputFile(*json.loads(file)): "" for file in files})

@@ -45,7 +45,7 @@ class SimulatedCycle:
     owners: Mapping[str, str | None]
     """The owner of each bundle after the cycle."""
     refused: tuple[str, ...] = ()
-    """Texts about decisions that cannot be carried out, such as the unload of another broker's
+    """Descriptions of decisions that cannot be carried out, such as the unload of another broker's
     bundle.
     """
     kept: int = 0
@@ -55,7 +55,7 @@ class SimulatedCycle:
     and weight. Empty if no bundle moved.
     """
     decided: Mapping[str, float] = field(default_factory=dict)
-    """Usage of each running broker that ThresholdShedder compared, with weights and smoothing.
+    """Usage of each running broker as ThresholdShedder compared it, with weights and smoothing.
     Empty under any other strategy.
     """
 
@@ -75,7 +75,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class SimulatedCourse:
-    """A simulated world, the variant that decided in it, and all its cycles."""
+    """A simulated world, the variant that made the decisions, and all cycles."""
 
     world: SimulatedWorld
     variant: str
@@ -84,7 +84,7 @@ class SimulatedCourse:
     minutes: float
     cycles: tuple[SimulatedCycle, ...]
     question: Mapping[str, object] = field(default_factory=dict)
-    """The `shed.select` case of the last cycle, or empty."""
+    """The `shed.select` case of the last cycle; empty if there is none."""
 
     @cached_property
     def sheds(self) -> tuple[BundleMove, ...]:

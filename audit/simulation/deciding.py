@@ -1,4 +1,4 @@
-"""How an implementation is asked in a simulation: its strategy, settings and way of placing."""
+"""How a simulation asks an implementation: strategy, settings, and way of placing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ PLACING: Mapping[str, str] = {
 
 PLANNING = ("AvgShedder",)
 REMEMBERING = (*PLANNING, TRANSFER_SHEDDER)
-"""Strategies that also place the bundles that they shed, and strategies that remember earlier
-cycles.
-"""
+"""Strategies that also place the bundles that they shed, or that remember earlier cycles."""
 
 DESTINATION, ASKED = "destination", "asked"
-"""A point of `specs/ways.yaml`, and its alternative for leaders that choose a bundle's new broker
-before they unload it, and reserve no load.
+"""A way in `specs/ways.yaml`, and its alternative in which a leader chooses a bundle's new broker
+before the unload, and reserves no load.
 """
 
 KEEPS_AVERAGES = "released-2.4"
@@ -46,25 +44,26 @@ class Decider(Protocol):
         """Return one answer per case."""
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return a leader that decides cycle after cycle; None if the implementation has none.
+        """Return a leader that decides one cycle after another; None if the implementation has
+        none.
 
-        The leader is a function of a cycle's case and the minutes since the cycle before.
+        The leader is a function of a cycle's case and the minutes since the previous cycle.
         """
 
 
 @dataclass(frozen=True)
 class DecisionSetup:
-    """How an implementation is asked for decisions.
+    """How a simulation asks an implementation for decisions.
 
     If `remembers` is true, the strategy has its own memory: the implementation's leader is asked
     cycle by cycle or, if it has none, `shed.cycles` is asked about all cycles so far. Such a
     strategy also plans the destinations of its unloads, internally or by naming the next owner, and
-    may decline to place other bundles; these go to the least used broker.
+    may decline to place other bundles. These go to the least used broker.
 
-    If `reserves` is true, a shed bundle that was placed counts at its new broker when the next
-    bundle of the same cycle is placed; otherwise all shed bundles are placed by the reports alone.
-    If `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
-    bundle has no averages; if `without_heap`, heap memory is not load. `hidden` are the values of
+    If `reserves` is true, the placement of a shed bundle counts the bundles of the same cycle that
+    were placed before it. If it is false, all shed bundles are placed by the reports alone. If
+    `returns`, a bundle is unloaded even if its broker gets it back. If `forgets`, an unreported
+    bundle has no averages. If `without_heap`, heap memory is not load. `hidden` has the values of
     undocumented settings that neither the world nor `settings` set.
     """
 
@@ -90,7 +89,8 @@ def decision_setup(
 ) -> DecisionSetup:
     """Return how to ask an implementation that offers these operations for decisions.
 
-    `profile` supplies the documented defaults, `released` those of undocumented settings.
+    `profile` supplies the documented defaults, and `released` the defaults of undocumented
+    settings.
     """
     known = load().profile(released) if released else None
     asks = known is not None and known.ways.get(DESTINATION) == ASKED

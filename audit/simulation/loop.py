@@ -1,4 +1,4 @@
-"""The simulation loop, in which an implementation's decisions change the next question to it."""
+"""The simulation loop: an implementation's decisions change the next question that it is asked."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Simulation:
         return self._carried[1]
 
     def _reports(self, rates: Mapping[str, Rates]) -> dict[str, Json]:
-        """Return each running broker's load report: the last report if nothing has changed."""
+        """Return each running broker's load report; the previous reports if nothing has changed."""
         owned, up = self.cluster.owned_bundles(), self.cluster.running()
         now = rates, owned, up
         if self._reported is not None:
@@ -269,7 +269,7 @@ class Simulation:
         return min(among, key=lambda name: (self._expected_usage(name), name))
 
     def _expected_usage(self, name: str) -> float:
-        """Return a broker's usage by the averages of all bundles that it owns now."""
+        """Return a broker's usage, computed from the averages of all bundles that it owns now."""
         names = (bundle for bundle, owner in self.owner.items() if owner == name)
         known = (self.leader.data[one]["shortTermData"] for one in names if one in self.leader.data)
         return self.leader.usage(self._broker[name], sum(map(throughput_of, known)))
@@ -330,8 +330,8 @@ class Simulation:
         return half, half
 
     def _topics_at_split(self, bundle: SimulatedBundle, cycle: int) -> int:
-        """Return the number of topics that half of a bundle has in cycle 0, so that it has half of
-        the bundle's topics in this cycle.
+        """Return half of a bundle's topics in this cycle, less the topics gained by a bundle since
+        cycle 0.
         """
         grown = cycle * self.world.topics_each_cycle
         return (bundle.topics + grown) // 2 - grown

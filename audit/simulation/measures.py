@@ -22,11 +22,10 @@ UNAVAILABLE_SECONDS = 10
 
 USUAL_OVERLOAD = 85
 PERIOD_REPETITIONS = 3
-"""Number of times in a row that the end of a course must repeat to have a period."""
+"""Number of consecutive repetitions at the end of a course that are required for a period."""
 
 QUIET_DIVISOR = 4
-"""Divisor for loads that vary: the last 1 / `QUIET_DIVISOR` of all cycles must be without unloads
-for the course to be at rest.
+"""Divisor for varying loads: at rest, the last 1 / `QUIET_DIVISOR` of all cycles have no unloads.
 """
 
 DIGITS = 2
@@ -41,8 +40,8 @@ class Measures:
     cycles: int
     minutes: float
     rest: int | None
-    """Number of cycles until the cluster is at rest. None if unloads continue, or ended too late to
-    tell.
+    """Number of cycles until the cluster is at rest. None if unloads continue, or if they ended too
+    late to be sure.
     """
     period: int | None
     """Number of cycles after which the owners of all bundles repeat; None if they do not."""
@@ -50,7 +49,7 @@ class Measures:
     unloads_of_one: int
     """Number of unloads of the bundle that was unloaded most often."""
     to_and_fro: int
-    """Number of unloads after which a bundle was back at the broker that it had left last."""
+    """Number of unloads that returned a bundle to the broker that it had just left."""
     kept: int
     """Number of unloads without effect, because placement chose the same broker."""
     failovers: int
@@ -72,9 +71,7 @@ class Measures:
 
     @property
     def outcome(self) -> str:
-        """The number of cycles until unloads end; otherwise, `ongoing` or `never` with the
-        period.
-        """
+        """The number of cycles until unloads end, `never` with the period, or `ongoing`."""
         if self.rest is not None:
             return str(self.rest)
         return "ongoing" if self.period is None else f"never, {self.period}"
@@ -126,7 +123,7 @@ class _Measured:
 
 
 def overload_percentage(course: SimulatedCourse) -> float:
-    """Return the percentage from which on a broker counts as overloaded."""
+    """Return the usage in percent above which a broker counts as overloaded."""
     return float(str(course.settings.get(OVERLOAD_THRESHOLD, USUAL_OVERLOAD)))
 
 
@@ -203,9 +200,7 @@ def _returned_at_once(move: BundleMove) -> bool:
 
 
 def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
-    """Yield pairs of consecutive unloads of a bundle, if the second brought it back to the broker
-    that it left with the first.
-    """
+    """Yield each pair of consecutive unloads of a bundle in which the second reversed the first."""
     by_bundle: dict[str, list[BundleMove]] = {}
     for move in course.sheds:
         by_bundle.setdefault(move.bundle, []).append(move)
@@ -217,13 +212,13 @@ def returns(course: SimulatedCourse) -> Iterator[tuple[BundleMove, BundleMove]]:
 
 @dataclass(frozen=True)
 class RecordedMatch:
-    """A comparison of the unloads of a simulation with those of the recorded cycles.
+    """A comparison of a simulation's unloads with the recorded unloads.
 
     Attributes:
         cycles: number of recorded cycles that were simulated.
-        alike: number of cycles before the first cycle whose unloads differ.
-        unloads: number of unloads recorded in all these cycles.
-        recorded, simulated: unloads of the first cycle that differs.
+        alike: number of cycles before the first cycle with different unloads.
+        unloads: number of unloads recorded in all simulated cycles.
+        recorded, simulated: unloads in the first cycle with different unloads.
     """
 
     cycles: int

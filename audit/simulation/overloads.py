@@ -20,7 +20,7 @@ from pulsar_conformance.specs.text import counted, paragraph
 
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 ROUNDING_TOLERANCE = 0.01
-"""Maximum difference between a usage and the same usage as printed, in percentage points."""
+"""Maximum difference between a usage and its printed value, in percentage points."""
 
 MAX_REASONS = 3
 """Maximum number of overloaded brokers for which a reason is given."""
@@ -85,9 +85,7 @@ def _steps_of(derived: Derivation, broker: str) -> list[Step] | None:
 
 
 def _weighted(steps: Iterable[Step], usage: float) -> str:
-    """Return a text with the weighted usage of a broker that the strategy compares; empty if it
-    equals `usage`, in percent.
-    """
+    """Return a phrase about a broker's weighted usage; empty if it equals `usage`, in percent."""
     for step in steps:
         percent = PERCENT.match(step.text) if step.label.strip() == "usage" else None
         if percent and abs(float(percent[1]) - usage) > ROUNDING_TOLERANCE:
@@ -114,5 +112,5 @@ def _reason(steps: list[Step] | None) -> str:
 
 
 def _all_excluded(bundles: int) -> str:
-    """Return why several bundles that the strategy chose stay."""
+    """Return the reason why several bundles stay although the strategy chose them."""
     return f"the {bundles} bundles that it would unload stay: {EXCLUDED} names their namespaces"

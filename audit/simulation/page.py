@@ -15,7 +15,7 @@ from pulsar_conformance.audit.simulation.worlds import BadWorld
 from pulsar_conformance.reference.threshold import HISTORY_SHARE
 
 POINTS = 400
-"""Maximum number of points of a line. They are at equal distances."""
+"""Maximum number of points of a line in a chart. The points are evenly spaced."""
 
 MAX_MARKS = 1000
 BUNDLES = 50
@@ -63,7 +63,7 @@ def _chart(course: SimulatedCourse) -> dict[str, Any]:
 
 
 def _about_lines(course: SimulatedCourse) -> str:
-    """Return a text that says which usage the lines of a chart show."""
+    """Return a phrase about the usage that the lines of a chart show."""
     if course.cycles[-1].decided:
         share = float(str(course.settings.get(HISTORY_SHARE) or 0))
         smoothed = f", smoothed with earlier usage ({HISTORY_SHARE} = {share:g})" if share else ""
@@ -84,8 +84,8 @@ def _percent(used: float | None) -> str:
 
 
 def _moves_and_splits(course: SimulatedCourse) -> list[list[Any]]:
-    """Return a row per move and split: seconds, kind, broker, description, and False, since
-    neither violates a rule.
+    """Return a row per move and split: seconds, kind, broker, description and False. False means
+    that no rule is violated.
     """
     rows: list[list[Any]] = []
     for cycle in course.cycles:

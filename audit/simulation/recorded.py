@@ -35,15 +35,15 @@ from pulsar_conformance.specs.text import counted
 
 REPORTS_UNTIL_GONE = 3
 """Number of consecutive reports after which a missing bundle or broker is assumed to be gone. For a
-bundle, these are reports of its owner without the bundle. For a broker, these are reports of
-another broker since its own last one. A bundle that was split is gone at once.
+bundle, the owner's reports without the bundle count. For a broker, the reports that another broker
+wrote since the missing broker's last report count. A bundle that was split is gone immediately.
 """
 
 NOTHING: Rates = (0.0, 0.0, 0.0, 0.0)
 SHEDDING, UNCLEAR_CAUSES = "shedding", ("admin", "unknown")
 AT_ONCE = timedelta(seconds=10)
-"""Time from the start of a cycle in which an unload of unclear cause counts as shed, because the
-leader may have counted it later.
+"""Maximum time from a cycle to an unload of unclear cause that counts as shed. Its cause can be
+unclear because the leader counted the unload later.
 """
 
 
@@ -106,7 +106,7 @@ def recorded_world(path: Path) -> SimulatedWorld:
 
 
 def _by_report(history: _History) -> SimulatedWorld:
-    """Return a world in which each report of a broker gives the loads of one cycle."""
+    """Return a world with one cycle for each report of a broker, which gives the loads."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
     count = f"{length} reports of a broker, one per cycle"
@@ -162,7 +162,7 @@ def _reports_at(cycles: Sequence[datetime], history: _History) -> dict[str, list
 def _unloads(
     cycles: Sequence[datetime], acts: Sequence[tuple[datetime, Json]]
 ) -> Iterator[RecordedUnload]:
-    """Yield the unloads by which the leader shed, each with the number of its cycle."""
+    """Yield the leader's unloads for load shedding, each with the number of its cycle."""
     for place, (at, act) in enumerate(acts):
         cycle = bisect_right(cycles, at) - 1
         if act["kind"] == "unloaded" and cycle >= 0 and _is_shed(act, at - cycles[cycle]):
@@ -200,7 +200,7 @@ def _replayed(
 def _not_full_then_most(said: Json) -> tuple[bool, float]:
     """Return a sort key for reports.
 
-    The report with the most traffic has the largest key, among those without a resource at 100 %.
+    Reports without a resource at 100 % sort above the others, and then reports with more traffic.
     """
     return all(percent_used(said, one) < 100 for one in SCALING), reported_throughput(said)
 
@@ -224,8 +224,8 @@ def _recorded_loads(
 def _fill_gaps(seen: Mapping[int, Rates], length: int) -> list[Rates]:
     """Return rates for every cycle.
 
-    Short gaps have the last known rates. Before the first known rates, and long after the last, the
-    rates are 0.
+    In short gaps, the rates are the last known ones. Before the first known rates, and long after
+    the last, the rates are 0.
     """
     found: list[Rates] = []
     latest, place_of_latest = NOTHING, -REPORTS_UNTIL_GONE
@@ -252,7 +252,7 @@ def _records(path: Path) -> Iterator[Json]:
 
 
 def _record(line: str) -> Json | None:
-    """Return the record in a line; None for a damaged line, which an audit would also leave out."""
+    """Return the record in a line; None for a damaged line. An audit omits such lines, too."""
     try:
         found = json.loads(line)
     except ValueError:

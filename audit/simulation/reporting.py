@@ -76,12 +76,12 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _value_in_word(word: str) -> str:
-    """Return the value of a setting or strategy, or the version of a released Pulsar, in a word."""
+    """Return the value in a word such as `NAME=VALUE`, or the version in `pulsar:VERSION`."""
     return word.rpartition("=")[2].removeprefix("pulsar:")
 
 
 def figures(one: Measures) -> tuple[str, ...]:
-    """Return the figures of a simulation as texts, in the order of `HEADINGS`."""
+    """Return the figures of a simulation as strings, in the order of `HEADINGS`."""
     return (
         one.outcome,
         str(one.unloads),
@@ -93,7 +93,7 @@ def figures(one: Measures) -> tuple[str, ...]:
 
 
 def _likeness_lines(course: SimulatedCourse, name: str) -> Iterator[str]:
-    """Yield lines that say in how many cycles a simulation unloaded what was recorded."""
+    """Yield lines on whether unloads are as recorded and, if not, the first difference."""
     found = match_with_recorded(course)
     if found is None:
         return
@@ -130,8 +130,8 @@ def fault_text(fault: LoopFault) -> str:
 
 
 def variant_table_lines(measured: Sequence[Measures]) -> Iterator[str]:
-    """Yield tables of unloads and cycles until they end, with a row per variant and a column per
-    world.
+    """Yield tables of the number of unloads, and of cycles until they end. Each variant has a row,
+    and each world a column.
     """
     names = list(dict.fromkeys(one.variant for one in measured))
     short, worlds = short_names(names), list(dict.fromkeys(one.world for one in measured))
@@ -203,7 +203,7 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> li
 
 
 def variant_table_cell(one: Measures) -> str:
-    """Return the unloads and the cycles until they end as text: `10 in 4`, `0`, `150 ongoing`."""
+    """Return unloads, and cycles until they end, as a table cell: `10 in 4`, `0`, `150 ongoing`."""
     if not one.unloads:
         return "0"
     joint = " in " if one.rest is not None else " "

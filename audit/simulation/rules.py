@@ -17,12 +17,10 @@ from pulsar_conformance.audit.simulation.measures import (
 from pulsar_conformance.specs import Rule, load
 
 IN_BALANCE = 1
-"""Percentage points between the most and the least used broker up to which a cluster is in
-balance.
-"""
+"""Maximum difference in usage between the brokers of a balanced cluster, in percentage points."""
 
 IDLE = 10
-"""Usage in percent up to which a broker counts as idle."""
+"""Maximum usage of a broker that counts as idle, in percent."""
 
 EXACT = 0.5
 """Tolerance of sums of traffic, in bytes per second."""
@@ -64,7 +62,7 @@ def _unloads_within_grace(course: SimulatedCourse) -> Faults:
 
 
 def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
-    """Yield moves to a broker that is used more than the source, both with and without weights."""
+    """Yield moves to a broker with more usage than the source, both with and without weights."""
     for cycle in course.cycles:
         for move in cycle.sheds:
             if all(_is_used_more(move, usage) for usage in (cycle.usage, cycle.weighted)):
@@ -76,7 +74,7 @@ def _moves_to_busier_brokers(course: SimulatedCourse) -> Faults:
 
 
 def _is_used_more(move: BundleMove, usage: Mapping[str, float]) -> bool:
-    """True if the target of a move is used more than its source; false if a usage is unknown."""
+    """True if a move's target has more usage than its source; false if a usage is unknown."""
     source, target = (usage.get(one or "") for one in (move.source, move.target))
     return source is not None and target is not None and target > source
 
@@ -148,7 +146,7 @@ CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {
 
 
 ENDLESS = "LOOP-07"
-"""The rule that clusters which never come to rest violate."""
+"""The rule that a cluster violates if it never comes to rest."""
 
 CONSTANT_LOAD = frozenset({"LOOP-04", ENDLESS})
 """Rules that only clusters under constant load can violate."""

@@ -22,9 +22,9 @@ ASSUMED = (
 )
 
 TRAFFIC_RATIO = 10
-"""Maximum factor between a broker's ratio of usage to traffic and that of the other brokers. Above
-it, something other than traffic is assumed to use the resource. Brokers of different sizes have
-ratios that differ by less.
+"""Maximum factor between a broker's ratio of usage to traffic and that of the other brokers. If the
+factor is larger, something other than traffic is assumed to use the resource. Brokers of different
+sizes have ratios that differ by less.
 """
 
 SCALING = ("cpu", "bandwidthIn", "bandwidthOut")
@@ -41,9 +41,9 @@ def snapshot_world(
 ) -> SimulatedWorld:
     """Return a world with the reported brokers and bundles.
 
-    CPU and network usage grow with traffic, in the ratio of each broker's own report. A broker
-    without traffic has the average ratio of the others. A broker with little traffic and much usage
-    also has the ratio of the others. Errors: `BadWorld`.
+    CPU and network usage grow with traffic, in the ratio of each broker's own report. The ratio of
+    the other brokers is used for a broker without traffic, or with much usage but little traffic.
+    Errors: `BadWorld`.
     """
     bundles = []
     for broker, said in brokers.items():
@@ -98,15 +98,15 @@ def percent_used(said: Json, resource: str) -> float:
 
 
 def _percent_by_traffic(said: Json, carried: float) -> dict[str, float]:
-    """Return the percentage of each resource for each byte per second; empty without traffic."""
+    """Return each resource's usage in percent per byte per second; empty without traffic."""
     return {one: percent_used(said, one) / carried for one in SCALING} if carried else {}
 
 
 def _others_ratios(brokers: Mapping[str, Json], broker: str) -> dict[str, float]:
     """Return the other brokers' usage per traffic, for resources that a broker uses excessively.
 
-    The usage is in percent for each byte per second. It is excessive if the broker's own is over
-    `TRAFFIC_RATIO` times that of the others. Empty if the broker or the others have no traffic.
+    The usage is in percent per byte per second. It is excessive if the broker's own ratio is over
+    `TRAFFIC_RATIO` times the others' ratio. Empty if the broker or the others have no traffic.
     """
     others = [said for name, said in brokers.items() if name != broker]
     traffic, own = sum(map(reported_throughput, others)), reported_throughput(brokers[broker])
@@ -135,10 +135,9 @@ def _resource_usage(
     mean: Mapping[str, float],
     others: Mapping[str, float],
 ) -> dict[str, tuple[float, float]]:
-    """Return two percentages for each resource: one that is constant, and one for each byte per
-    second.
+    """Return two numbers per resource: constant usage in percent, and percent per byte per second.
 
-    For a resource in `others`, the second percentage is the one given there.
+    For a resource in `others`, the second number is the one given there.
     """
     fixed = {one: (percent_used(said, one), 0.0) for one in RESOURCES if one not in SCALING}
     idle = {one: 0.0 if scale else percent_used(said, one) for one in SCALING}

@@ -42,8 +42,8 @@ USUAL_STRATEGY = "ThresholdShedder"
 
 
 class Start(NamedTuple):
-    """The worlds to simulate, the strategy in their settings, and the profile of the version that
-    reports name.
+    """The worlds to simulate, the strategy in their settings, and the profile of the reported
+    version.
     """
 
     worlds: list[SimulatedWorld]
@@ -81,7 +81,7 @@ def read_start(args: argparse.Namespace) -> Start:
 
 
 def _as_recorded(world: SimulatedWorld) -> SimulatedWorld:
-    """Return a recorded world whose brokers decide like the version that their reports name."""
+    """Return a recorded world whose brokers decide like the version named in their reports."""
     judged, profile = judged_version(world.version), nearest_profile(world.version)
     told = filter(
         None, (f"Pulsar {world.version} is simulated by {profile}", caveat_text(world.version))
@@ -170,7 +170,7 @@ def reported_world(args: argparse.Namespace) -> tuple[SimulatedWorld, str | None
 
 
 def _replaced_strategy(chosen: str | None, settings: Json, place: str) -> Iterator[str]:
-    """Yield a note if the chosen strategy is not that of the cluster."""
+    """Yield a note if the chosen strategy is different from the cluster's own."""
     own = strategy_of_settings(settings)
     if chosen and own and own != chosen:
         yield f"--strategy {chosen} replaces {own}, the strategy by {place}"

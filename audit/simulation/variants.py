@@ -53,7 +53,7 @@ from pulsar_conformance.specs.setting_names import why_unknown
 
 STRATEGY, PROFILE = "strategy", "profile"
 NAMED = (f"{STRATEGY}=", f"{PROFILE}=")
-"""Prefixes of words that are not settings."""
+"""Prefixes of those words of a variant that are not settings."""
 
 PULSAR = "pulsar:"
 """Prefix of the names of adapters for released Pulsar."""
@@ -162,7 +162,7 @@ def _version(variant: Variant) -> str:
 
 
 def read_by_variant(variant: Variant, world: SimulatedWorld) -> SimulatedWorld:
-    """Return a world with the settings of its files as the release of a variant reads them."""
+    """Return a world with the settings in its files as the variant's release reads them."""
     own = bool(world.version) and nearest_profile(world.version) == variant.profile
     named = _version_of_adapter(variant.adapter)
     followed = None if own or named else variant.released
@@ -171,7 +171,7 @@ def read_by_variant(variant: Variant, world: SimulatedWorld) -> SimulatedWorld:
 
 
 def _settings_that_run(variant: Variant, world: SimulatedWorld) -> Mapping[str, Any]:
-    """Return the settings of a world and a variant together, with the full names of classes."""
+    """Return the combined settings of a world and a variant, with the full names of classes."""
     settings = read_by_variant(variant, world).settings
     values = {**settings, **variant.settings, STRATEGY_SETTING: variant.strategy}
     if variant.strategy == TRANSFER:
@@ -191,7 +191,7 @@ def split_strategy(
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the strategy that is named or set (None if there is neither), and the other settings.
 
-    Errors: `BadWorld` if the settings set another strategy than the named one.
+    Errors: `BadWorld` if the settings set a different strategy than the named one.
     """
     others = {name: value for name, value in settings.items() if name != STRATEGY_SETTING}
     given = strategy_of_settings(settings)
@@ -251,7 +251,7 @@ def sweep(
 ) -> tuple[list[Variant], list[str]]:
     """Return each variant with each value in `NAME=FIRST..LAST/STEP`, and notes.
 
-    A variant on which no value has an effect stays unchanged, with a note. Errors: `BadWorld`.
+    If no value has an effect on a variant, it stays unchanged, with a note. Errors: `BadWorld`.
     """
     try:
         swept, values = parse_sweep(text)
@@ -309,7 +309,8 @@ def simulate_in_tasks(
     readings: Mapping[str, str],
     report: Report,
 ) -> list[SimulatedCourse]:
-    """Return the simulation of each variant in each world, each made in its own Spark task.
+    """Return the simulation of each variant in each world; each simulation is a Spark task of its
+    own.
 
     Errors: as in `simulate_worlds`, and `AdapterError` if Spark is unavailable.
     """
@@ -336,7 +337,7 @@ def _simulate_pair(
     readings: Mapping[str, str],
     pair: str,
 ) -> str:
-    """Return the JSON of the simulation of a variant in a world, or of a user's mistake."""
+    """Return the JSON of a variant's simulation in a world, or of the user's mistake."""
     variant, world = map(int, pair.split())
     try:
         [course] = simulate_worlds(variants[variant], [worlds[world]], cycles, readings)

@@ -42,8 +42,8 @@ class BadWorld(UserError):
 
 @dataclass(frozen=True)
 class SimulatedBroker:
-    """A broker. Each resource has a constant usage, and a usage for each byte per second of
-    traffic.
+    """A broker. Each resource has a constant usage in percent, and a usage in percent per byte per
+    second of traffic.
     """
 
     name: str
@@ -51,7 +51,7 @@ class SimulatedBroker:
     up: bool = True
 
     def percents(self, throughput: float) -> dict[str, float]:
-        """Return the percentage of each resource at this traffic, in bytes per second."""
+        """Return the usage of each resource in percent at this traffic, in bytes per second."""
         return {
             resource: round(min(fixed + each * throughput, 100.0), 6)
             for resource, (fixed, each) in self.uses.items()
@@ -93,7 +93,7 @@ class RecordedUnload(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedWorld:
-    """A cluster, and everything that happens to it whatever the implementation decides."""
+    """A cluster, and all events in it that do not depend on the implementation's decisions."""
 
     name: str
     title: str
@@ -110,12 +110,12 @@ class SimulatedWorld:
     traffic.
     """
     hot_from: int | None = None
-    """Cycle from which on the hot bundle has more traffic; None if there is no hot bundle."""
+    """First cycle in which the hot bundle has more traffic; None if there is no hot bundle."""
     notes: tuple[str, ...] = field(default=())
     clock: tuple[float, ...] = ()
     """Minutes from the first recorded cycle to each recorded cycle."""
     unloads: tuple[RecordedUnload, ...] = ()
-    """The unloads in the recorded cycles."""
+    """The leader's unloads for load shedding in the recorded cycles."""
     assigned: Mapping[tuple[int, str], str] = field(default_factory=dict)
     """The broker to which a bundle was last assigned before a recorded cycle, by cycle and
     bundle.
@@ -125,14 +125,14 @@ class SimulatedWorld:
     `specs/ways.yaml`.
     """
     version: str = ""
-    """The version that the reports of a history name, or that the brokers of a real cluster run;
-    empty if the reports name several or none.
+    """The version in the reports of a history, or of the brokers of a real cluster; empty if the
+    reports have several versions or none.
     """
     files: SettingsRead | None = None
     """The settings read from a real cluster's files. `settings` includes them."""
 
     def as_read_by(self, version: str) -> SimulatedWorld:
-        """Return the world with the settings of its files as a version reads them."""
+        """Return the world with the settings in its files as this version reads them."""
         if self.files is None or not version:
             return self
         found = self.files.read_by(version)
@@ -152,8 +152,8 @@ class SimulatedWorld:
         return self.shape is None and not any(one.recorded for one in self.bundles)
 
     def events_after(self, cycles: int) -> str | None:
-        """Return a note about events that happen only after this number of cycles; None if there
-        are none.
+        """Return a note about events that only happen later than this number of cycles; None if
+        there are none.
         """
         changes = [event.cycle for event in self.events]
         changes += [] if self.hot_from is None else [self.hot_from]
@@ -279,7 +279,7 @@ def rates_carrying(throughput: float) -> Rates:
 
 
 def scaled_rates(rates: Rates, factor: float) -> Rates:
-    """Return rates multiplied by a factor, and rounded so that their sums are exact."""
+    """Return the rates multiplied by a factor. They are rounded so that their sums are exact."""
     messages_in, messages_out, bytes_in, bytes_out = rates
     messages, carried = round(messages_in * factor * 8) / 8, float(round(bytes_in * factor))
     if messages_in == messages_out and bytes_in == bytes_out:

@@ -18,17 +18,16 @@ FRAMES: Mapping[str, int] = {"shortTermData": 10, "longTermData": 1000}
 SAMPLE, RECORD, LOOK, UNLOAD = range(4)
 """Order of rows that have equal times.
 
-A row of kind `LOOK` asks for averages at a moment. It counts the samples and the leader's records
-of that time, but not the unloads. A record replaces the samples of that time.
+A row of kind `LOOK` requests the averages at a time. These include the samples and the leader's
+records of the same time, but not the unloads. A record replaces the samples of the same time.
 """
 
 
 def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return the table: averages over the samples since the leader's start, or as the leader
-    recorded them.
+    """Return the table: averages since the leader's start, or as the leader recorded them.
 
-    A recorded average replaces all earlier samples, and later samples continue from it. The record
-    is ignored once the leader itself has taken as many samples since its start as the continued
+    A recorded average replaces all earlier samples, and is continued with the later samples. It is
+    ignored once the leader itself has taken as many samples since its start as the continued
     average includes. The column `documented` has the averages by a release's documents, if these
     differ.
     """
@@ -70,7 +69,7 @@ def averages_table(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFra
 
 
 def _most_samples(silver: Silver) -> int:
-    """Return the largest number of samples that any bundle has. A small job counts them."""
+    """Return the largest number of samples of any bundle, using a small Spark job."""
     each = silver.bundle_samples.groupBy("cluster", "bundle").agg(F.count(F.lit(1)).alias("many"))
     (row,) = each.agg(F.max("many").alias("many")).collect()
     return row["many"] or 0
@@ -79,9 +78,9 @@ def _most_samples(silver: Silver) -> int:
 def _since_unload(side: str) -> tuple[Column, Column]:
     """Return the columns `moved` and `surely_moved`, in minutes before the cycle.
 
-    `moved` is the least possible time since the last unload that may have started a grace period.
-    `surely_moved` is the longest possible time since the last unload that certainly started one.
-    The cycle's own unloads do not count, since they come after its decision.
+    `moved` is the shortest possible time since the last unload that may have started a grace
+    period. `surely_moved` is the longest possible time since the last unload that certainly started
+    one. The cycle's own unloads do not count, since they come after its decision.
     """
     times = {"moved": ("went", F.least), "surely_moved": ("surely", F.greatest)}
     moved, surely = (
@@ -98,8 +97,8 @@ def _before_cycle(name: str) -> Column:
 
 
 def _with_former(went: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the unloads. Each column in `names` becomes a struct: `last` is the time in the
-    column, and `before` is the time in it of an earlier unload of the bundle.
+    """Return the unloads. Each column in `names` becomes a struct: `last` is the column's own time,
+    and `before` its last known time for earlier unloads of the bundle.
     """
     course = Window.partitionBy("cluster", "bundle").orderBy("at")
     earlier = course.rowsBetween(Window.unboundedPreceding, -1)
@@ -140,7 +139,7 @@ def _documented_window(plan: AuditPlan) -> Mapping[str, str]:
 
 
 def as_documented(rows: DataFrame) -> DataFrame:
-    """Return the rows of the table with the averages that the documents give."""
+    """Return the rows of the table with the averages by the documents."""
     own = F.col("documented")
     names = (*FRAMES, "moved", "surely_moved")
     return rows.withColumns({name: F.when(own.isNotNull(), own[name]) for name in names})
@@ -174,8 +173,8 @@ def _minutes_between(later: Column, earlier: Column) -> Column:
 
 
 def _timeline(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return samples, the leader's records, unloads, and moments at which averages are needed, as
-    rows with the same columns.
+    """Return rows of samples, of the leader's records, of unloads, and of times at which averages
+    are needed. All have the same columns.
     """
     moments = cycles.in_period_of(cycles.cycle_moments(made, plan), plan)
     silver = recent.recent_records(silver, moments, plan, max(FRAMES.values()))
@@ -233,8 +232,9 @@ def _recorded_clusters(made: GoldTables) -> DataFrame:
 def _earliest_decision() -> Column:
     """Return the earliest time at which an unload may have started a grace period.
 
-    For a bundle that was shed, this is the time of the recorded cycle, since the leader times all
-    its cycles with the same clock. Otherwise another clock may have timed the unload.
+    For a bundle that was shed, this is the time of the recorded cycle, since the leader measures
+    the times of all its cycles with the same clock. For other unloads, the time may be by another
+    clock.
     """
     cycle, at = F.coalesce("cycle", "at"), F.col("at")
     known = F.col("recorded") & F.col("cycle").isNotNull() & (F.col("cause") == SHEDDING)
@@ -272,6 +272,6 @@ GRACE_UNLOADS: Mapping[str, Callable[[Silver, DataFrame], DataFrame]] = {
     "bundle": lambda _silver, went: went,
     "topic": _with_parts,
 }
-"""Functions that return the unloads that start a bundle's grace period, by the reading `grace-of`.
-[SHED-04]
+"""Functions that return the unloads that start a bundle's grace period, for each alternative of the
+reading `grace-of`. [SHED-04]
 """

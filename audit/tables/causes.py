@@ -1,8 +1,8 @@
 """`unloads`: the reason why each bundle was unloaded, and the shedding cycle that caused it.
 
-A recorded cause is used. Otherwise the cause follows from other records: whether a cycle ran just
-before, the bundle had just been split, or its whole broker or namespace was unloaded. If it does
-not follow, the cause is `open`, and the cycle is judged with and without the unload.
+A recorded cause is used. Without one, the cause follows from other records: whether a cycle ran
+just before, the bundle had just been split, or its whole broker or namespace was unloaded. If these
+do not show the cause, it is `open`, and the cycle is judged with and without the unload.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ UNLOADING_SECONDS = 60.0
 """Seconds that the unloads of a cycle may take. Pulsar waits at most this long for each bundle."""
 
 EARLY = 1.0
-"""Seconds by which an unload may be recorded before the cycle that caused it."""
+"""Maximum seconds by which the record of an unload may precede the cycle that caused it."""
 
 SKEW = 5.0
 """Maximum difference between the clocks of two brokers, in seconds."""
 
 BURST_SECONDS = 60
-"""Seconds within which a stopping broker, or a whole namespace, is unloaded."""
+"""Maximum seconds between any two unloads of a stopping broker, or of a whole namespace."""
 
 SILENCE = 15 * 60.0
 """Seconds without a report after which a broker is assumed to have stopped."""
 
 OFFLOADING_SECONDS = 60.0
-"""Seconds after a split within which its parts are unloaded."""
+"""Maximum seconds from a split to the unloads of its parts."""
 
 NO_REPORTS_BY_BROKER = "the broker that its record names sends no reports"
 KEY = ("cluster", "broker", "bundle", "at")
 
 BROADCAST_ROWS = 2_000
-"""Maximum number of rows that Spark broadcasts, few enough for the limit in `SUMMARIES`."""
+"""Maximum number of rows that Spark broadcasts. Their size is within the limit in `SUMMARIES`."""
 
 COLUMNS = (
     "cluster string, cycle timestamp, at timestamp, broker string, bundle string, cause string, "
@@ -56,8 +56,8 @@ def bounded_count(rows: DataFrame) -> int:
 
 
 def broadcast_few(rows: DataFrame, count: int) -> DataFrame:
-    """Broadcast rows if there are at most `BROADCAST_ROWS`, so that samples are joined to them
-    without an exchange.
+    """Broadcast the rows if there are at most `BROADCAST_ROWS`, so that samples can be joined to
+    them without a shuffle.
     """
     return F.broadcast(rows) if count <= BROADCAST_ROWS else rows
 
@@ -81,7 +81,8 @@ def unload_rows(silver: Silver, made: GoldTables, _plan: AuditPlan) -> DataFrame
 
 
 def _attribute_to_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Attribute unloads by brokers without reports to the bundles' owners, and set `unnamed`.
+    """Attribute unloads by brokers without reports to the bundles' owners, and mark them in
+    `unnamed`.
 
     The name of such a broker is probably another address of the owner, unless no broker of the
     cluster reports.
@@ -104,11 +105,10 @@ def shed_unloads(made: GoldTables) -> DataFrame:
 
 
 def _recorded_unloads(silver: Silver) -> DataFrame:
-    """Return the unloads with `said` (the recorded cause), `damaged` (true if quarantined) and
-    `doubled`.
+    """Return the unloads with `said` (the recorded cause), `damaged` (quarantined) and `doubled`.
 
     `doubled` is true if the unload repeats one by the same broker within `SKEW`, with no owner
-    recorded in between: both may be one event in two logs, and have the cause of either.
+    recorded in between: both may be one event in two logs, and either may name its cause.
     """
     known = silver.actions.where(F.col("kind").isin("unloaded", "assigned"))
     rows = known.select(
@@ -324,7 +324,7 @@ def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
 
 
 def _is_uncertain() -> Column:
-    """True if it is uncertain whether there was an unload, or which broker unloaded."""
+    """True if it is uncertain whether the unload happened, or which broker made it."""
     return F.col("doubled") | F.col("damaged") | F.col("unnamed")
 
 

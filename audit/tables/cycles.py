@@ -124,7 +124,7 @@ def recorded_days(silver: Silver) -> DataFrame:
 
 
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
-    """Return the table: cycles with their `moments`, one if recorded, otherwise up to three.
+    """Return the table: cycles with up to three `moments` each.
 
     `since` and `until` are the leader's term. The cycle's unloads are before `upto`. `doubt` is why
     the cycle cannot be judged. `settings` are the last recorded ones with the plan's overrides.
@@ -202,7 +202,7 @@ CYCLE_SETTINGS = (
     shedding.STRATEGY,
     threshold.HISTORY_SHARE,
 )
-"""Settings with defaults that the table depends on."""
+"""Settings on which the table depends. If they are not recorded, their defaults apply."""
 
 SAMPLES = 10
 """Number of samples of a bundle on which shedding is based. [DATA-03]"""
@@ -237,7 +237,7 @@ def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def strategies_followed(made: GoldTables, plan: AuditPlan) -> tuple[str, ...]:
-    """Return the documented strategies of the plan's cycles, which a small job finds.
+    """Return the documented strategies of the plan's cycles. A small Spark job finds them.
 
     TransferShedder is omitted, since it decides by load data instead of load reports.
     """
@@ -287,7 +287,7 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
 
 
 REPEATED_CYCLE_SECONDS = 0.5
-"""Seconds within which two records of a cycle count as one cycle in two logs."""
+"""Maximum seconds between two records of cycles that count as one cycle in two logs."""
 
 
 def _with_reports(silver: Silver, ran: DataFrame) -> DataFrame:

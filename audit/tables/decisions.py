@@ -50,11 +50,10 @@ DECIDED: Mapping[str, str] = {
 
 COLUMNS = ", ".join(f"{name} {type_}" for name, type_ in DECIDED.items())
 JUST_BEFORE = 0.9
-"""If the record of an unload says that a grace period ends in less than this many seconds, the
-period may already be over.
+"""Maximum seconds before the recorded end of a grace period in which it may already be over.
 
-If the unload may have been decided long enough before its record, `surely_moved` shows that the
-grace period may be over, too.
+The recorded end follows from the record of an unload. If the unload may have been decided long
+enough before its record, `surely_moved` shows that the grace period may be over, too.
 """
 
 RECORDED = "recorded"
@@ -157,8 +156,8 @@ def decided_table(rows: DataFrame, readings: Mapping[str, str]) -> DataFrame:
 def _may_be_movable(columns: Sequence[str], readings: Mapping[str, str]) -> Column:
     """True if an earlier unload keeps the bundle from moving, but perhaps should not.
 
-    Something other than shedding may have caused the unload, or it may have been earlier than its
-    record, because another clock timed it or because it was decided before.
+    Something other than shedding may have caused the unload, or the unload may have been before the
+    time in its record, which is by another clock or later than the decision.
     """
     if "surely_moved" not in columns:
         return F.lit(False)
@@ -183,10 +182,10 @@ def _is_contested(columns: Sequence[str]) -> Column:
 
 
 def _narrows_differences() -> Column:
-    """True if the bundle's move from the most to the least loaded broker makes their loads less
-    different, both in messages and in bytes.
+    """True if moving the bundle from the most to the least loaded broker reduces their difference.
 
-    Null for strategies other than `UniformLoadShedder`.
+    Both the difference in messages and the difference in bytes must become smaller. Null for
+    strategies other than `UniformLoadShedder`.
     """
     ends, load = F.col("uniformloadshedder"), F.col("load")
     gaps = {name: (ends["most"][name] - ends["least"][name]) / 2 for name in LOADS}
@@ -226,7 +225,7 @@ def unloads_at_moments(shed: DataFrame, ran: DataFrame) -> DataFrame:
 def unload_times(shed: DataFrame) -> DataFrame:
     """Return the times at which each broker unloaded each bundle in a cycle.
 
-    `done` lists all times in order, `doubtful` the times of unloads that something else than
+    `done` lists all times in order, `doubtful` the times of unloads that something other than
     shedding may have caused, and `guessed` the times of unloads without a recorded cause. `claimed`
     is true if the broker owned the bundle, false if another broker did, and null if the owner is
     unknown.

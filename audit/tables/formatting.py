@@ -1,4 +1,4 @@
-"""Columns of text that format numbers."""
+"""Spark columns of text, such as formatted numbers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MEASURED: Mapping[str, Callable[[Column], Column]] = {
 
 
 def sentence(*parts: Column | str) -> Column:
-    """Return a text of words and columns, with spaces between them."""
+    """Return a text column that joins strings and columns with spaces."""
     return F.concat_ws(" ", *(F.lit(one) if isinstance(one, str) else one for one in parts))
 
 
@@ -70,7 +70,7 @@ def abridged(text: Column, most: int) -> Column:
 
 
 WORD = 60
-"""Maximum length of a word that is left out as a whole where a text is abridged."""
+"""Maximum length of a word that `abridged` drops instead of cutting it."""
 
 
 def precise_utc(time: Column | str) -> Column:

@@ -33,8 +33,9 @@ def last_reports(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame
     """Return the table: the last report of each broker that may count at a moment of a cycle.
 
     `reported` is the time of the report. `standing` is null if the report certainly counts;
-    otherwise `note` says why it may not. A broker is left out if it has certainly gone: there is a
-    sign of that, and its report is overdue. The table includes cycles before the plan's period.
+    otherwise `note` says why it may not. A broker is left out if it has certainly gone: its report
+    is overdue and there is a sign that it has gone, or its report is much too old. The table
+    includes cycles before the plan's period.
     """
     age = F.col(f"settings.{settings_at.REPORT_AGE}").alias(settings_at.REPORT_AGE)
     moments = cycles.cycle_moments(made, plan)
@@ -145,8 +146,8 @@ def _oldest_counting() -> Column:
 
 
 def _broker_moments(silver: Silver, moments: DataFrame) -> DataFrame:
-    """Return a row for each moment and each broker that reported on the moment's day or the day
-    before.
+    """Return a row for each moment and each broker with a report, even a quarantined one, on the
+    day of the moment or the day before.
     """
     reports = silver.broker_samples.select("cluster", "broker", F.to_date("at").alias("of"))
     lost = signs.lost_reports(silver).select("cluster", "broker", F.to_date("at").alias("of"))

@@ -20,10 +20,10 @@ host alone.
 
 
 def with_reported_names(silver: Silver) -> Silver:
-    """Return the tables with the names of brokers as in load reports.
+    """Return the tables with brokers named as in load reports.
 
     Other records may name a broker by a URL, by another of its ports, or with or without its
-    domain. A small job finds out if any record does.
+    domain. A small Spark job finds out if any record does.
     """
     spelt = silver.actions.select("cluster", "broker")
     spelt = spelt.union(silver.contexts.select("cluster", "broker")).where("broker is not null")
@@ -74,5 +74,5 @@ def _host_name(name: Column) -> Column:
 
 
 def _first_label() -> Column:
-    """Return the first part of a host name."""
+    """Return the part of `host` before the first dot, as the column `host`."""
     return F.substring_index("host", ".", 1).alias("host")

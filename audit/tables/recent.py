@@ -22,10 +22,10 @@ BUNDLE = ("cluster", "bundle")
 
 MINUTES_OF_DAY = 1440
 MAX_UNPRUNED_PERIOD = timedelta(days=7)
-"""Period of a history up to which using expired samples takes less time than dropping them."""
+"""Maximum period of a history for which using expired samples is faster than dropping them."""
 
 MAX_SUMMED_PERIOD = timedelta(days=2)
-"""Time since a leader's start up to which summing all its samples is faster than counting them."""
+"""Maximum time since a leader's start for which summing samples is faster than counting them."""
 
 DATA = "bundle_data"
 
@@ -44,7 +44,7 @@ def recent_records(silver: Silver, moments: DataFrame, plan: AuditPlan, most: in
 
 
 def _drop_old_samples(silver: Silver, day: date, most: int) -> Silver:
-    """Drop samples that no average over `most` samples contains any more on a day."""
+    """Drop samples that are too old for any average over `most` samples on a day."""
     from_day = _first_counting_days(silver, day, most)
     (row,) = from_day.agg(F.min("from").alias("first")).collect()
     first = min(row["first"] or day, day)
@@ -114,9 +114,7 @@ def _first_counting_days(silver: Silver, day: date, most: int) -> DataFrame:
 
 
 def _with_last_data(contexts: DataFrame, first: date) -> DataFrame:
-    """Return the contexts from a day on, and the last `bundle_data` of each bundle before
-    that day.
-    """
+    """Return the contexts from a day on, and the last earlier `bundle_data` of each bundle."""
     early = (F.col("kind") == DATA) & (F.col("day") < F.lit(first))
     latest = (
         contexts.where(early)

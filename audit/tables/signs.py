@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 OF_BUNDLE = ("cluster", "bundle")
 FORGOTTEN = 3
-"""Multiple of the longest report interval after which a silent broker has certainly gone."""
+"""A silent broker has certainly gone after this multiple of the longest report interval."""
 
 HINDSIGHT = timedelta(hours=1)
 """Maximum time from a moment to a record that shows whether a broker was there at that moment."""

@@ -24,10 +24,10 @@ ASSUMED_STREAK_LENGTH = 1 << 20
 """Length that is assumed for a streak that may have started before the first known cycle."""
 
 LOOKBACK = timedelta(days=1)
-"""Time before the rebuilt part of a table in which its streaks may have started."""
+"""Maximum time from the start of a streak to the part of a table that is being rebuilt."""
 
 FIRST_CYCLE_INTERVALS = 3
-"""Number of intervals after its election within which a leader has certainly run its first
+"""Number of shedding intervals within which a newly elected leader has certainly run its first
 cycle.
 """
 
@@ -80,11 +80,10 @@ def streaks(made: GoldTables, plan: AuditPlan) -> DataFrame:
 def _count_consecutive(
     rows: DataFrame, term: Window, holds: str, breaks: Column, begun: Column
 ) -> tuple[DataFrame, Column]:
-    """Return the rows, and a column that counts the consecutive rows in which `holds` is true, up
-    to and including the row itself.
+    """Return the rows, and a column that counts consecutive rows in which `holds` is true.
 
-    The count starts anew where `breaks` is true. `begun` is added to a count that started at the
-    first row.
+    The count includes the row itself, and starts again where `breaks` is true. `begun` is added to
+    a count that started at the first row.
     """
     again = F.coalesce(F.lag(holds).over(term), F.lit(False))
     first = F.lag(holds).over(term).isNull()
@@ -104,7 +103,7 @@ def with_all_days(made: GoldTables) -> GoldTables:
 
 
 def _pairs(made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row per cycle: its pair of brokers, and whether the pair exceeded each threshold."""
+    """Return each cycle's least and most used broker, and which thresholds they exceed."""
     moments = cycles.cycle_moments(made, plan)
     moments = moments.where(
         (F.col("strategy") == average.NAME) | (F.col("other_strategy") == average.NAME)

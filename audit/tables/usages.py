@@ -99,8 +99,8 @@ def _remembered_cycles(earlier: DataFrame) -> DataFrame:
 
 
 WIDEST_USAGE_RANGE = 100.0
-"""Width, in percentage points, of the range of possible usages in a cycle for which a report is
-unknown or late.
+"""Width, in percentage points, of the range of possible usages in a cycle in which the broker's
+report may not count.
 """
 
 

@@ -1,1 +1,1 @@
-"""Verdicts by the rules on the unloads of each cycle and on splits."""
+"""Verdicts of the rules on the unloads of each cycle, and on splits."""

@@ -26,7 +26,7 @@ TEXT_WIDTH = WIDTH - 4
 """Width of text that is printed with an indentation."""
 
 MAX_NAMED = 3
-"""Maximum number of bundles that a text names. If there are more, it says how many more."""
+"""Maximum number of bundles that a text names. It gives the number of all others."""
 
 
 def arithmetic_lines(
@@ -130,7 +130,7 @@ def contested_bundles(case: Mapping[str, Any]) -> Claims:
 
 
 def _claims_text(claims: Claims, focus: Focus) -> str:
-    """Return a text that says which brokers report which bundles, and which record would decide."""
+    """Return a sentence on which brokers report which bundles, and which record would decide."""
 
     def apart(bundle: str) -> tuple[bool, bool]:
         return bundle != focus.bundle, focus.broker not in claims[bundle]

@@ -1,7 +1,7 @@
 """Cycles as cases of `shed.select`, in the format of `explain` and adapters.
 
 AvgShedder counts hits over several cycles, so its cycles become cases of `shed.cycles`. Such a case
-has the cycle itself, and the cycles since the last unload that can count.
+has the cycle itself and, of the cycles since the last unload, those that can count.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def findings_about_owners(
 
 
 def affected_times(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle`: the times with verdicts that records since a time may
+    """Return `cluster` and `cycle`: the times of verdicts that records from `since` on may
     affect.
     """
     later = own.where(F.col("cycle") >= F.lit(since - timedelta(seconds=HOUR)))
@@ -105,7 +105,7 @@ def _verdict_columns(rule: str, wrong: Column, open_: Column, fine: Column) -> t
 
 
 def _open_evidence(why: Column | str) -> Column:
-    """Return the evidence of an open verdict on a bundle."""
+    """Return the evidence for an undecided verdict on a bundle."""
     return F.concat(F.col("bundle"), F.lit(": "), F.lit(why) if isinstance(why, str) else why)
 
 
@@ -116,7 +116,7 @@ def _under_extensible(silver: Silver, plan: AuditPlan, rows: DataFrame) -> DataF
 
 
 def _broker_spelling(name: str) -> Column:
-    """Return a name of a broker without a scheme and without a port of its standard services."""
+    """Return a broker's name without a scheme, and without the port of a standard service."""
     plain = F.regexp_replace(name, names.SCHEME, "")
     host = F.lower(F.nullif(F.regexp_extract(plain, names.HOST, 1), F.lit("")))
     return F.when(plain.rlike(names.STANDARD), host).otherwise(plain)
@@ -143,8 +143,8 @@ def _within(first: float, last: float) -> tuple[int, int]:
 def _judge_assignments(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge each assignment of a bundle that had an owner. [CHANNEL-01]
 
-    It is a violation if the former owner is later recorded as owner without having got the bundle
-    back.
+    The assignment is a violation if the former owner is later recorded as owner without having got
+    the bundle back.
     """
     rows = _bundle_events(silver)
     place = F.expr("decode(kind, 'assigned', 1, 'listed', 2, 0)")
@@ -191,7 +191,7 @@ def _judge_orphans(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Judge the owners of bundles whose broker stopped. [OWN-04]
 
     It is a violation if the broker is later recorded as owner without a sign that it started again.
-    No document sets a deadline, so the time until there is another owner is only reported. A
+    No document sets a deadline for a new owner, so the evidence only states the time until then. A
     broker's own namespaces are not judged, since they end with the broker.
     """
     events = _bundle_events(silver)
@@ -244,8 +244,8 @@ def _judge_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def _greatest_measured(silver: Silver, sought: DataFrame, key: list[str]) -> DataFrame:
-    """Return the greatest value of each of `splits.MEASURED` in the load data of the bundle
-    up to its split.
+    """Return the greatest value of each of `splits.MEASURED` that load data report for a bundle
+    until its split.
     """
     told = silver.contexts.where("kind = 'load_data'").select(
         "cluster", "at", F.explode("load.topBundlesLoadData").alias("top")
@@ -288,7 +288,7 @@ def _known_bundles(silver: Silver, sought: DataFrame, key: list[str]) -> DataFra
 
 
 def _limit_verdict() -> tuple[Column, ...]:
-    """Return an open verdict unless load data show that a bundle exceeded a limit. [SPLIT-05]"""
+    """Return an undecided verdict unless load data show a bundle over a limit. [SPLIT-05]"""
     over = F.lit(False)
     for name, what in zip(growth.LIMITS, splits.MEASURED, strict=True):
         unit = splits.MEGABYTE if name == growth.MAX_MEGABYTES else 1
@@ -356,7 +356,7 @@ def _written_after() -> Column:
 
 
 def _latest_verdict() -> tuple[Column, ...]:
-    """Return an open verdict if load data came later than the maximum interval. [REPORT-15]"""
+    """Return an undecided verdict if load data came later than the maximum interval. [REPORT-15]"""
     longest = F.col(f"force.{settings_at.REPORT_AGE}") * 60 + MAX_SECONDS_LATE
     told = F.concat(F.col("broker"), F.lit(": "), _seconds_passed(), F.lit(f"; {LOAD_DATA_UNSEEN}"))
     late = F.when(F.col("passed") > longest, told)

@@ -22,8 +22,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "THRESHOLD-08": ("THRESHOLD-02",),
     "THRESHOLD-10": ("THRESHOLD-02",),
 }
-"""Rules whose violation is only a consequence, each with the other rules that the same broker then
-violates in the same cycle.
+"""Rules whose violation may follow from another violation by the same broker in the same cycle,
+each with the rules that can explain it.
 """
 
 
@@ -86,10 +86,10 @@ def judge_cycles(
 
 
 def _in_every_view(lacking: bool) -> Column:
-    """True if a broker violates some rule in every view, although the strategy differs between
-    views.
+    """True if a broker violates some rule in every view, and the views have different strategies.
 
-    With `lacking`, such violations are omitted actions; otherwise, they are forbidden actions.
+    With `lacking`, only omitted actions count as violations; otherwise, only forbidden actions
+    count.
     """
     broker = Window.partitionBy("cycle", "broker")
     wrong = F.exists("said", lambda one: one["broken"] & (one["lacking"] == F.lit(lacking)))

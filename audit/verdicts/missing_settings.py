@@ -80,7 +80,7 @@ def defaults_from_release(ran: DataFrame, plan: AuditPlan) -> dict[str, Any]:
 def undecided_rules(
     moments: DataFrame, usage: DataFrame, rules: Iterable[str], plan: AuditPlan
 ) -> DataFrame:
-    """Return the cycles and rules that cannot be judged, and the missing settings as the text
+    """Return the cycles and rules that cannot be judged, with the missing settings in the column
     `lack`.
     """
     seen = usage.groupBy("cluster", "cycle").agg(
@@ -117,7 +117,7 @@ def _is_absent(name: str) -> Column:
 
 
 def with_undecided(found: DataFrame, lacking: DataFrame) -> DataFrame:
-    """Return the findings, which are undecided instead of allowed where a setting is missing."""
+    """Return the findings. Where a setting is missing, they are undecided instead of allowed."""
     both = found.join(lacking.hint("shuffle_hash"), ["cluster", "cycle", "rule"], "full_outer")
     open_one = F.col("lack").isNotNull() & F.coalesce(F.col("verdict") == "allowed", F.lit(True))
     return both.withColumns(

@@ -29,7 +29,7 @@ Tables = Mapping[str, DataFrame]
 
 CYCLE = ["cluster", "cycle"]
 CHOSEN = "chosen and movable"
-"""Condition for a decision by which a bundle would have been unloaded."""
+"""SQL condition for a decision that a bundle is to be unloaded."""
 
 MAX_COMPUTED_CYCLES = 50
 """Maximum number of cycles whose arithmetic is computed. If there are more such cycles, the report
@@ -59,8 +59,8 @@ def omitted_unloads(tables: Tables, plan: AuditPlan) -> dict[str, Any] | None:
 
 
 def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
-    """Return the brokers that unloaded nothing, although bundles of them were chosen at each moment
-    of a cycle.
+    """Return the brokers that unloaded nothing, although bundles were chosen at each moment of a
+    cycle.
 
     Columns: `cluster`, `cycle`, `moment` (the first one) and `broker`.
     """
@@ -87,7 +87,7 @@ def _brokers_that_kept_all(tables: Tables, plan: AuditPlan) -> DataFrame:
 
 
 def _may_be_worthwhile(plan: AuditPlan) -> Column:
-    """False if a release's ThresholdShedder certainly keeps everything, because it would unload too
+    """False if a release's ThresholdShedder certainly unloads nothing, because it would unload too
     little traffic.
     """
     hidden = specs.load().profile(plan.profile).hidden.get(MIN_THROUGHPUT)

@@ -40,8 +40,8 @@ OPEN_POINTS = (
     ),
     *(cycles.LOST_SETTINGS, cycles.LOST_REPORT, cycles.LOST_UNLOAD, cycles.LOST_BEFORE),
 )
-"""Texts with which the open point within evidence begins. If evidence contains none of them, all of
-it is the open point.
+"""Beginnings of the open point within evidence. If evidence contains none of them, all of it is the
+open point.
 """
 
 AT = " --at "

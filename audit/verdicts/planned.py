@@ -1,8 +1,7 @@
 """Judgment of the destinations of bundles that AvgShedder both sheds and places. [PLANNED-02]
 
-AvgShedder's plan applies while the attempt to unload the bundle lasts. No record shows how long
-that is. If the bundle is on the least used broker, it is where the plan puts it. Any other
-destination is undecided.
+AvgShedder's plan applies as long as the attempt to unload the bundle lasts. No record shows how
+long that is. A move to the least used broker follows the plan. Any other destination is undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ATTEMPT_UNRECORDED = "it is not recorded whether the attempt to unload it was st
 
 
 def findings_about_plans(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
-    """Return a row for each cycle that unloads: `cluster`, `cycle`, `rule`, `verdict` and
+    """Return a row for each cycle with unloads: `cluster`, `cycle`, `rule`, `verdict`,
     `evidence`.
     """
     went = streaks.with_all_days(made)["unloads"].where(
@@ -74,8 +73,8 @@ def _default_column(plan: AuditPlan, name: str) -> Column:
 
 
 def _with_least(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `least`: the broker that, according to the last reports before a cycle, certainly has the
-    least usage.
+    """Add `least`: the broker that certainly has the least usage, by the last reports before a
+    cycle.
     """
     seen = silver.broker_samples.select("cluster", "broker", F.col("at").alias("seen"), "percent")
     cycles = F.broadcast(rows.select(*KEY, "force").dropDuplicates(KEY))

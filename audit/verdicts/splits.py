@@ -21,13 +21,12 @@ from pyspark.sql import functions as F
 
 KEY = ("cluster", "cycle", "bundle")
 MEGABYTE = 1_000_000
-"""Bytes in a megabyte by the smaller definition. By the larger definition, limits in megabytes are
-higher.
+"""Bytes in a megabyte by the smaller of its two definitions. By the larger one, limits in megabytes
+are higher.
 """
 
 LATE_DATA = timedelta(days=1)
-"""Maximum time after a bundle's split at which data that the leader had about the bundle may be
-recorded.
+"""Maximum time from a bundle's split to the record of the data that the leader then had about it.
 """
 
 SPLIT_ROUND_SECONDS = 60
@@ -46,14 +45,14 @@ def leader_splits(silver: Silver, plan: AuditPlan) -> DataFrame:
 
 
 def recently_split(silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of the leader's splits that records since a time may affect."""
+    """Return `cluster` and `cycle` of leader splits that records from `since` on may affect."""
     own = (F.col("kind") == "split") & (F.col("cause") == AUTOMATIC)
     later = F.col("at") >= F.lit(since - LATE_DATA)
     return silver.actions.where(own & later).select("cluster", F.col("at").alias("cycle"))
 
 
 def affected_splits(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return the splits that records since a time may affect, and all judged splits since then."""
+    """Return splits that records from `since` on may affect, and judged splits since then."""
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
     return recently_split(silver, since).unionByName(later)
 
@@ -111,7 +110,7 @@ def _with_necessary_samples(silver: Silver, near: Silver, rows: DataFrame, count
 
 
 def _with_samples(silver: Silver, rows: DataFrame, count: int) -> DataFrame:
-    """Add the maximum of each of `MEASURED` over all earlier reports of the bundle.
+    """Add the maximum of each of `MEASURED` over all reports of the bundle before its split.
 
     It is null if there is no report. It is also null if the leader recorded its own data about the
     bundle at any time up to `LATE_DATA` after the split.
@@ -180,8 +179,8 @@ def _added_parts() -> Column:
 def _period_number(time: str) -> Column:
     """Return the number of the period that contains a time.
 
-    A period is as long as a report counts. Therefore all reports that count at a time are in its
-    period or the one before.
+    A period is as long as a report counts. Therefore, all reports that count at a time are from its
+    own period or the previous one.
     """
     return F.floor(F.unix_seconds(time) / causes.SILENCE)
 

@@ -3,8 +3,8 @@
 The manager's brokers write no load reports. Unloads, assignments, groups and settings decide some
 rules; load data, if they are recorded, decide more. Everything else is undecided, with the reason.
 
-Unloads that may belong to one cycle are a turn. They are judged together, at the time of the first
-of them.
+A turn is a group of unloads that may belong to one cycle. They are judged together, at the time of
+the first unload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 
 POINTS = float(check.POINTS)
 LIMIT_TOLERANCE = 1e-3
-"""Share by which limits are varied to find out if a condition clearly holds."""
+"""Share by which limits are changed up and down to find out if a condition clearly holds."""
 
 KNOWN_LATER = timedelta(seconds=extensible.HORIZON)
 """Time after a turn within which records may concern it: its other unloads, and the next owners."""
@@ -85,7 +85,7 @@ def _row(rule: str) -> Column:
 
 
 def affected_turns(own: DataFrame, silver: Silver, since: datetime) -> DataFrame:
-    """Return `cluster` and `cycle` of unloads that records since a time may affect, and of turns
+    """Return `cluster` and `cycle` of unloads that records from `since` on may affect, and of turns
     since then.
     """
     later = own.where(F.col("cycle") >= F.lit(since)).select("cluster", "cycle")
@@ -108,8 +108,8 @@ def _turns(silver: Silver, made: GoldTables, plan: AuditPlan) -> DataFrame:
 
 
 def _in_turns(rows: DataFrame) -> DataFrame:
-    """Add `cycle` and `last`, the first and the last time of the turn, and `ended`, the last time
-    of the turn before it.
+    """Add `cycle` and `last` (first and last time of the turn), and `ended` (last time of the
+    previous turn).
     """
     course = Window.partitionBy("cluster").orderBy("at", "bundle")
     gap = F.unix_micros("at") - F.unix_micros(F.lag("at").over(course))
@@ -124,7 +124,7 @@ def _in_turns(rows: DataFrame) -> DataFrame:
 
 
 def _with_owners(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `to`: the broker to which the bundle is recorded to have been assigned next."""
+    """Add `to`: the broker to which the bundle was next assigned, by the records."""
     taken = silver.actions.where("kind = 'assigned'")
     taken = taken.select(
         "cluster", "bundle", F.col("at").alias("taken"), F.col("broker").alias("to")
@@ -150,7 +150,8 @@ def _with_groups(silver: Silver, rows: DataFrame) -> DataFrame:
 
 
 def _with_loads(silver: Silver, rows: DataFrame) -> DataFrame:
-    """Add `loads`: each broker's lowest and highest load while the cycle may have run.
+    """Add `loads`: each broker's lowest and highest load in the time in which the cycle may have
+    run.
 
     Each is a struct of `of` (the broker), `low` and `high` in percent, `traffic`, and `top`, the
     names of its top bundles. Null without any load data.

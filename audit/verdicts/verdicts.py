@@ -226,7 +226,7 @@ SHEDS_SOME = (
     *("OVERLOAD-01", "OVERLOAD-09", "OVERLOAD-10", "THRESHOLD-01", "UNIFORM-01"),
     *("AVERAGE-01", "AVERAGE-02"),
 )
-"""Rules that a broker keeps if it sheds any bundle, even if another bundle must stay."""
+"""Rules that a broker satisfies if it sheds any bundle, even if another bundle must stay."""
 
 
 def _verdict() -> Column:
@@ -237,7 +237,7 @@ def _verdict() -> Column:
 
 
 def _views() -> Column:
-    """Return a text that says how another view of the cycle differs."""
+    """Return a phrase on how another view of the cycle differs."""
     parts = (F.nullif(name, F.lit("")) for name in ("changed", "notes"))
     known = F.nullif(F.concat_ws("; ", *parts), F.lit(""))
     return F.coalesce(F.concat(F.lit(IN_ANOTHER_VIEW), known), F.lit(UNCERTAIN_UNLOAD))

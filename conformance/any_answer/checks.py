@@ -73,7 +73,7 @@ Arrangement = Callable[[Questions], st.SearchStrategy[Trial]]
 
 @cache
 def draw_questions(operation: str) -> Questions:
-    """Return a strategy for an operation's questions, from those of rules about it alone.
+    """Return a strategy for an operation's questions, from the draws of rules about it alone.
 
     Rules that only the documents of 5.0 state, and rules of the area PLANNED, are left out: their
     cases may have fields that are newer than the documents by which an implementation is judged.
@@ -126,7 +126,7 @@ def asked_twice(asked: Questions) -> st.SearchStrategy[Trial]:
 def asked_before_and_after_others(asked: Questions) -> st.SearchStrategy[Trial]:
     """Return a strategy for trials that ask a question before and after other questions.
 
-    There are two or three other questions, of the same operation.
+    The two or three other questions have the same operation.
     """
 
     def arranged(first: Question, between: list[Question], random: Random) -> Trial:
@@ -263,7 +263,7 @@ def only_names_of_the_case_are_answered(exchanges: Sequence[Exchange], expect: E
 
 @check_exchanges("ANSWER-02", draws=of_each_operation(asked_before_and_after_others))
 def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """The case is not modified, and asking it again after other questions gives the same answer."""
+    """The case is not modified, and it gets the same answer again after other questions."""
     for exchange in exchanges:
         if CASE_CHANGED in exchange.answer:
             expect.reached()
@@ -276,7 +276,7 @@ def a_question_leaves_no_trace(exchanges: Sequence[Exchange], expect: Expect) ->
 
 @check_exchanges("ANSWER-03", draws=of_each_operation(asked_twice))
 def equal_questions_get_equal_answers(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """Asking the same question twice gives the same answer."""
+    """The same question gets the same answer twice."""
     expect.given(len(exchanges) == 2, "one question is asked twice")
     first, second = exchanges
     _same_question_same_answer(first, second, expect)
@@ -301,7 +301,7 @@ def the_order_of_names_does_not_matter(exchanges: Sequence[Exchange], expect: Ex
 
 @check_exchanges("ANSWER-05", draws=of_each_operation(asked_once))
 def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> None:
-    """No case causes a failure, or a refusal that no rule allows."""
+    """No valid case causes a failure, or a refusal that no rule allows."""
     for exchange in exchanges:
         expect.reached()
         reason = OPERATIONS[exchange.operation].why_unanswered(exchange.answer)

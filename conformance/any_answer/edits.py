@@ -1,4 +1,4 @@
-"""Random edits of a drawn case, which lead to valid cases that no strategy aims at.
+"""Random edits of a drawn case, for valid cases that no strategy draws on purpose.
 
 A strategy draws only cases that its author thought of. An edit changes any one value of a case: it
 raises a limit, repeats an entry of a list, or inserts the loss of the leader into a story. The
@@ -35,13 +35,13 @@ REGEXES = frozenset({"primary", "secondary", "namespaces"})
 """Fields with a list of regular expressions, which an edit may join into one expression."""
 
 MAX_EDITED_BYTES = 20_000
-"""Number of bytes above which a trial is not edited, since that would take long."""
+"""Maximum size of an edited trial in bytes. Larger ones would take too long."""
 
 LARGEST_SETTING = 65_536
-"""Largest number that an edit gives a setting, which may be the number of bundles to create."""
+"""Largest number to which an edit sets a setting, such as the number of bundles to create."""
 
 GROWN_SIZES = (17, 33, 65, 100, 129)
-"""Numbers of entries to which a map grows: just more than the sizes of common batches."""
+"""Numbers of entries to which edits extend a map: just above the sizes of common batches."""
 
 MAPS = frozenset(
     {"settings", "stats", "lastStats", "bundles", "brokers", "recentlyUnloaded", "preallocated"}
@@ -49,7 +49,7 @@ MAPS = frozenset(
 """Fields that hold a map from names to values."""
 
 SETTING = "settings entry"
-"""`_Place.field` of every setting. A setting with text is kept, since its type is not known."""
+"""`_Place.field` of every setting. String settings are not edited: their type is unknown."""
 
 GROWING_MAPS = frozenset({"stats", "preallocated"})
 """Maps to which edits add copies of entries; transformations add entries to other maps."""
@@ -62,7 +62,7 @@ EVENTS: tuple[Json, ...] = (
 """Events that are possible at any moment of a story."""
 
 SLOW_FIELDS = frozenset({"minutes", "bundles", "value"})
-"""Fields whose numbers are not multiplied by 10 or 1000, since their cases would take long."""
+"""Fields whose numbers are not multiplied by 10 or 1000: such cases would take too long."""
 
 SEPARATORS = ("|", ",")
 """Separators by which lists are commonly joined."""
@@ -75,7 +75,7 @@ class _Place:
     parent: Any
     key: Any
     field: str
-    """The value's name; for an entry of a list or map, the name of the list or map and `entry`."""
+    """The value's name. For an entry of a list or map: the name of the list or map, and `entry`."""
 
     @property
     def value(self) -> Any:
@@ -122,7 +122,7 @@ def _edit(case: Json, random: Random) -> None:
 
 
 def _places(value: Any, field: str = "") -> Iterator[_Place]:
-    """Yield the place of each value inside `value`, each outer value before its inner values."""
+    """Yield the place of each value inside `value`. Outer values come before their inner values."""
     if isinstance(value, dict):
         for name in value:
             known = f"{field} entry" if field in MAPS else name

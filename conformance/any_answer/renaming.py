@@ -18,7 +18,7 @@ def _renaming_by_capitals(*patterns: str) -> Renaming:
 
 
 def _with_leading_zeros(number: int) -> str:
-    """Return half the number, rounded down: with leading zeros if it is even, else without."""
+    """Return half the number, rounded down, as text; with leading zeros if the number is even."""
     return str(number // 2).zfill(1 if number % 2 else 3)
 
 
@@ -81,7 +81,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def with_new_names(names: Mapping[str, str], case: Json) -> Json:
-    """Return a case with names replaced as by `with_names`, except in settings and strategy."""
+    """Return a case with names replaced as by `with_names`, except in its settings and strategy."""
     kept = {field: case[field] for field in ("settings", "strategy") if field in case}
     return {**with_names(case, names), **kept}
 
@@ -153,6 +153,6 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def is_bundle(text: str) -> bool:
-    """True if a text ends with a hash range, as bundle names do."""
+    """True if a string ends with a hash range, as bundle names do."""
     _, slash, part = text.rpartition("/")
     return bool(slash) and part.startswith("0x") and "_0x" in part

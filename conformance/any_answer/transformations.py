@@ -49,7 +49,7 @@ ENTRIES_ADDED = 1_100
 """Number of entries added before the case's own entries: more than a usual table or page has."""
 
 ADDITION_WEIGHT = 0.2
-"""Weight in a random choice of transformations that add many entries; a case takes about 1 s."""
+"""Weight of a transformation that adds many entries (about 1 s a case) in a random choice."""
 
 BROKERS_ADDED = 130
 """Number of brokers added; more than a real cluster has."""
@@ -87,7 +87,7 @@ class Transformation:
     adds: bool = False
     """True if the transformation adds many entries, so that cases take longer."""
     first_name: str = ""
-    """The first replacement name, with which some name in each renamed case begins; else empty."""
+    """The first replacement name, which starts some name in each renamed case; empty if none."""
 
     def copy(self, question: Question) -> Question:
         """Return a question with a transformed deep copy of the case."""
@@ -336,7 +336,7 @@ def edits_to_plain_names(trial: Trial) -> Iterator[Callable[[Json], Json]]:
 
 
 NOT_VARIED = frozenset({WRITTEN_OUT.name})
-"""Transformations that drawn cases do not undergo: their rule may be about an omitted setting."""
+"""Transformations not used for drawn cases, whose rule may be about an omitted setting."""
 
 VARIATIONS: Mapping[str, tuple[Transformation, ...]] = {
     PLACE.id: (

@@ -38,7 +38,7 @@ algorithms = st.sampled_from((RANGE, TOPICS))
 
 
 def split_case(bundle: str, algorithm: str | None, **given: Any) -> Json:
-    """Return a `bundles.split` case; by default, an administrator asks, and there are no topics."""
+    """Return a `bundles.split` case; by default, from an administrator, and without topics."""
     case: Json = {"bundle": bundle, "algorithm": algorithm, "by": "admin", "settings": {}}
     return {**case, "topics": [], "positions": [], **given}
 
@@ -83,7 +83,7 @@ def split_with_located_topics(split: Json) -> Trial:
 
 @st.composite
 def topic_halves(draw: st.DrawFn) -> Trial:
-    """Draw a split by topics of a whole namespace, which has all topics under any hash function."""
+    """Draw a split by topics of the whole hash range, so that no topic can be outside it."""
     count, by = draw(counts_of_topics), draw(callers)
     random = draw(randoms)
     topics = names.topics(random, count)
@@ -153,7 +153,7 @@ def _first_question(trial: Trial) -> Trial:
 
 @st.composite
 def positions_by_the_broker(draw: st.DrawFn) -> Trial:
-    """Draw splits at positions that a broker names, although only the admin API may name any."""
+    """Draw splits at positions by a broker, although only the admin API may specify positions."""
     [(operation, case)] = draw(positions()).questions
     return Trial.of(operation, {**case, "by": "broker"})
 
@@ -168,7 +168,7 @@ def positions_as_default(draw: st.DrawFn) -> Trial:
 
 
 ROUND_RATES = (0, 1, 10, 100, 100, 200, 250, 300, 400, 500, 600, 1000)
-"""Messages and megabytes per second of a topic: round numbers, so that sums meet limits."""
+"""Messages and megabytes per second of a topic: round numbers, so that sums can equal limits."""
 
 LIMITS_OF_A_PART = {
     MAX_MESSAGES: (100, 300, 450, 500, 1000, 1100, 1900, 30000),
@@ -181,7 +181,7 @@ MARGINS = (None, 0, 10, 50)
 
 @st.composite
 def splits_by_traffic(draw: st.DrawFn) -> Trial:
-    """Draw a whole namespace to split by its topics' traffic, and a question to locate them."""
+    """Draw a split of a whole namespace by its topics' traffic, and a question to locate them."""
     count = draw(st.sampled_from((1, 2, 3, 4, 6, 8, 12, 20)))
     random = draw(randoms)
     settings: Json = {name: random.choice(limits) for name, limits in LIMITS_OF_A_PART.items()}
@@ -208,7 +208,7 @@ def splits_by_traffic(draw: st.DrawFn) -> Trial:
 
 
 NAMED, LOADED = 0.8, 0.97
-"""Share of splits by traffic that name the algorithm, and share of topics that have traffic."""
+"""Share of splits by traffic that name the algorithm, and share of their topics with traffic."""
 
 
 def topic_load(random: Random) -> Json:

@@ -64,7 +64,7 @@ ABOUT_ASSUMED = tuple({**LIMITS, MAX_MESSAGES: 100 + more} for more in (-2, 2))
 EITHER_MEGABYTE = (1_000_000, 1_048_576)
 
 ONE_IS_A_STEP = 2**40
-"""Limit above which some types of number cannot express a difference of 1."""
+"""Limit above which some number types cannot represent a difference of 1."""
 
 DEFAULT_MOST = 128
 """Default maximum number of bundles of a namespace."""
@@ -131,7 +131,7 @@ class _LoadDrawer:
 def _draw_growth(
     draw: st.DrawFn, grows: str | None, full: bool, settings: Mapping[str, Any]
 ) -> Trial:
-    """Draw a run of automatic splits, with bundles near the threshold `grows` (if None, any)."""
+    """Draw a run of automatic splits, with bundles near the threshold `grows` (None: near any)."""
     size, chosen, most = draw(loads.sizes(1)), draw(threshold_sets), draw(bundle_maximums)
     room = "too little" if full else draw(room_kinds)
     random = draw(randoms)
@@ -167,7 +167,7 @@ def _draw_growth(
 def _bundle_counts(
     random: Random, bundles: Sequence[str], growing: Mapping[str, int], room: str, most: int
 ) -> dict[str, int]:
-    """Return the number of bundles in each namespace: as drawn, or close to the maximum."""
+    """Return each namespace's number of bundles: the drawn number, or one close to the maximum."""
     counted = Counter(map(namespace_of, bundles))
     if room == "plenty":
         return dict(counted)
@@ -219,7 +219,7 @@ def _cluster_of_one_bundle(settings: Json, latest: Json, long_term: Json | None)
 
 
 def busy_in_one_term(random: Random) -> Json:
-    """Return a case of a bundle with a high message rate, in the short or in the long term."""
+    """Return a case of a bundle with a high message rate in its latest or in its long-term load."""
     quiet, busy = {"msgRateIn": 10}, {"msgRateIn": 500}
     latest, long_term = random.choice(((quiet, busy), (busy, quiet)))
     return _cluster_of_one_bundle(

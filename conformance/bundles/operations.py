@@ -134,7 +134,7 @@ LOCATE = Operation(
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a split bundle in order, or the refusal to split it."""
+    """The parts of a split bundle, in order; or the reason why the split was refused."""
 
     names: tuple[str, ...]
     refused: str | None
@@ -182,7 +182,7 @@ def _needs_an_algorithm(case: Json, settings: Settings, readings: Readings) -> N
 
 
 def _same_parts(allowed: Json, answer: Json) -> bool:
-    """True if two answers have the same parts in any order, as no document defines the order."""
+    """True if two answers have the same parts in any order, since no document defines the order."""
     return sorted(allowed["bundles"]) == sorted(answer.get("bundles", ()))
 
 

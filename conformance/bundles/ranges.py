@@ -24,7 +24,7 @@ RECOMMENDED_SIZES = 1000, 64, 16
 CHI_SQUARE_63 = 131.4
 CHI_SQUARE_15 = 56.5
 """Bounds of chi-square with 63 and 15 degrees of freedom. Randomly spread topics exceed each bound
-in one of a million trials, so the check fails wrongly in at most two of a million.
+in one of a million trials, so the check wrongly fails in at most two of a million.
 """
 
 
@@ -216,7 +216,7 @@ def partitions_lie_in_different_bundles(case: Locating, answer: Located, expect:
 
 @LOCATE.check_together("BUNDLE-09", draws=namespaces.located_around_a_split())
 def bundles_are_independent(asked: Sequence[Asked[Locating, Located]], expect: Expect) -> None:
-    """When one bundle gets new boundaries, topics in other bundles stay in these."""
+    """When one bundle gets new boundaries, topics in other bundles stay in their bundles."""
     before, after = _both(asked, expect)
     _no_partitions(before.case["topics"], expect)
     kept = {part.name for part in before.case.ranges} & {part.name for part in after.case.ranges}

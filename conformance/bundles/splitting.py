@@ -56,7 +56,7 @@ def _size(part: HashRange) -> int:
 
 @SPLIT.check("SPLIT-10", draws=splits.halves())
 def range_halves_are_equal(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """The two parts are equally large; if the hashes are odd in number, one has one more."""
+    """The two parts are equally large; with an odd number of hashes, one part has one more."""
     _assume_not_refused(answer, expect)
     expect.given(case["algorithm"] == RANGE, f"{RANGE} is asked for")
     _equal_halves(case, answer, expect)
@@ -78,14 +78,15 @@ def _equal_halves(case: FlatCase, answer: Parts, expect: Expect) -> None:
 
 
 def _below(found: Located, position: int) -> tuple[int, int]:
-    """Return how many topics are certainly, and how many are possibly, below a position."""
+    """Return the number of topics that are certainly, and possibly, below a position."""
     cells = [HashRange.parse(bundle) for bundle in found.bundles]
     surely = sum(cell.upper <= position for cell in cells)
     return surely, sum(cell.lower < position for cell in cells)
 
 
 def _halves(topics: Sequence[str], found: Located) -> list[int]:
-    """Return how many topics may lie below a cut that divides them as equally as possible.
+    """Return the numbers of topics that may lie below a cut that divides them as equally as
+    possible.
 
     The numbers are sorted. Topics with the same hash cannot be separated.
     """
@@ -184,7 +185,7 @@ def the_broker_takes_no_positions(case: FlatCase, answer: Parts, expect: Expect)
 
 @SPLIT.check("SPLIT-16", draws=splits.positions_as_default())
 def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -> None:
-    """Specified positions as the default algorithm are refused or ignored."""
+    """If specified positions are the default algorithm, they are refused or ignored."""
     setting = SELECTING_SETTING[expect.readings["split-key"]]
     chosen = case["algorithm"] or case.settings.given.get(setting)
     default = case["algorithm"] is None and chosen == POSITIONS
@@ -193,7 +194,7 @@ def positions_are_not_a_default(case: FlatCase, answer: Parts, expect: Expect) -
 
 
 def _demand_selected(asked: Sequence[Asked[FlatCase, Parts]], expect: Expect, key: str) -> None:
-    """Demand that a request without an algorithm is split by the setting's algorithm.
+    """Demand that a split without a named algorithm uses the algorithm of the setting for `key`.
 
     If both algorithms give the same parts, range_equally_divide must still give equal ranges. The
     parts of topic_count_equally_divide cannot be verified, because the hash is unknown.
@@ -250,7 +251,7 @@ def _algorithm(case: FlatCase) -> object:
 
 
 def _loads(case: FlatCase, answer: Parts, expect: Expect) -> tuple[PartLimits, dict[str, Rates]]:
-    """Return the limits of a part and each topic's traffic, assuming that the case has them."""
+    """Return the limits of a part and each topic's traffic, for splits by traffic only."""
     _assume_not_refused(answer, expect)
     expect.given(_algorithm(case) == BY_RATES, f"{BY_RATES} is asked for")
     expect.given(FLOW_MARGIN in case.settings.defaults, "the documents describe that algorithm")
@@ -269,7 +270,7 @@ def _total(loads: Iterable[Rates]) -> tuple[Fraction, Fraction]:
 
 
 def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | None:
-    """True if a bundle carries its limit plus the margin; None if rounding could decide."""
+    """True if a bundle's traffic reaches a limit plus the margin; None if rounding could decide."""
     total = _total(loads)
     edges = (one * (100 + limits.margin) / 100 for one in (limits.messages, limits.throughput))
     if any(same(carried, edge) for carried, edge in zip(total, edges, strict=True)):
@@ -280,7 +281,7 @@ def _certainly_reached(limits: PartLimits, loads: Iterable[Rates]) -> bool | Non
 def _parts_and_cuts(
     exchanges: Sequence[Exchange], expect: Expect
 ) -> tuple[Parts, list[tuple[HashRange, HashRange]]]:
-    """Return the answered parts, and the pair of narrow ranges around each expected cut.
+    """Return the parts in the answer, and the pair of narrow ranges around each expected cut.
 
     Topics are sorted by the narrow range in which the implementation locates them.
     """

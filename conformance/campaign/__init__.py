@@ -1,1 +1,1 @@
-"""Campaigns: many more cases than a run asks, including whole bounded worlds."""
+"""Campaigns: many more cases than a usual run asks, such as all cases of a bounded world."""

@@ -1,7 +1,7 @@
-"""Asks the parts of a campaign, in this process or in Spark tasks, and merges the results.
+"""Asks the cases of a campaign in parts, in this process or in Spark tasks, and merges the results.
 
 A part is a section of a bounded world, or a number of cases drawn with the part's own seed. The
-result of a part depends on no other part, so parts can be asked anywhere and in any order.
+result of a part depends on no other part, so parts can run anywhere and in any order.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ SECTION = 10_000
 """Maximum number of cases in a part of a bounded world."""
 
 LAST_SECTION = 1_250
-"""Minimum number of cases in a part; the last parts are small, so that no core waits for long."""
+"""Minimum number of cases in a part. The last parts are small, so that no core waits long."""
 
 REST_SHARE = 4
-"""A part has at most a quarter of the cases that are not yet in any part."""
+"""Divisor: a part has at most 1 / `REST_SHARE` of the cases that are not yet in any part."""
 
 MANY_PARTS = 8
-"""Number of parts of bounded worlds from which on they are asked in several processes."""
+"""Minimum number of parts of bounded worlds for which several processes are used."""
 
 MAX_KEPT = 8
 """Maximum number of violating cases of each rule that a campaign passes to the run."""
@@ -86,7 +86,7 @@ class Part:
 
     @property
     def text(self) -> str:
-        """The part as JSON text; its result is stored under this text."""
+        """The part as JSON. Its result is stored under this text."""
         return json.dumps([self.profile, self.world, self.start, self.stop])
 
 
@@ -170,7 +170,7 @@ class Connections:
         return self._open[key]
 
     def close(self) -> None:
-        """Disconnect from all implementations."""
+        """Disconnect from all connected implementations."""
         for one in self._open.values():
             one.close()
         self._open.clear()
@@ -234,9 +234,8 @@ def _search_world(
 ) -> Results:
     """Ask every implementation all cases of a part, and judge the answers.
 
-    An answer is judged by all rules only if it differs from the model's answer.
-
-    The model's answers are judged once for all implementations that follow the same readings.
+    An answer is judged by all rules only if it differs from the model's answer. The model's answers
+    are judged once for all implementations that follow the same readings.
     """
     world = next(one for one in bounded_worlds() if one.name == part.world)
     trials = list(world.trials(part.start, part.stop))
@@ -295,7 +294,7 @@ def _searched(trials: Sequence[Trial], words: Sequence[str]) -> SearchResult:
 
 
 def empty_results(plan: Plan, worlds: Sequence[BoundedWorld]) -> Results:
-    """Return empty results for all rules on the operations of these worlds, or for all rules."""
+    """Return empty results for all rules about these worlds' operations (for all if no worlds)."""
     asked = {one.operation for one in worlds}
     return {
         (adapter, profile, rule.id): SearchResult()
@@ -352,18 +351,18 @@ class StoredParts:
 
 
 Ask = Callable[[Callable[[str], str], Sequence[str]], Iterable[tuple[str, str]]]
-"""Function that applies a function to texts, and yields pairs (text, result) in any order."""
+"""Function that applies a function to strings, and yields (string, result) pairs in any order."""
 
 
 @contextmanager
 def connected_search(plan: Plan, readings: Choices) -> Iterator[Callable[[str], str]]:
-    """Give a function that asks a part, with implementations that stay connected until the end."""
+    """Yield a function that asks a part's cases. Implementations stay connected until the end."""
     with closing(Connections(plan)) as connected, collecting_rarely():
         yield partial(search_part, plan, readings, connected=connected)
 
 
 def _uses_processes(plan: Plan, parts: Mapping[str, Part]) -> bool:
-    """True if parts are asked in several processes. Only one process can start a cluster."""
+    """True if parts run in several processes. Only one process can start a cluster."""
     few = len(parts) < MANY_PARTS or not all(one.world for one in parts.values())
     return not few and not any(one.startswith("cluster:") for one in plan.adapters)
 
@@ -376,10 +375,10 @@ def search(
     ask: Ask | None = None,
     report: Callable[[int], object] = lambda _count: None,
 ) -> Results:
-    """Ask the parts that have no stored result yet; return the results of all parts.
+    """Run the parts that have no stored result yet; return the results of all parts.
 
-    `ask` asks the parts elsewhere; by default, they are asked in this process, or in two processes
-    if there are many. `report` is called with the number of completed parts. Errors: AdapterError.
+    `ask` runs the parts elsewhere; by default, they run in this process, or in two processes if
+    there are many. `report` is called with the number of completed parts. Errors: AdapterError.
     """
     open_parts = {part.text: part for part in parts if not stored.file(part).exists()}
     done = len(parts) - len(open_parts)

@@ -55,7 +55,7 @@ class Deviation:
     answers: str = ""
     """The implementation's answer to the first case, as a failure shows it; empty if not listed."""
     readings: Mapping[str, str] = field(default_factory=dict)
-    """Readings that the implementation follows, but that its answers do not reveal."""
+    """Readings that the implementation follows, but that cannot be found from its answers."""
     proposed: str = ""
     """A sentence to propose for the documents; empty if there is none."""
 
@@ -76,7 +76,7 @@ class Deviation:
         return (self.implementation or "").rpartition(" ")[0]
 
     def expects_answer(self, case: Path, answered: str) -> bool:
-        """True if an answer to `case` equals the answer listed for it, or if none is listed.
+        """True if an answer to `case` equals the answer listed for that case, or if none is listed.
 
         Only the first case can have a listed answer. Line numbers of Java code are ignored, because
         they differ between versions.
@@ -271,11 +271,11 @@ def explain_command(case: str, profile: str, readings: Mapping[str, str]) -> str
 
 
 def known_failure_lines(trial: Trial, followed: str, *, named: bool) -> Iterator[str]:
-    """Yield which rules the case of a deviation breaks by other profiles than the one followed, and
-    for each profile the command that explains the case by it; nothing for any other case.
+    """Yield lines about the rules that a deviation's case breaks by profiles other than `followed`.
 
-    `named` tells whether the case's file names the profile that is followed; the others are then
-    yielded only if the case is no known failure by it.
+    For each such profile, a command explains the case. Yield nothing for other cases. `named`:
+    whether the case's file names the followed profile; if so, also yield nothing if the case is a
+    known failure by that profile.
     """
     case = Path("fixtures", *saved.case_file_path(trial).parts[-3:]).as_posix()
     if not fixtures.bundled_path(case).is_file():

@@ -113,10 +113,8 @@ class Running:
 def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
     """Return the load manager and strategies that a version runs with a broker's settings.
 
-    If they are not the configured classes, the result says why.
-
-    Class names in `settings` are full. Without a version, it is not known which
-    class replaces a missing one.
+    If they are not the configured classes, the result says why. Class names in `settings` are full.
+    Without a version, it is not known which class replaces a missing one.
     """
     manager = manager_by_settings(settings)
     shedding, placement = (_full(settings, one, version) for one in (STRATEGY, PLACEMENT))
@@ -162,7 +160,7 @@ def _replaced(configured: Running, name: str, problem: str, version: str) -> Run
 def _why_unpaired(settings: Mapping[str, Any], version: str) -> str:
     """Return why AvgShedder as the placement strategy keeps the modular manager from starting.
 
-    Empty if it does not.
+    Empty if it does not do so.
     """
     placement = _full(settings, PLACEMENT, version)
     if placement != PACKAGE + AVG_SHEDDER or _replaces_placement(version):
@@ -282,7 +280,7 @@ def _manager(values: Mapping[str, Any], runs: Running) -> str:
 
 
 def _ignores_heap(manager: str, version: str) -> bool:
-    """True if a version is known to ignore heap memory under this load manager."""
+    """True if a version, with this load manager, is known to ignore heap memory."""
     return manager == MODULAR and _alternative_taken("heap-memory", version) == "left-out"
 
 
@@ -387,5 +385,5 @@ def _mistake(name: str, values: Mapping[str, Any], runs: Running, version: str) 
 
 
 def _alternative_taken(way: str, version: str) -> str:
-    """Return the alternative of a way that a version follows; `unspoken` if it is not known."""
+    """Return the alternative of a way that a version follows; `unspoken` if unknown."""
     return ways_of_version(version).get(way, "unspoken") if version else "unspoken"

@@ -36,7 +36,8 @@ def trial_flaw(trial: Trial, defaults: Defaults, readings: Readings | None = Non
 def drawn_flaw(trial: Trial, defaults: Defaults) -> str | None:
     """Return why a trial that follows the schemas is invalid, or None if it is valid.
 
-    Drawn trials always follow the schemas; to check thousands of large ones would take seconds.
+    Drawn trials always follow the schemas. Checking thousands of large ones again would take
+    seconds.
     """
     questions = (*trial.before, *trial.questions)
     problems = (_content(*question, defaults, None) for question in questions)

@@ -22,13 +22,13 @@ from pulsar_conformance.specs.errors import UserError, hint_at_file, why_no_fold
 SUFFIX = ".json"
 OF_SETTINGS = (".conf", ".env", ".properties", ".yaml", ".yml")
 LOAD_REPORT = "load-report"
-"""Beginning of the file name under which curl saves a broker's report."""
+"""Beginning of the name of the file in which curl saves a broker's report."""
 
 REPORT_HINT = "save each broker's admin/v2/broker-stats/load-report as BROKER.json"
 TEXT = ".txt"
 URLS = ("webServiceUrl", "webServiceUrlTls")
 TIMES = ("lastUpdate", "timestamp")
-"""Fields with the time of a report of the modular and of the simple load manager."""
+"""Fields with the time of a report, by the modular and by the simple load manager."""
 
 
 class BadSnapshot(UserError):
@@ -36,7 +36,7 @@ class BadSnapshot(UserError):
 
 
 def json_files(directory: Path, pattern: str) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each file, sorted by path; `%2F` etc. in names are decoded.
+    """Yield the name and path of each file, sorted by path. URL escapes in names are decoded.
 
     Errors: `BadSnapshot` if there are none.
     """
@@ -89,7 +89,7 @@ class SavedReport:
     version: str
     """The broker's version of Pulsar; empty if the report does not give it."""
     without_limit: tuple[str, ...] = ()
-    """Resources that are left out of `broker` because they have no limit, so no percentage."""
+    """Resources that are left out of `broker`: without a limit, they have no percentage."""
     unknown: tuple[str, ...] = ()
     """Fields of the report that no release of Pulsar writes."""
     unmeasured: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class SavedReport:
     manager: str = "modular"
     """The load manager that wrote the report: modular or simple."""
     smoothed: float | None = None
-    """The usage by which the extensible load manager sheds, as a share, if metrics give it."""
+    """The usage, as a share, by which the extensible load manager sheds; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ REPORT = frozenset(
         *(f"{how}{what}" for how in ("allocated", "preAllocated") for what in RATED),
     }
 )
-"""Fields of LocalBrokerData and LoadReport, from 2.4 to 5.0."""
+"""Fields of LocalBrokerData and LoadReport in Pulsar 2.4 to 5.0."""
 
 USAGE = frozenset({"usage", "limit"})
 BUNDLE_STATS = frozenset({*RATE_FIELDS, *STATS, "cacheSize"})

@@ -85,7 +85,7 @@ class MadeCase:
     owned: Mapping[str, Sequence[str]]
     """For a question about topics, the ranges of their namespace that each broker owns."""
     simple: tuple[str, ...] = ()
-    """The brokers whose reports are those of the simple load manager."""
+    """The brokers with reports of the simple load manager."""
     running: Running | None = None
     """The load manager and strategies that run; None if the case does not have a whole cluster."""
     without_traffic: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class MadeCase:
     read: SettingsRead | None = None
     """Settings from files or from the running cluster; None if there are neither."""
     release: str = ""
-    """The version that the brokers run, as far as is known."""
+    """The version that the brokers run; empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def given_options(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
 
 
 def check_constraints(args: argparse.Namespace, names: Sequence[str] = CONSTRAINTS) -> None:
-    """Raise `BadSnapshot` for placement constraints without a bundle to place."""
+    """Raise `BadSnapshot` for constraints without `--place`, and for `--place` with `--topics`."""
     given = given_options(args, names)
     if given and args.place is None:
         verb = "needs" if len(given) == 1 else "need"
@@ -316,7 +316,7 @@ def build_case(
 
 
 def _unknown_order_notes(bundle: str, snapshot: Snapshot, running: Running) -> Iterator[str]:
-    """Yield a note on brokers with unknown IDs if brokers take bundles in order of ID."""
+    """Yield a note on brokers whose ID has an unknown port, if brokers take turns by ID."""
     unknown = [name for name, one in broker_ids(snapshot).items() if host_of(one) == one]
     excluded = str(snapshot.settings.get(EXCLUDED, "")).split(",")
     if unknown and (running.placement.endswith(IN_TURN) or namespace_of(bundle) in excluded):

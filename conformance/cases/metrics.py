@@ -38,7 +38,7 @@ RESOURCE_METRICS = {
         ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out"), RESOURCES, strict=True
     )
 }
-"""For each metric, by name, the resource of which it gives the usage in percent."""
+"""The resource whose usage in percent a metric gives, by the name of the metric."""
 
 BUNDLE_METRICS = {
     f"pulsar_bundle_{metric}": name
@@ -52,7 +52,7 @@ BUNDLE_METRICS = {
         ("consumer_count", "consumerCount"),
     )
 }
-"""For each metric, by name, the statistic of a bundle that it gives."""
+"""The statistic of a bundle that a metric gives, by the name of the metric."""
 
 SMOOTHED_METRIC, SMOOTHED_FEATURE = "pulsar_lb_resource_usage", "max_ema"
 """The metric of a broker's weighted and smoothed usage, and the value of its label `feature`.
@@ -67,14 +67,14 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 CPU = next(iter(RESOURCE_METRICS))
 
 MAX_AGE = 15 * 60
-"""Seconds by which a sample may be older than the newest: the maximum interval of load reports."""
+"""Maximum age of a sample, in seconds before the newest: the maximum interval of load reports."""
 
 SAVED = float("inf")
 """Time of a sample without a timestamp: it is as new as the file."""
 
 
 class MetricSample(NamedTuple):
-    """The value of a metric of a broker, or of one of its bundles, at a time in seconds."""
+    """The value of a metric of a broker or one of its bundles, at a time in seconds since 1970."""
 
     broker: str
     metric: str
@@ -138,7 +138,7 @@ def read_metrics(file: Path) -> ReportsRead:
 def check_metrics(
     place: str, reports: Mapping[str, SavedReport], operation: str, manager: str
 ) -> None:
-    """Raise `BadSnapshot` unless a question is about the load manager that wrote the metrics."""
+    """Raise `BadSnapshot` if a question is not about the load manager that wrote the metrics."""
     smoothed = any(one.smoothed is not None for one in reports.values())
     if manager == EXTENSIBLE and operation == USAGE.id:
         raise BadSnapshot(
@@ -210,7 +210,7 @@ def _old_notes(old: list[tuple[MetricSample, float]], brokers: Collection[str]) 
 
 
 def _missing_usage_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a note for each broker without the usage of a resource, which counts as 0 %."""
+    """Yield notes on resources whose usage brokers lack; the usage then counts as 0 %."""
     absent = {
         broker: ", ".join(name for name in RESOURCES if name not in report)
         for broker, report in brokers.items()
@@ -286,7 +286,7 @@ CONSUMED = re.compile(
 )
 """Matches a message of a load data topic, as pulsar-client consume prints it.
 
-Newer versions print other fields before its key. The content is `null` or empty in a message that
+Newer versions print other fields before the key. The content is `null` or empty in a message that
 removes a broker's data (TableViewLoadDataStoreImpl.removeAsync).
 """
 
@@ -320,7 +320,7 @@ class ConsumedLoad(NamedTuple):
 
 
 def read_consumed_load(file: Path) -> ConsumedLoad:
-    """Return the content of each broker's last messages that pulsar-client consume printed.
+    """Return each broker's last load data and top bundles, as pulsar-client consume printed them.
 
     Errors: `BadSnapshot`, also for top bundles without load data.
     """
@@ -377,9 +377,9 @@ def _printed(file: Path) -> Iterator[PrintedMessage]:
 
 
 def _with_topics(printed: Sequence[PrintedMessage]) -> Iterator[PrintedMessage]:
-    """Yield the messages, and add the topic to messages without content if it can be found out.
+    """Yield the messages. Add the topic to a message without content, if it can be found out.
 
-    It is the topic of the messages before and after, if these agree, or of a line that names it.
+    It is the topic of the messages before and after, if these agree, or the topic in a line.
     """
     said = [one for one in printed if one.topic]
     turns = [

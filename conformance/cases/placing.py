@@ -38,10 +38,10 @@ FAILOVER_TYPE = "min_available"
 """The only type of failover policy in Pulsar."""
 
 PORT_IGNORED = "a port, but Pulsar matches only the host"
-"""End of notes on regular expressions that match brokers by host and port."""
+"""End of a note on a regular expression that matches brokers only with their ports."""
 
 COUNTS = "Pulsar uses the one stored first (NamespaceIsolationPolicies.getPolicyByNamespace)"
-"""Text that says which isolation policy Pulsar uses if several match a namespace."""
+"""Phrase on which isolation policy Pulsar uses if several match a namespace."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ def placement_question(
 
 
 def check_bundle(bundle: str, named_by: str = "--place") -> None:
-    """Raise `BadSnapshot` if a text is not a bundle's name, or the bundle's range is empty."""
+    """Raise `BadSnapshot` if a string is not a bundle's name, or the bundle's range is empty."""
     if not BUNDLE.fullmatch(bundle):
         raise BadSnapshot(
             f"{named_by} {bundle}: write tenant/namespace/0x…_0x…, with eight lower-case "

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pulsar_conformance.conformance.common.trial import Json, Question, Trial
 
 Failing = Callable[[Sequence[Trial]], Sequence[bool]]
-"""Function that says of each trial whether it is legal and still fails in the same way."""
+"""Function that returns, for each trial, whether it is valid and still fails in the same way."""
 
 Place = tuple[int, int]
 """Index of a question in a trial, and index of an event in that question's case."""
@@ -76,7 +76,7 @@ def _with_namespace(value: object, space: str, to: str) -> object:
 
 
 def _with_pairs_joined(trial: Trial, failing: Failing) -> Trial:
-    """Replace consecutive events by a single equivalent one while the trial still fails."""
+    """Replace consecutive events with a single equivalent one while the trial still fails."""
     while True:
         joined = (
             _without_events(_with_event(trial, first, one), [second])
@@ -144,7 +144,7 @@ def _with_event(trial: Trial, place: Place, event: Json) -> Trial:
 
 
 def first_failing(failing: Failing, candidates: Sequence[Trial]) -> Trial | None:
-    """Return the first candidate that fails, or None; all candidates are asked in one batch."""
+    """Return the first candidate that fails, or None. All candidates are checked in one batch."""
     if not candidates:
         return None
     verdicts = failing(candidates)

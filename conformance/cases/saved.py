@@ -42,7 +42,7 @@ class SavedTrial(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A campaign's results for one rule, found before the run."""
+    """The results of a campaign for one rule; the campaign searches before the run."""
 
     drawn: int = 0
     """Number of cases asked, not counting `faults`."""
@@ -57,7 +57,7 @@ NOT_SEARCHED = SearchResult()
 
 @dataclass(frozen=True)
 class Campaign:
-    """The results of a campaign, on which the run bases its verdicts."""
+    """The results of a campaign; the run bases its verdicts on them."""
 
     about: Mapping[str, Any]
     """Description of the campaign for the verdict stream's first line."""
@@ -128,9 +128,8 @@ def case_content(trial: Trial) -> dict[str, Any]:
 def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTrial:
     """Read a case file: `{"ask", "case"}`, or `{"trial": [...]}` for several questions.
 
-    If the file has `"after": [...]`, the implementation is restarted and asked the questions in
-    this list first. If a profile's `defaults` are given, an invalid case is rejected. Errors:
-    `BadCase`.
+    If the file has `"after": [...]`, the implementation is first restarted and asked the questions
+    in this list. Errors: `BadCase`; if a profile's `defaults` are given, also for an invalid case.
     """
     content = _bytes_of(file, str(file))
     (number, data), *others = _values_in(str(file), content)
@@ -149,9 +148,9 @@ def load_saved(file: Path, defaults: Mapping[str, Any] | None = None) -> SavedTr
 
 
 def _values_in(name: str, content: bytes, otherwise: str = "") -> list[tuple[int, Any]]:
-    """Return the cases in a file, each with the line on which it begins; at least one.
+    """Return the cases in a file, each with the number of the line on which it begins.
 
-    Errors: `BadCase`, with a hint at what the file seems to be, or else `otherwise`.
+    Errors: `BadCase` if there is none, with a hint at the file's format, or else `otherwise`.
     """
     from pulsar_conformance.adapters.questions import BadLine, json_values
 
@@ -188,9 +187,9 @@ def _why_no_trial(data: Any) -> str:
 
 
 def load_earlier_cases(root: Path) -> list[SavedTrial]:
-    """Return all cases that earlier runs saved below `root`, sorted by file name.
+    """Return all cases that earlier runs saved below `root`, sorted by path.
 
-    Errors: `BadCase` for a damaged file, and for a file in the place of the folder of cases.
+    Errors: `BadCase` if a file is damaged, or if a path that must be a folder is a file.
     """
     folder = root / FOLDER
     for place in (folder.parent, folder, *(folder / name for name in OPERATIONS)):
@@ -207,19 +206,19 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class ProvidedQuestions:
-    """Questions from a user, asked together, with profile and readings if the file has them."""
+    """Questions from a user, asked together, with the file's profile and readings if it has any."""
 
     place: str
-    """The file, and the line if it has several questions on separate lines."""
+    """The file; if it has several questions, also the line and the number on this line."""
     trial: Trial
     profile: str | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     ways: Mapping[str, str] = field(default_factory=dict)
-    """How a version differs from its profile: alternatives by way (`specs/ways.yaml`)."""
+    """The alternative of each way (`specs/ways.yaml`) in which a version differs from `profile`."""
     settings: str = ""
     """The file with the settings; empty if they are in the file with the questions."""
     version: str = ""
-    """The version that is asked; empty if the profile's release is asked."""
+    """The Pulsar version that the questions are about; empty if it is the profile's release."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The IDs of the case's brokers, by their names in the case."""
 
@@ -232,9 +231,9 @@ FORMS_HINT = "give a case, a log of the load balancer or a folder of load report
 
 
 def read_questions_of_user(file: str) -> list[ProvidedQuestions]:
-    """Read questions from a file, or from standard input if it is "-".
+    """Read questions from a file, or from standard input if `file` is "-".
 
-    The input is JSON values one after another, in whatever layout, each `{"ask", "case"}`,
+    The input is one or more JSON values, on any number of lines. Each value is `{"ask", "case"}`,
     `{"trial": [...]}` or a list of these. Cases are not validated.
 
     Errors: `BadCase`.
@@ -268,7 +267,7 @@ def _bytes_of(file: Path, name: str) -> bytes:
 
 
 def _provided_questions(place: str, data: Any, whole: bytes) -> ProvidedQuestions:
-    """Return the questions of a JSON value. Errors: `BadCase`, with a hint from the file."""
+    """Return the questions of a JSON value. Errors: `BadCase`, with a hint derived from `whole`."""
     trial = trial_of(data)
     if trial is None:
         hint = hint_at_file(whole, FORMS_HINT) if whole else ""
@@ -296,10 +295,10 @@ def _ways(place: str, given: Any) -> Mapping[str, str]:
 def adapted_to_version(
     provided: ProvidedQuestions, version: str
 ) -> tuple[ProvidedQuestions, tuple[str, ...]]:
-    """Return questions adapted to a Pulsar version, and notes on how it differs from its profile.
+    """Return questions adapted to a Pulsar version, and notes on where it differs from its profile.
 
-    Errors: `BadCase` if no profile describes the version's strategy, `specs.UnknownName` for a text
-    that is no version.
+    Errors: `BadCase` if no profile describes the version's shedding strategy, `specs.UnknownName`
+    if `version` is not a version.
     """
     from pulsar_conformance.conformance.cases.setting_types import takes_settings
     from pulsar_conformance.specs.broker import broker_settings
@@ -369,10 +368,10 @@ def _case_with_strategy_of(case: Any, judged: JudgedVersion) -> Any:
 
 
 def derivations_for(place: str, trial: Trial, model: Model, settings: str = "") -> list[Derivation]:
-    """Return the derivations of the model's answers, one for each question, in order.
+    """Return the derivation of the model's answer to each question, in the order of the questions.
 
-    Errors: `BadCase` if a case is invalid or lacks a setting; the message starts with `place` or,
-    for invalid settings, with the file `settings`.
+    Errors: `BadCase` if a case is invalid or lacks a setting. The message starts with `place`; if
+    the settings are invalid, it starts with `settings`, the name of the file with the settings.
     """
     missing = missing_setting(trial, model.defaults)
     problem = trial_flaw(trial, model.defaults)

@@ -28,9 +28,7 @@ NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|
 HEXADECIMAL = re.compile(
     r"([+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
 )
-"""The hexadecimal numbers that Double.valueOf accepts; the first group is the number without a
-suffix such as `d`.
-"""
+"""The hexadecimal numbers that Double.valueOf accepts; group 1 is the number without suffix."""
 
 WITH_COMMENT = re.compile(r"[+-]?\d+(\.\d+)?\s+#.*")
 COMMENTED = (
@@ -71,14 +69,14 @@ TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 TOMBSTONE = "loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds"
 IN_FLIGHT = "loadBalancerInFlightServiceUnitStateWaitingTimeInMillis"
 CHANNEL_DEFAULTS: Json = {TOMBSTONE: 3600, IN_FLIGHT: 30_000}
-"""Defaults of two periods of the extensible manager's channel; 3.0 has the second as a constant."""
+"""Defaults of two periods of the extensible manager's channel; in 3.0, the second is a constant."""
 
 BANDWIDTH = "loadBalancerNamespaceBundleMaxBandwidthMbytes"
 FLOW_LIMITS = ("loadBalancerNamespaceBundleMaxMsgRate", BANDWIDTH)
-"""Limits that flow_or_qps_equally_divide also uses if an administrator splits a bundle."""
+"""Limits that flow_or_qps_equally_divide uses even if an administrator splits the bundle."""
 
 GIVEN = "--setting"
-"""`place` of a setting from the command line, which may name a class without its package."""
+"""`place` of a setting from the command line; there, a class can be named without its package."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ class BadSetting(UserError):
 
 
 class NotParsed(ValueError):
-    """Raised for a text that is no value of a setting's type; the message says which texts are."""
+    """Raised for text that is not a value of a setting's type; the message says which texts are."""
 
 
 def setting_value(name: str, text: str, *, any_range: bool = False) -> Any:
@@ -196,7 +194,7 @@ TYPES: Mapping[str, str] = {
 
 
 def out_of_range(name: str, value: Any) -> str:
-    """Return a setting's documented range as text if a value is outside it; otherwise empty."""
+    """Return a setting's range, such as "between 1 and 5", if a value is outside; else empty."""
     known = specs.load().settings
     limits = known[name].range if name in known else None
     if not limits or value is None or limits[0] <= value <= limits[1]:
@@ -213,7 +211,7 @@ TABLE_VIEWS = {
 
 
 def why_bad_table_view(name: str, value: str, manager: str) -> str:
-    """Return what is wrong with the class of a table view; empty if no mistake is known."""
+    """Return the mistake in the class name of a table view; empty if no mistake is known."""
     if name != TABLE_VIEW or manager != "extensible" or value in TABLE_VIEWS.values():
         return ""
     if value.startswith("org.apache.pulsar."):
@@ -222,9 +220,9 @@ def why_bad_table_view(name: str, value: str, manager: str) -> str:
 
 
 def why_bad_algorithm(name: str, values: Mapping[str, Any], version: str) -> str:
-    """Return what is wrong with the split algorithms that a setting names; empty if nothing.
+    """Return the mistake in the split algorithms that a setting names; empty if there is none.
 
-    Without a version, a broker knows the algorithms of all versions.
+    If `version` is empty, the algorithms of all versions are accepted.
     """
     if name not in (SUPPORTED, ALGORITHM):
         return ""
@@ -258,10 +256,10 @@ def why_bad_interval(name: str, value: Any, manager: str) -> str:
 
 
 def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str:
-    """Return why a broker does not start because the tombstone delay is below the waiting time.
+    """Return the reason if a tombstone delay below the waiting time keeps a broker from starting.
 
-    Empty if it starts. The mistake is reported for only one of the two settings: the tombstone
-    delay if it is set, otherwise the waiting time.
+    Empty if the broker starts. The mistake is reported for only one of the two settings: the
+    tombstone delay if it is set, otherwise the waiting time.
     """
     faulty = next((one for one in (TOMBSTONE, IN_FLIGHT) if one in values), "")
     if manager != "extensible" or name != faulty:
@@ -274,18 +272,18 @@ def why_bad_tombstone(name: str, values: Mapping[str, Any], manager: str) -> str
 
 
 def prevents_election(name: str, value: Any, manager: str) -> bool:
-    """True if a load manager with this interval keeps every broker from becoming the leader."""
+    """True if, because of this interval, no broker with this load manager can become the leader."""
     return _cannot_be_scheduled(name, value, manager, "leads")
 
 
 def _cannot_be_scheduled(name: str, value: Any, manager: str, task: str) -> bool:
-    """True if a load manager cannot schedule a task at this interval, because it is not above 0."""
+    """True if a load manager cannot schedule `task`, because its interval is not above 0."""
     users = broker_data()["periods"].get(name, {})
     return isinstance(value, int) and value <= 0 and manager in users.get(task, ())
 
 
 def why_odd_value(name: str, value: Any, version: str, parts: Collection[str]) -> str:
-    """Return why a value with which a broker starts is probably a mistake; usually empty.
+    """Return why a value that Pulsar accepts is probably a mistake; empty if it seems right.
 
     Examples are a value outside the documented range, or one that switches something off. `parts`
     are the parts of the broker that are in force.

@@ -57,13 +57,13 @@ BOOLEANS = ("", "true", "false")
 EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
 
 DYNAMIC = ", dynamic"
-"""End of the place of a dynamic setting, as in `dynamic.json, dynamic`."""
+"""Suffix of the place of a dynamic setting, as in `dynamic.json, dynamic`."""
 
 AT_START = "a running broker keeps its strategy until it restarts"
-"""Remark on a dynamic shedding strategy, from the annotation of its field in Pulsar."""
+"""Remark on a dynamic shedding strategy; the source is the annotation of its field in Pulsar."""
 
 AT_ONCE = "a running broker switches to it at once"
-"""Remark on a dynamic load manager (BrokerService, which registers a listener for it)."""
+"""Remark on a dynamic load manager; the source is the listener in BrokerService."""
 
 WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
@@ -73,10 +73,10 @@ NOT_KNOWN_DYNAMIC = "what a broker does with it as a dynamic setting is not know
 
 @dataclass(frozen=True)
 class SettingsRead:
-    """The settings of a file: values in force, settings without effect, and unrelated settings."""
+    """The settings of a file: those in force, those without effect, and those on other subjects."""
 
     values: Mapping[str, Any]
-    """Typed values in force by name; for a setting with two names, the documented one is used."""
+    """Typed values in force, by name; a setting with two names has its documented name."""
     places: Mapping[str, str]
     """The place where each value is set, such as `broker.conf:12`."""
     unused: tuple[Unused, ...] = ()
@@ -86,24 +86,24 @@ class SettingsRead:
     version: str = ""
     """The Pulsar version that reads the settings; empty if unknown."""
     assumed: str = ""
-    """A note on a setting that was assumed because another one implies it; empty if none was."""
+    """A note if a setting is assumed because another one implies it; otherwise empty."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """For each setting in `values` that the file sets by its newer name: the newer name."""
+    """The newer name of each setting in `values` that the file sets by its newer name."""
     unreadable: tuple[Unused, ...] = ()
     """Settings whose values Pulsar cannot read."""
     misread: tuple[Unused, ...] = ()
     """Settings in force whose values Pulsar reads differently from how they are written."""
     unread: tuple[Unused, ...] = ()
-    """Parts of the file that are not read, and settings whose values are not known."""
+    """Parts of the file that the suite does not read, and settings with unknown values."""
     reread: Callable[[str], SettingsRead] | None = field(default=None, compare=False, repr=False)
-    """Function that reads the same files as a version does; None if their text is not known."""
+    """Function that reads the same files for a given version; None if their text is not known."""
 
     def read_by(self, version: str) -> SettingsRead:
         """Return the settings of the same files as another version reads them."""
         return self.reread(version) if self.reread else replace(self, version=version)
 
     def check_numbers(self) -> None:
-        """Raise `BadSetting` for a value with which the model cannot decide: NaN or infinity."""
+        """Raise `BadSetting` if a value is NaN or infinite: the model cannot decide with it."""
         for name, value in self.values.items():
             if not is_finite(value):
                 raise BadSetting(f"{self.places[name]}: {name}: {UNKNOWN_EFFECT}")
@@ -124,7 +124,7 @@ class SettingsRead:
         """Return a copy in which the values in `given` replace others; None removes a setting.
 
         TransferShedder implies the extensible load manager, unless a load manager is given.
-        `spelled`: the newer names of replaced settings, as in the field of that name.
+        `spelled` has the newer names of settings in `given`, as the field `spelled` does.
         """
         values, places = merge_settings(dict(self.values), given), dict.fromkeys(given, GIVEN)
         assumed = ""
@@ -164,7 +164,7 @@ class SettingsRead:
         )
 
     def delay_remarks(self, name: str) -> list[str]:
-        """Return a remark on when a dynamic setting takes effect, if there is one."""
+        """Return at most one remark, on when a dynamic setting takes effect."""
         if not self.places.get(name, "").endswith(DYNAMIC):
             return []
         if name == SHEDDING_INTERVAL:
@@ -192,9 +192,9 @@ class SettingsRead:
         return parts_in_force(self.values, self.running())
 
     def strategy_instead(self, running: Running) -> Mapping[str, Any]:
-        """Return the strategy that runs in place of a configured one, by the name of its setting.
+        """Return the strategy that runs instead of the configured one, as {setting: strategy}.
 
-        Empty if no other strategy runs, or if the command line names the strategy.
+        Empty if the configured strategies run, or if the command line names the strategy.
         """
         manager = running.manager in (MODULAR, EXTENSIBLE) and running.instead
         if not manager or self.places.get(running.culprit) == GIVEN:
@@ -227,8 +227,8 @@ class SettingsRead:
     def disabled(self, *, defaults: bool = False) -> list[Unused]:
         """Return the settings in `values` that have no effect because of other settings.
 
-        Settings with their default are left out, unless `defaults` is true. If the broker does not
-        start, because it does not find a class, it is assumed to start with the most similar class.
+        Settings with their default value are left out, unless `defaults` is true. If the broker
+        does not start because it does not find a class, the most similar class is assumed.
         """
         named, runs = self.values_with_full_names(), self.running()
         instead = self.similar_classes() if runs.manager == STOPPED else {}
@@ -247,8 +247,8 @@ class SettingsRead:
     def _as_set(self, off: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yield settings without effect, each with the reason.
 
-        The effect of a dynamic setting that would keep a broker from starting is not known, because
-        a broker reads its file first.
+        For a dynamic setting that would keep a broker from starting, the reason says that its
+        effect is not known: a broker reads its file before the dynamic settings.
         """
         for name, why in off:
             starts = name not in CLASSES and self.places.get(name, "").endswith(DYNAMIC)
@@ -265,9 +265,9 @@ class SettingsRead:
                 yield name, f"{value}: {why}"
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on an assumed setting, on what is not read, and on settings without effect.
+        """Yield notes on an assumed setting, on unread parts, and on settings without effect.
 
-        Unread settings whose values are given elsewhere are left out.
+        Unread settings whose values are known from elsewhere are left out.
         """
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
@@ -290,11 +290,11 @@ def _both_by(files: SettingsRead, dynamic: SettingsRead, version: str) -> Settin
 def read_entries(
     entries: Iterable[Entry], release: str | None = None, *, as_broker: bool = False
 ) -> SettingsRead:
-    """Read settings in file order; the last occurrence of a name counts.
+    """Read settings in file order; the last occurrence of a name wins.
 
     With `as_broker`, settings are read as a broker reads them: values outside a documented range
-    are in force, a boolean is false unless its text is true, and other values of the wrong type are
-    collected. Errors: without `as_broker`, `BadSetting` for each of these.
+    are in force, a boolean is false unless its text is "true", and other values of the wrong type
+    are collected in `unreadable`. Without `as_broker`, each of these raises `BadSetting`.
     """
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -345,11 +345,11 @@ def read_entries(
 def _use_documented_spelling(
     values: dict[str, Any], places: dict[str, str]
 ) -> tuple[dict[str, str], list[Unused]]:
-    """Use the documented name of settings that have two names.
+    """Replace the newer names of settings by the documented ones, in `values` and `places`.
 
-    Return the newer name of each setting that was given by its newer name, and the values that
-    were given by older names and have no effect because of that. A release that knows
-    both names uses the newer name's value unless it is the default.
+    Return the newer name of each setting that was given by it, and the values that were given by
+    the older names and have no effect because of that. A release that knows both names uses the
+    newer name's value unless it is the default.
     """
     spelled: dict[str, str] = {}
     overridden: list[Unused] = []
@@ -367,13 +367,12 @@ def _use_documented_spelling(
 
 
 def given_settings(texts: Iterable[str], *, any_range: bool = False) -> dict[str, Any]:
-    """Parse `NAME=VALUE` texts, whichever release has the settings. Errors: as `read_pairs`."""
+    """Parse `NAME=VALUE` strings with the settings of all releases. Errors: as `read_pairs`."""
     return dict(read_pairs(texts, any_range=any_range).values)
 
 
 def read_pairs(texts: Iterable[str], release: str = "", *, any_range: bool = False) -> SettingsRead:
-    """Read `NAME=VALUE` texts as a release does; an empty value becomes None, which removes the
-    setting.
+    """Read `NAME=VALUE` strings as a release does; an empty value removes the setting (None).
 
     Settings that the release lacks are in `unused`. Errors: as `setting_value`.
     """

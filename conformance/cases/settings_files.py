@@ -56,8 +56,8 @@ OF_BROKERS = re.compile(
     "managedLedger|allowAutoTopicCreation|backlogQuota|brokerDelete|brokerDeduplication|"
     "defaultRetention|systemTopicEnabled|topicLevelPolicies"
 )
-"""Matches names of broker settings that no other part of Pulsar has and that are not about load
-balancing. A file with one of them is a broker's, even if its load balancing has all defaults.
+"""Matches names of settings that only brokers have and that are not about load balancing. If a file
+has one of them, it is a broker's, even if it sets nothing about load balancing.
 """
 
 NOTHING_READ = SettingsRead({}, {})
@@ -76,9 +76,9 @@ def read_settings(
 ) -> SettingsRead:
     """Read a file's settings as the given release does.
 
-    A setting with an empty value counts as not set, as in a broker. For `as_broker`, see
-    `read_entries`. Errors: `BadSetting`, also if the file has no setting of a broker and is the
-    only one (`alone`), because it is then probably the wrong file.
+    A setting with an empty value is not set, as in a broker. For `as_broker`, see `read_entries`.
+    Errors: `BadSetting`. With `alone` (this is the only file), it is also raised if the file has no
+    setting of a broker, because it is then probably the wrong file.
     """
     try:
         text = file.read_text("utf-8")
@@ -114,7 +114,7 @@ def _as_read(
 
 
 def _why_ignored(entry: Entry, release: str | None) -> str:
-    """Return why Pulsar's image ignores a variable without the prefix; empty if it is used."""
+    """Return why Pulsar's image ignores an unprefixed variable; empty if the image uses it."""
     known = entry.bare and why_unknown(entry.name, release) is None
     if not known or not is_unlisted(entry.name, release):
         return ""
@@ -175,7 +175,7 @@ def read_written_settings(
 def _entries(
     file: Path, text: str
 ) -> tuple[Iterable[Entry], tuple[Unused, ...], tuple[Unused, ...]]:
-    """Return a file's settings, the parts that are not read, and variables that the broker ignores.
+    """Return a file's settings, its unread parts, and settings that the broker ignores.
 
     The format is detected.
     """
@@ -239,9 +239,9 @@ def _simple_entries(file: Path, text: str) -> Iterator[Entry] | None:
 
 
 def _of_conf(file: Path, text: str, marked: bool) -> tuple[list[Entry], tuple[Unused, ...]]:
-    """Return the settings of a broker.conf, and its first line if it begins with a byte order mark.
+    """Return the settings of a broker.conf, and the setting that a byte order mark makes unusable.
 
-    Pulsar reads the mark as a part of the setting's name.
+    Pulsar reads the mark as a part of the first setting's name.
     """
     found = [Entry(f"{file}:{number}", name, value) for number, name, value in properties(text)]
     if not marked or not found or found[0].place != f"{file}:1":
@@ -257,7 +257,7 @@ ATTRIBUTE = re.compile(r"(\w+)=(.*?)(?=, \w+=|$)")
 
 
 def parse_log_line(line: str) -> tuple[str, Mapping[str, str]]:
-    """Return the message and the attributes of a log line: JSON, or text that ends with them."""
+    """Return the message and attributes of a log line: JSON, or text with attributes at the end."""
     if line.lstrip().startswith("{"):
         with suppress(NotJSON):
             written = parse_line(line.encode())
@@ -315,7 +315,7 @@ def plain_java_value(text: str) -> str:
 
 
 def _of_environment(file: Path, text: str) -> Iterator[Entry]:
-    """Yield the settings of an environment file; variables with the prefix come last."""
+    """Yield the settings of an environment file; variables with Pulsar's prefix come last."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -338,9 +338,9 @@ def _strip_quotes(text: str) -> str:
 def files_in_force(
     args: argparse.Namespace, reported: str, *, released: bool
 ) -> SettingsRead | None:
-    """Return the settings of files, read as by a release if `released`, else by the documents.
+    """Return the settings of files, as a release reads them if `released`, else as documented.
 
-    `reported` is the version that the brokers' own data name, if any. Errors: as `read_in_force`.
+    `reported` is the version in the brokers' own data, or empty. Errors: as `read_in_force`.
     """
     given = {"profile": args.profile, "release": args.release, "reported": [reported]}
     version = version_for_settings(args.conf, **given) or None
@@ -355,11 +355,11 @@ def settings_of_cluster(
     *,
     released: bool,
 ) -> SettingsRead | None:
-    """Return the settings from files or else from the running cluster at `place`.
+    """Return the settings from files or, if there are none, from the running cluster at `place`.
 
-    None if there are neither. `version`: the version that the brokers run.
+    None if neither exists. `version` is the version that the brokers run.
 
-    Errors: as `files_in_force`, and `BadSnapshot` for --dynamic beside a running cluster.
+    Errors: as `files_in_force`, and `BadSnapshot` if --dynamic is given for a running cluster.
     """
     if args.url and args.dynamic:
         raise BadSnapshot(
@@ -374,7 +374,7 @@ def settings_of_cluster(
 
 
 def _readable(read: SettingsRead | None) -> SettingsRead | None:
-    """Return the settings. Errors: `BadSetting` if one of them cannot be read."""
+    """Return `read` unchanged. Errors: `BadSetting` if one of its settings cannot be read."""
     for one in read.unreadable if read else ():
         raise BadSetting(f"{one.place}: {one.name}={one.why}")
     if read:
@@ -387,7 +387,7 @@ def value_notes(
 ) -> Iterator[str]:
     """Yield remarks on values that a broker misreads, and on values that look like mistakes.
 
-    `beside` maps some settings to a text that is added to their remarks.
+    `beside` has text, by setting, to add to the remark on that setting.
     """
     yield from map(str, read.misread)
     off, parts = {one.name for one in read.disabled(defaults=True)}, read.parts()

@@ -31,12 +31,12 @@ from pulsar_conformance.reference.reports import BUNDLE, MAX_MINUTES
 from pulsar_conformance.specs.versions import numbers_of
 
 USUAL_MAX_MINUTES = 15
-"""Default of `loadBalancerReportUpdateMaxIntervalMinutes`."""
+"""Default of `loadBalancerReportUpdateMaxIntervalMinutes`, in minutes."""
 SWITCHES = ("persistentTopicsEnabled", "nonPersistentTopicsEnabled")
 """Fields of a report that are true if the broker serves persistent or non-persistent topics."""
 
 EXPOSED = "exposeBundlesMetricsInPrometheus"
-"""The setting that adds bundles to a broker's metrics."""
+"""The setting that adds metrics of bundles to a broker's metrics."""
 
 SIMPLE = "simple"
 """Kind of the simple load manager."""
@@ -47,14 +47,14 @@ UNENDING = (math.inf,)
 
 
 class OwnNamespaces(NamedTuple):
-    """A pattern of namespaces whose names contain a broker, and the versions that know it."""
+    """A pattern of namespaces whose names contain a broker, and the versions that use it."""
 
     kind: str
     pattern: re.Pattern[str]
     since: tuple[float, ...] = ()
     before: tuple[float, ...] = UNENDING
     unknown_after: tuple[float, ...] = UNENDING
-    """The last version known to lack the pattern; versions from there to `since` may have it."""
+    """The last version known to lack the pattern; versions between it and `since` may have it."""
 
 
 NAMING_BROKERS = (
@@ -77,8 +77,8 @@ KEPT_DATA = (*RATE_FIELDS, "numSamples", "maxSamples")
 def read_bundle_data(path: Path) -> dict[str, Json]:
     """Return each bundle's data, by the bundle's full name.
 
-    `path` is a folder of files `tenant/namespace/range.json` (or with `%2F` for each slash), or one
-    file with an object that maps bundles to data. Errors: `BadSnapshot`.
+    `path` is a folder with a file `tenant/namespace/range.json` for each bundle (or with `%2F` for
+    each slash), or one file with an object that maps bundles to data. Errors: `BadSnapshot`.
     """
     if path.is_file():
         return _data_of_many(path)
@@ -131,7 +131,7 @@ class Snapshot:
 
     @property
     def simple(self) -> list[str]:
-        """The brokers whose reports are those of the simple load manager."""
+        """The brokers with reports in the format of the simple load manager."""
         return [name for name, one in self.reported.items() if one.manager == SIMPLE]
 
     def switched_off(self, switch: str) -> list[str]:
@@ -149,7 +149,7 @@ class Snapshot:
 
     @cached_property
     def latest_statistics(self) -> dict[str, Json]:
-        """For each bundle without bundle data: its reported statistics, as data with one sample."""
+        """The latest statistics of each bundle without bundle data, in the form of one sample."""
         return {
             name: {frame: _one_sample(stats, window) for frame, window in WINDOWS.items()}
             for broker in self.brokers.values()
@@ -210,7 +210,7 @@ class Snapshot:
 
     @property
     def without_traffic(self) -> list[str]:
-        """The brokers with a bundle for which the metrics do not give all rates."""
+        """Brokers known only from metrics that lack some bundle's rates or name no bundles."""
         return [
             name
             for name, one in self.reported.items()
@@ -226,7 +226,7 @@ class Snapshot:
         ]
 
     def unowned(self) -> list[str]:
-        """Return the bundles with bundle data that no broker owns."""
+        """Return the bundles that have bundle data but no owner."""
         return sorted({*self.data} - {*self.owned})
 
 
@@ -252,7 +252,7 @@ def _shedding_cases(snapshot: Snapshot) -> list[Json]:
 
 
 def _split_cases(snapshot: Snapshot) -> list[Json]:
-    """Return the case; the cluster is assumed to have only the bundles that the brokers own."""
+    """Return one case, with the assumption that all bundles of the cluster are owned by brokers."""
     return [
         {
             "settings": dict(snapshot.settings),
@@ -300,7 +300,7 @@ MAKERS: Mapping[str, Callable[[Snapshot], list[Json]]] = {
 """For each operation, the function that builds its cases from load reports."""
 
 OF_EACH_BROKER = (USAGE.id, SUM.id, READ.id)
-"""Operations that are asked once for each broker, and whose cases do not name the broker."""
+"""Operations with one question for each broker; their cases do not name the broker."""
 
 
 def trial_from_snapshot(operation: str, snapshot: Snapshot) -> Trial:
@@ -315,7 +315,7 @@ def host_of(broker: str) -> str:
 
 
 def broker_ids(snapshot: Snapshot) -> dict[str, str]:
-    """Return each broker's ID, which is its host and web port, by its name in the case.
+    """Return each broker's ID (host and web port), by the broker's name in the case.
 
     If the name has a port, it is the ID; otherwise the ID is in the report.
     """
@@ -330,8 +330,8 @@ def _broker_id(name: str, report: Any) -> str:
 def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterator[str]:
     """Yield a note if a bundle's namespace names a broker that is not active.
 
-    Only then does the load manager place the bundle of an SLA monitor; it never places the bundle
-    of a heartbeat. Without a `version`, the patterns of all versions count.
+    Only in this case does the load manager place the bundle of an SLA monitor; it never places the
+    bundle of a heartbeat. If `version` is empty, the patterns of all versions are used.
 
     Errors: `BadSnapshot` if the bundle belongs to the named broker, or if this is not known.
     """
@@ -359,7 +359,7 @@ def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterato
 
 
 def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield a note on brokers that cannot take a bundle with persistent topics."""
+    """Yield at most one note, on brokers that cannot take a bundle with persistent topics."""
     off = ", ".join(snapshot.switched_off(SWITCHES[0]))
     if off:
         yield (
@@ -370,7 +370,7 @@ def switched_off_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
-    """Yield a note on bundle data that are not used."""
+    """Yield at most one note, on bundle data not used because no broker owns the bundle."""
     unowned = [name for name in snapshot.unowned() if name != place]
     if unowned:
         others = f" and {len(unowned) - 1} more" if unowned[1:] else ""
@@ -378,10 +378,10 @@ def unowned_notes(snapshot: Snapshot, place: str | None) -> Iterator[str]:
 
 
 def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json], list[str]]:
-    """Return an isolation policy that reserves the brokers without persistent topics, and notes.
+    """Return an isolation policy that excludes brokers without persistent topics, and notes.
 
-    Pulsar assigns these brokers no bundle, unless a policy of the namespace does
-    (LoadManagerShared.applyNamespacePolicies).
+    Pulsar assigns these brokers no bundle, unless an isolation policy of the bundle's namespace
+    does (LoadManagerShared.applyNamespacePolicies).
     """
     names = snapshot.switched_off(SWITCHES[0])
     persistent, volatile = (", ".join(snapshot.switched_off(switch)) for switch in SWITCHES)

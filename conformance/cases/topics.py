@@ -20,7 +20,7 @@ from pulsar_conformance.specs.errors import why_unreadable
 
 DOMAIN = "://"
 USUAL_NAMESPACE = "public/default/"
-"""The namespace of a topic whose name has no slash."""
+"""The namespace that is added to a topic name without a slash."""
 
 EXAMPLE = "persistent://tenant/namespace/a"
 MAX_LISTED = 3
@@ -36,7 +36,7 @@ ASSIGNER = "topicBundleAssignmentStrategy"
 def read_topics(file: Path) -> list[str]:
     """Read a file with one topic per line, such as `persistent://tenant/namespace/a` or `a`.
 
-    Errors: `BadSnapshot`, also for a line that is no topic.
+    Errors: `BadSnapshot`, also for a line that is not a topic.
     """
     try:
         text = file.read_text("utf-8")
@@ -53,7 +53,7 @@ def read_topics(file: Path) -> list[str]:
 
 
 def _topic_lines(text: str) -> list[str]:
-    """Return the topics in a JSON array, as the admin API prints it, or on the lines of a text."""
+    """Return the topics in a JSON array, as the admin API prints it, or the lines of other text."""
     with suppress(ValueError):
         listed = json.loads(text)
         if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
@@ -82,7 +82,7 @@ def topic_namespace(topic: str) -> str:
 
 
 def _counted_once(topics: list[str], file: Path) -> tuple[list[str], list[str]]:
-    """Return the topics that brokers serve, each once, and notes on topics that are left out."""
+    """Return the topics that brokers serve, without duplicates, and notes on topics left out."""
     notes = []
     repeated = [name for name, times in Counter(topics).items() if times > 1]
     if repeated:
@@ -105,10 +105,10 @@ def _listed(names: Sequence[str]) -> str:
 def topics_question(
     file: Path, snapshot: Snapshot
 ) -> tuple[Trial, Mapping[str, Sequence[str]], Sequence[str]]:
-    """Return a `bundles.locate` question for topics in a file, each broker's bundles, and notes.
+    """Return a `bundles.locate` question about a file's topics, each broker's bundles, and notes.
 
     Errors: `BadSnapshot`, also if the topics are in several namespaces, if no broker owns a bundle,
-    or if another class than Pulsar's own assigns topics.
+    or if the class that assigns topics is not Pulsar's default.
     """
     usual = broker_settings()[ASSIGNER].default(known_releases()[-1])
     assigner = snapshot.settings.get(ASSIGNER) or usual

@@ -1,4 +1,4 @@
-"""`pulsar-conformance changes OLDER NEWER`: which decisions change between two releases."""
+"""`pulsar-conformance changes OLDER NEWER`: the decisions that differ between two releases."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _effort_note(operations: Sequence[str], examples: int) -> str:
-    """Return a note for users on how many examples are asked, and how to ask fewer examples."""
+    """Return a note on the number of examples that are asked, and how to ask fewer."""
     asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
     fewer = "--operation NAME asks a single operation"
     return f"both releases are asked {asked}, which takes minutes; {fewer}"
 
 
 def adapter_of(version: str) -> str:
-    """Return the adapter for a release, with hidden settings at the release's own defaults."""
+    """Return the name of the adapter for a release, with the release's own hidden settings."""
     hidden = specs.load().profile(profile_of(version)).hidden
     neutral = specs.load().neutral
     own = "".join(f",set={one}={value}" for one, value in hidden.items() if one in neutral)
@@ -138,7 +138,7 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
 
 
 def _release(version: str) -> str:
-    """Return a release, or the newest one of a line such as 4.2. Errors: `specs.UnknownName`."""
+    """Return a release, or the newest one of a series such as 4.2. Errors: `specs.UnknownName`."""
     of_line = (one for one in reversed([*releases()]) if f"{one}.".startswith(f"{version}."))
     found = next(of_line, None)
     if found is None:
@@ -147,7 +147,7 @@ def _release(version: str) -> str:
 
 
 def _check_writable(file: str | None) -> None:
-    """Check that a file can be written: that its folder exists. Errors: `BadPlan`."""
+    """Check that a path is not a folder and that its parent folder exists. Errors: `BadPlan`."""
     if file and not Path(file).absolute().parent.is_dir():
         raise BadPlan(f"--json {file}: there is no folder {Path(file).parent}")
     if file and Path(file).is_dir():

@@ -47,7 +47,7 @@ class ProtocolResults:
         self.ok = False
 
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
-        """Run one check and record the result; an adapter error ends all checks."""
+        """Run one check and record the result; if the connection is closed, only add a note."""
         if connection.closed:
             self.note(f"not tried, because the connection has ended: {title}")
             return
@@ -64,7 +64,7 @@ class ProtocolResults:
 def check_adapter(
     name: str, profile: str, readings: Mapping[str, str], limits: Limits | None = None
 ) -> ProtocolResults:
-    """Test whether an implementation follows the protocol, check by check.
+    """Test whether an implementation follows the protocol.
 
     `readings` are the readings that it must follow instead of the profile's own.
     """
@@ -99,13 +99,13 @@ def check_adapter(
 
 
 def _indented(error: AdapterError) -> str:
-    """Format an error's message, indented, without the adapter and the phase of the error."""
+    """Return an error's message without the adapter and the phase; further lines are indented."""
     text = str(error).removeprefix(f"{error.adapter}: ").removeprefix(f"{error.phase}: ")
     return text.replace("\n", "\n      ")
 
 
 def _cases(connection: Connection, operation: str) -> Sequence[JSON]:
-    """Return the operation's example cases, or the cases of an adapter that answers no others."""
+    """Return the operation's examples or, if the adapter answers only cases of its own, these."""
     own = connection.hello.own
     if own is None:
         return OPERATIONS[operation].examples
@@ -118,7 +118,7 @@ def _known_operations(connection: Connection) -> list[str]:
 
 
 def _check_operations(found: ProtocolResults, connection: Connection) -> None:
-    """Check that the operations in the hello message exist and that one can be asked."""
+    """Check that the operations in the hello message exist and that there is at least one."""
     offered = connection.hello.operations
     for name in offered:
         if name not in OPERATIONS:
@@ -166,8 +166,8 @@ def _check_one_case(connection: Connection, operation: str) -> str:
 def _check_batches(found: ProtocolResults, connection: Connection, operations: list[str]) -> None:
     """Check that a batch is answered completely and in order.
 
-    The batch is about the quick operation with the most example cases; if no operation is quick,
-    about the one with the most example cases.
+    The cases of the batch are the examples of one operation: among the quick operations, or among
+    all if none is quick, the one with the most examples.
     """
     quick = [name for name in operations if name not in connection.hello.costly] or operations
     operation = max(quick, key=lambda name: len(_cases(connection, name)))

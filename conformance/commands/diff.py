@@ -1,4 +1,4 @@
-"""`pulsar-conformance diff ADAPTER ADAPTER`: smallest cases that both decide differently."""
+"""`pulsar-conformance diff ADAPTER ADAPTER`: the smallest cases that the two decide differently."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _print_readings(pair: Pair) -> None:
-    """Print the readings that differ; answers that differ because of them are not mistakes."""
+    """Print the readings on which the two differ; differences due to a reading are not mistakes."""
     first, second = (one.evaluator.readings.choices for one in pair)
     for name in specs.load().readings:
         if first[name] != second[name]:

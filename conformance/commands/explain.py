@@ -107,7 +107,7 @@ GROUPS_UNKNOWN = (
 UNNEEDED = dict.fromkeys(
     WEIGHT_SETTINGS.values(), "; not needed, since the load data have weightedMaxEMA"
 )
-"""Text added to remarks on weights if load data of the extensible load manager are explained."""
+"""Text added to remarks on settings of weights, by setting, if extensible load data are given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print each question's derivation and answer; return 2 if there is no explanation."""
+    """Print each question's derivation and answer; return 2 if no question can be explained."""
     answered: list[bool] = []
 
     def lines() -> Iterator[str]:
@@ -226,7 +226,7 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
 
 
 def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) -> None:
-    """Raise `BadCase` if one of the options `names` is given, since they are only for `source`."""
+    """Raise `BadCase` if an option in `names` is given; these options are only for `source`."""
     given = given_options(args, names)
     if given:
         named = args.case or ("--log" if args.log else f"--example {args.example}")
@@ -304,7 +304,7 @@ def _cluster_lines(args: argparse.Namespace, focus: Focus) -> Generator[str, Non
 
 
 def _with_running_strategy(trial: Trial, found: MadeCase) -> Trial:
-    """Return a trial with the shedding strategy that runs, if the settings name another."""
+    """Return a trial with the shedding strategy that runs if it differs from the configured one."""
     runs = found.running
     if runs is None or (runs.manager, runs.culprit) != (MODULAR, STRATEGY):
         return trial
@@ -314,9 +314,7 @@ def _with_running_strategy(trial: Trial, found: MadeCase) -> Trial:
 def _extensible_settings(
     args: argparse.Namespace, release: str | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the settings of an extensible manager's cluster, with and without --setting.
-
-    A note on settings without effect is printed.
+    """Return an extensible manager's settings with and without --setting; print notes on them.
 
     A value is accepted if a broker accepts it. Errors: `BadCase` for a value that it cannot read.
     """
@@ -335,14 +333,14 @@ def _extensible_settings(
 
 
 def _release_of_files(args: argparse.Namespace) -> str | None:
-    """Return the release of --release or, without it, of the only image in the settings file."""
+    """Return the release of --release or else of the settings file, if it has exactly one image."""
     return version_for_settings(args.conf, release=args.release) or None
 
 
 def _check_extensible(
     args: argparse.Namespace, settings: Mapping[str, Any], release: str | None
 ) -> None:
-    """Raise `BadCase` if the release or the settings have no extensible load manager."""
+    """Raise `BadCase` if the release or the settings exclude the extensible load manager."""
     here = f"{args.case}: this is load data of the extensible load manager"
     instead = "leave out --release" if args.release else "give another --release"
     if release and nearest_profile(release) in WITHOUT_EXTENSIBLE:
@@ -359,8 +357,8 @@ def _check_extensible(
 def _options_for(args: argparse.Namespace, focus: Focus, profile: str) -> ExplainOptions:
     """Return the options for a case, with settings as the requested release reads them.
 
-    Without --release, that is the release of the case's profile. Notes on unused settings are
-    printed.
+    Without --release, settings are read as by the release of the case's profile. Notes on unused
+    settings are printed.
     """
     own = version_of_released(profile) if profile else ""
     version = version_of_released(args.profile) if args.profile else args.release or own

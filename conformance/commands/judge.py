@@ -138,7 +138,7 @@ def _after_dashes(words: list[str]) -> list[str]:
 
 
 def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
-    """Ask all cases of a campaign or of bounded worlds; return the file with the results.
+    """Ask all cases of a campaign or of --exhaustive; return the file with the results.
 
     Errors: `BadPlan`.
     """

@@ -87,7 +87,7 @@ def _rule(args: argparse.Namespace) -> Iterator[str]:
 def _labelled_properties(
     known: Specs, rule: Rule, profile: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield a rule's other properties, each with a label; with `profile`, only its sources."""
+    """Yield a rule's other properties with labels; `profile` limits only the sources."""
     yield "level", rule.level
     for source in rule.sources:
         if profile and not known.has_source(profile, source):
@@ -115,9 +115,9 @@ def _labelled_properties(
 
 
 def _known_to_break(rule: str, listed: Path) -> Iterator[str]:
-    """Yield the implementations whose known deviations list a rule.
+    """Yield the implementations that list a rule among their known deviations.
 
-    The files' lines are searched, because parsing all files would take seconds.
+    The files are searched line by line, because parsing all of them would take seconds.
     """
     for file in sorted(listed.glob("*.yaml")):
         if f"- rule: {rule}\n" in file.read_text("utf-8"):
@@ -136,7 +136,7 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None:
 
 
 def _profiles(_args: argparse.Namespace) -> Iterator[str]:
-    """Yield each profile with the number of rules that a run judges."""
+    """Yield each profile with its title and the number of its rules that can be tested."""
     known = specs.load()
     rows = []
     for name, profile in known.profiles.items():
@@ -229,7 +229,7 @@ def _file(name: str) -> str:
 
 
 def setting_lines(args: argparse.Namespace) -> Iterator[str]:
-    """Yield the documented settings whose names match. Errors: `UnknownName`."""
+    """Yield the documented settings whose names match the patterns. Errors: `UnknownName`."""
     known_specs = specs.load()
     defaults = known_specs.defaults(args.profile)
     documents = {*known_specs.documents_of(args.profile)}
@@ -273,7 +273,7 @@ def _format_type(setting: Setting) -> str:
 
 
 def _default(name: str, defaults: dict[str, JSON]) -> str:
-    """Format the profile's default as in broker.conf, or else the defaults in released Pulsar."""
+    """Format the profile's default as in broker.conf or, if it lacks one, released Pulsar's."""
     if name in defaults:
         return written_value(defaults[name])
     released = broker_settings()[name].defaults if name in broker_settings() else {}

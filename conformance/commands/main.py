@@ -33,8 +33,8 @@ class Command:
     """A command: the module that implements it, its purpose, and examples for its help."""
 
     place: str
-    """Name of the module, relative to this package; `:OBJECT` follows if an object in the module
-    is the command.
+    """Name of the module, relative to this package. If the command is an object in the module,
+    `:OBJECT` follows.
     """
     purpose: str
     examples: tuple[str, ...]
@@ -181,7 +181,7 @@ WITH_COLORS = frozenset({"run"})
 """Commands whose output comes from pytest and has colors; all others print plain text."""
 
 SAME_AS = {"--release": ("--profile", "--judge-by"), "--judge-by": ("--profile",)}
-"""Arguments of some commands, with the names that other commands use for them."""
+"""For some arguments, the names that other commands use for the same argument."""
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or an exhausted quota."""
@@ -318,7 +318,7 @@ class PlainOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text; return the length of the original."""
+        """Write the text with escapes; return the length of the original text."""
         self._stream.write(printable(text))
         return len(text)
 

@@ -1,4 +1,4 @@
-"""`pulsar-conformance predict ADAPTER`: the share of decisions that the model predicts."""
+"""`pulsar-conformance predict ADAPTER`: print the share of answers that the model predicts."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def run(args: argparse.Namespace) -> int:
 def _drawn_share(
     predictor: Predictor, operation: str, branches: ByOperation, args: argparse.Namespace
 ) -> Share:
-    """Return the share of correctly predicted answers to an operation's questions.
+    """Return the share of an operation's answers that the model predicts.
 
-    The questions are drawn; for a release, questions that reach branches of its source are added.
+    The questions are drawn. For a release, questions that reach branches of its source are added.
     """
     drawn = predictor.share(operation, _draw_questions(operation, args))
     if operation not in branches:

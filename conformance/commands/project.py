@@ -11,8 +11,8 @@ from typing import Any
 from pulsar_conformance.specs.errors import UserError, print_note, suggest_names
 
 OptionValues = Callable[[Any], Iterator[str]]
-"""Function that turns the value of a key into option values. Errors: `ValueError`, which says what
-the key takes.
+"""Function that turns the value of a key into option values. Errors: `ValueError`; its message is
+the kind of value that the key takes.
 """
 
 
@@ -73,7 +73,7 @@ TAKES_SETTINGS = "pulsar:"
 
 
 def with_project_options(files: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return a command line with the options of a project file added, except overridden ones.
+    """Return a command line with a project file's options, except those that it overrides.
 
     Errors: `UserError` for several project files, an unknown key or an invalid value.
     """
@@ -130,6 +130,6 @@ def _is_superseded(option: str, words: Sequence[str]) -> bool:
 
 
 def _names(flag: str, words: Sequence[str]) -> bool:
-    """True if command-line words contain an option or an abbreviation that argparse accepts."""
+    """True if command-line words contain an option or an abbreviation of it."""
     flags = [word.partition("=")[0] for word in words if len(word) > len("--")]
     return any(name.startswith(one) for name in (flag, *ALIASES.get(flag, ())) for one in flags)

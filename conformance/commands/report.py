@@ -163,7 +163,7 @@ def _make(args: argparse.Namespace) -> int:
 def _is_lost(line: making.Line) -> bool:
     """True if the case file of a failure does not exist where the report says.
 
-    A worked example, whose place is a file and a line, is part of the suite, so never lost.
+    The place of a worked example is a file and a line. It is part of the suite and never lost.
     """
     place = line["failure"]["case_file"] if line["failure"] else ""
     return place.endswith(".json") and not Path(place).is_file()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add patterns and a profile for defaults, or a file and a release."""
+    """Add the arguments: patterns and a profile for defaults, or a file and a release."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print settings, or explain a file; return 1 if a setting is unusable or out of range."""
+    """Print settings, or explain a file; return 1 if a setting is unused, unreadable or odd."""
     if files := [one for one in args.pattern if _is_file(one)]:
         if len(args.pattern) > 1:
             raise UserError(f"{' '.join(args.pattern)}: name one file and no patterns")
@@ -124,7 +124,7 @@ def _in_force(found: SettingsRead) -> dict[str, tuple[Any, Any]]:
 
 
 def _odd(found: SettingsRead) -> dict[str, str]:
-    """Return why values of settings in force are probably mistakes, by name."""
+    """Return, for each setting in force with a value that is probably a mistake, the reason."""
     from pulsar_conformance.conformance.cases.setting_types import why_odd_value
 
     parts, in_force = found.parts(), _in_force(found)
@@ -304,7 +304,7 @@ def _release_notes(found: SettingsRead, *, assumed: bool) -> Iterator[str]:
 
 
 def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
-    """Yield how the version that reads the file differs from the release it is compared with.
+    """Yield the differences between the version that reads the file and the release compared.
 
     A strategy that the version lacks is left out: it is listed among the settings without effect.
     Unless `every`, differences that are not about settings are only counted. Differences of parts
@@ -325,7 +325,7 @@ def _own_differences(found: SettingsRead, every: bool) -> Iterator[Section]:
 
 
 def _remark(found: SettingsRead, name: str) -> str:
-    """Return a remark on a value whose effect is late or partial, or needs another setting.
+    """Return a remark on a value whose effect is delayed, partial or tied to another setting.
 
     Usually empty.
     """

@@ -1,4 +1,4 @@
-"""Checks: a rule's predicate, which judges answers, and the strategies that draw its cases."""
+"""Checks: for each rule, a predicate that judges answers, and strategies that draw cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsar_conformance.reference import Readings
 from pulsar_conformance.reference.numbers import Fraction, plain
 
 POINTS = Fraction(1, 1000)
-"""Tolerance, in percentage points, of percentages that are computed in floating point."""
+"""Tolerance, in percentage points, for percentages computed in floating point."""
 
 SHARE = Fraction(1, 100_000)
 """Tolerance of rates, as a fraction of the rate."""
@@ -41,8 +41,8 @@ class Expect:
     """The judgment of one trial by one rule.
 
     A check calls `given` for its assumptions, `reached` at the point where the rule applies, and
-    one of the other methods for each demand of the documents. A trial to which the rule does not
-    apply counts neither for nor against the implementation.
+    one of the other methods for each requirement of the documents. A trial to which the rule does
+    not apply counts neither for nor against the implementation.
     """
 
     __slots__ = ("_reached", "readings")
@@ -57,7 +57,7 @@ class Expect:
         return self._reached
 
     def given(self, holds: bool, why: str) -> None:
-        """Assume a condition, described by `why`: if it is false, the rule does not apply.
+        """Assume a condition: if `holds` is false, the rule does not apply, because of `why`.
 
         Errors: `NotReached`.
         """
@@ -70,19 +70,19 @@ class Expect:
         return holds
 
     def that(self, holds: bool, allowed: str | Callable[[], str], answered: object) -> None:
-        """Demand a condition; if it is false, report that `answered` is not as `allowed` says.
+        """Require a condition; if it is false, raise `Violated`, which names what is allowed.
 
-        `allowed` is a function if the text takes work that most trials do not need.
+        `allowed` is a function if its text is costly to build, since most trials do not need it.
         """
         if not holds:
             raise Violated(allowed if isinstance(allowed, str) else allowed(), readable(answered))
 
     def equal(self, answered: object, allowed: object, of: str) -> None:
-        """Demand that a part of the answer, named `of`, equals the allowed value."""
+        """Require that a part of the answer, named `of`, equals the allowed value."""
         self.that(answered == allowed, f"{of}: {readable(allowed)}", answered)
 
     def nothing(self, answered: Iterable[object], why: str | Callable[[], str]) -> None:
-        """Demand that `answered` is empty; `why` says why no item may be in the answer."""
+        """Require that `answered` is empty; `why` explains why the answer may have no such item."""
         found = list(answered)
         if found:
             reason = why if isinstance(why, str) else why()
@@ -95,13 +95,13 @@ class Expect:
         of: str,
         shown: Callable[[Fraction], str] = plain,
     ) -> None:
-        """Demand that the quantity `of` is at least `bound`, within the tolerance `SHARE`."""
+        """Require that the quantity `of` is at least `bound`, within the tolerance `SHARE`."""
         enough = answered >= bound * (1 - SHARE)
         self.that(enough, f"{of} at least {shown(bound)}", shown(answered))
 
 
 def readable(value: object) -> str:
-    """Format a value: as JSON if it is a JSON value, and otherwise as text."""
+    """Format lists, mappings, booleans and None as JSON, and other values as plain text."""
     is_json = value is None or isinstance(value, bool | list | tuple | dict)
     return json.dumps(value, ensure_ascii=False, default=str) if is_json else str(value)
 
@@ -251,7 +251,7 @@ def register(rules: Sequence[str], predicate: Predicate, draws: Draws) -> None:
 
 
 def check_exchanges(*rules: str, draws: Draws) -> Callable[[JudgeExchanges], JudgeExchanges]:
-    """Return a decorator that registers a check of exchanges of all operations of its rules."""
+    """Return a decorator that registers a check of exchanges of any operation that a rule names."""
 
     def registered(function: JudgeExchanges) -> JudgeExchanges:
         for rule in rules:
@@ -279,7 +279,7 @@ class DerivedQuestions:
     operation: str | None = None
     """The operation of the failing questions; None if `rule` is given."""
     rule: str | None = None
-    """ID of the presupposed rule to test; None for any rule that does not judge `operation`."""
+    """ID of the presupposed rule to test; None for every rule that is not about `operation`."""
 
     def concerns(self, presupposed: specs.Rule, failing: Question) -> bool:
         """True if questions that are derived from `failing` test the rule `presupposed`."""

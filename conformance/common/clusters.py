@@ -15,9 +15,9 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 
 def cluster_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each bundle with two owners or a bad name, and each overlap of bundles.
+    """Yield a problem for each bundle with two owners or a bad name, and for overlapping bundles.
 
-    The reports of brokers are checked, too.
+    Also yield the problems of the brokers' reports.
     """
     owners: dict[str, str] = {}
     for broker, report in case["brokers"].items():
@@ -101,7 +101,7 @@ def example_rates(scale: float) -> Json:
 
 
 def example_broker(cpu: float, load: float, bundles: list[str]) -> Json:
-    """Return a broker's report; `cpu` is in percent, `load` in units of `example_rates`."""
+    """Return a broker's report: `cpu` in percent, `load` as a multiple of `example_rates`."""
     return {
         "cpu": {"usage": cpu, "limit": 100.0},
         "memory": {"usage": 512.0, "limit": 2048.0},

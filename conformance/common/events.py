@@ -34,7 +34,7 @@ class Failure:
     """A violation of a rule, with the smallest case found that shows it."""
 
     case_file: str
-    """The file of the saved case, or file and line of the worked example."""
+    """The path of the saved case, or the file and line of the worked example."""
     size: str
     """The size of the case, such as "2 brokers, 3 bundles"."""
     derivation: tuple[str, ...]
@@ -48,7 +48,7 @@ class Failure:
     readings: tuple[str, ...] = ()
     """The readings on which the failure depends, each as `name=value (how it is known)`."""
     passes_under: tuple[str, ...] = ()
-    """Alternatives of readings, as `name=value`, under each of which the answer would pass.
+    """Alternatives of readings, as `name=value`; under each of them, the answer would be allowed.
     Alternatives that other answers of the run exclude are left out.
     """
     answers: tuple[str, ...] = ()
@@ -82,25 +82,25 @@ class Verdict:
 
     @property
     def warns(self) -> bool:
-        """True if the rule failed but is only a recommendation, not a `must`."""
+        """True if the rule failed, but its level is not `must`."""
         return self.verdict == "fail" and self.level != "must"
 
     @property
     def unanswered(self) -> bool:
-        """True if the rule failed because a case got no answer, although the rule is not the one
-        that requires answers.
+        """True if the rule failed because a case got no answer. False for the rule that requires
+        answers.
         """
         known = self.failure is not None and self.failure.allowed == AN_ANSWER
         return known and self.rule != ANSWERING
 
     @property
     def by_example(self) -> bool:
-        """True if an answer differs from that of a worked example, but no check rejects it."""
+        """True if the failure is a wrong answer to a worked example that no check rejects."""
         return self.failure is not None and self.failure.size.startswith(OF_EXAMPLE)
 
     @property
     def explain_words(self) -> tuple[str, ...]:
-        """The command and options that explain the worked example; empty if none failed."""
+        """The command and options that explain the worked example; empty for other failures."""
         if self.failure is None or not self.by_example:
             return ()
         example = self.failure.size.removeprefix(OF_EXAMPLE)
@@ -116,9 +116,9 @@ class Verdict:
         return f"{name} {how} a case, which counts against {self.rule}"
 
     def exit_status(self, enough: bool) -> int:
-        """Return the exit status that the verdict demands: 0, 1 for a failed run, 2 for an error.
+        """Return the exit status for this verdict: 0, 1 for a failed run, 2 for an error.
 
-        If `enough` cases were tried, a rule to which no case applied fails the run.
+        If no case reached the rule, the run fails only if `enough` cases were tried.
         """
         if self.verdict == "error":
             return 2
@@ -210,7 +210,7 @@ class CaseReduced(Event):
 
 @dataclass(frozen=True)
 class VerdictReached(Event):
-    """The end of judging a rule, with the final verdict, known deviations included."""
+    """The end of judging a rule, with the final verdict, which considers known deviations."""
 
     verdict: Verdict
 

@@ -1,4 +1,4 @@
-"""Finds the version of Pulsar that a settings file is for, for example by its image tags."""
+"""Finds the version of Pulsar to which a settings file belongs, for example by image tags."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ OWN_TAG = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)[._-]\d[\w.-]*")
 """Matches a distribution's tag: Pulsar's version, then the distribution's, such as `2.10_5.0`."""
 
 NAMED_BY_VARIABLE = re.compile(r"\$\{?\w*pulsar\w*(:?[?+].*)?\}?", re.IGNORECASE)
-"""Matches a variable in place of an image, if it has no default and its name contains "pulsar"."""
+"""Matches a variable used as an image; it has no default, and its name contains "pulsar"."""
 
 TAG_OF_ALL = "defaultPulsarImageTag"
-"""Value of the Helm chart for images without a tag of their own."""
+"""Key in the values of Pulsar's Helm chart: the tag of all images without a tag of their own."""
 
 GIVE_RELEASE = "give it with --release VERSION"
 
 BROKER, ANY, OTHER = 0, 1, 2
-"""Ranks of images, by the component that uses them; a file's images of the lowest rank count."""
+"""Ranks of images, by the component that uses them; only a file's lowest rank is used."""
 
 
 class ImageTag(NamedTuple):
-    """The version of Pulsar in an image's tag, with the file's line that names the image."""
+    """The version of Pulsar in an image's tag, and the line of the file that names the image."""
 
     version: str
     """The version; empty if it cannot be known from the image."""
     place: str
     variable: str = ""
-    """The variable that names the version or has it as its default; empty if none does."""
+    """The variable that holds the version or has it as its default; empty if there is none."""
     image: str = ""
     """The image; empty if its tag is the version."""
 
@@ -64,8 +64,8 @@ def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
     """Return the versions of Pulsar's images in a YAML file, each version once.
 
     Images of brokers are included even if their version is not known. If the file says which images
-    are the broker's, all others are left out. The result is empty for a file that is not YAML or
-    cannot be read.
+    are the broker's, all others are left out. The result is empty if the file is not YAML or cannot
+    be read.
     """
     found: list[tuple[int, ImageTag]] = []
     if file is None:
@@ -90,7 +90,7 @@ def image_tags(file: Path | None) -> tuple[ImageTag, ...]:
 def _tags(node: Any, rank: int, file: str, own: bool = False) -> Iterator[tuple[int, ImageTag]]:
     """Yield each image in a YAML node and its children, with the rank of its component.
 
-    `own` is true within a resource of an operator of Pulsar.
+    `own` is true inside a resource of an operator for Pulsar.
     """
     for item in items_of(node):
         yield from _tags(item, rank, file, own)
@@ -134,9 +134,7 @@ def _rank_of_service(name: str, known: dict[str, Any]) -> int:
 
 
 def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[ImageTag]:
-    """Yield the images that a mapping names, but images of unknown versions only if they are
-    brokers'.
-    """
+    """Yield the images that a mapping names: Pulsar's and, if `of_broker`, all others."""
     scalars = {key: one for key, one in known.items() if isinstance(one, yaml.ScalarNode)}
     places = {key: f"{file}{one.start_mark.line + 1}" for key, one in scalars.items()}
     if "image" in scalars:
@@ -157,7 +155,7 @@ def _own_tags(known: dict[str, Any], of_broker: bool, file: str) -> Iterator[Ima
 
 
 def _tag_of(image: str, tag: str, place: str, variable: str) -> ImageTag:
-    """Return the version in a tag or, if it has none, the image and the variable for its tag."""
+    """Return the version in a tag or, if unknown, the image and the variable for its tag."""
     if milestone := MILESTONE_TAG.fullmatch(tag):
         return ImageTag(f"{milestone[1]}-M{milestone[2]}", place, variable)
     if own := TAG.fullmatch(tag):
@@ -174,10 +172,10 @@ def version_for_settings(
     release: str | None = None,
     reported: Iterable[str] = (),
 ) -> str:
-    """Return the version of Pulsar that a settings file is for; empty if it is not known.
+    """Return the version of Pulsar to which a settings file belongs; empty if it is not known.
 
-    The first known version counts: that of the released profile `profile`, `release`, the first in
-    `reported` by the brokers, or that of the file's images if they have only one.
+    The first known version is used: that of the released profile `profile`, `release`, the first in
+    `reported` (by the brokers), or that of the file's images if they have only one.
     """
     of_profile = version_of_released(profile) if profile else ""
     if named := of_profile or release or next(filter(None, reported), ""):
@@ -213,7 +211,7 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
 
 
 def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each image of another release than the brokers run."""
+    """Yield a note for each image of another release line, or if no version is known."""
     for version, place, _, image in tags:
         if not version and not versions:
             yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"

@@ -29,8 +29,8 @@ Legality = Callable[[Json, Settings], Problems]
 """Function that yields the problems of a case. Errors: `MissingSetting`."""
 
 Needs = Callable[[Json, Settings, Readings], None]
-"""Function that looks up the settings on which the answer to a case depends under given readings.
-Errors: `MissingSetting`.
+"""Function that looks up the settings that the answer to a case needs under given readings. Errors:
+`MissingSetting`.
 """
 
 
@@ -40,12 +40,12 @@ class NamesUsed(NamedTuple):
     answered: Iterable[str]
     """The names in the answer."""
     known: Iterable[str]
-    """The names in the case, which are all that the answer may use."""
+    """The names in the case; the answer may use only these."""
 
 
 @dataclass(frozen=True)
 class FlatCase:
-    """A case with its settings, for operations whose checks use no type of their own."""
+    """A case with its settings, for operations whose checks need no special type."""
 
     case: Json
     settings: Settings
@@ -60,7 +60,7 @@ def legal_by_schema(_case: Json, _settings: Settings) -> Problems:
 
 
 def needs_nothing(_case: Json, _settings: Settings, _readings: Readings) -> None:
-    """Look up no setting: for operations whose needed settings do not depend on readings."""
+    """Look up nothing, for operations that need the same settings under all readings."""
 
 
 def same_field(name: str) -> Callable[[Json, Json], bool]:
@@ -73,21 +73,21 @@ class Operation(Generic[Case, Answer]):
     """A kind of question for load balancers, such as which bundles to unload.
 
     The schemas of case and answer are in `specs/schema/operations/<id>.json`. `Case` and `Answer`
-    are the types that its checks use.
+    are the types that the operation's checks use.
     """
 
     id: str
     view: Callable[[Json, Settings, Readings], Case]
-    """Returns the case in the type that checks see."""
+    """Function that converts a case to the type that checks use."""
     read: Callable[[Case, Json], Answer]
-    """Returns the answer in the type that checks see; gets refusals only if `refusable`.
+    """Function that converts an answer to the type that checks use.
 
-    Errors: `Violated`, `NotReached`.
+    It is called for a refusal only if `refusable`. Errors: `Violated`, `NotReached`.
     """
     matches: Callable[[Json, Json], bool]
     """Predicate: true if the second answer agrees with the first, which was worked out by hand."""
     examples: tuple[Json, ...]
-    """Small valid cases that have different answers, if possible."""
+    """Small valid cases, with different answers if possible."""
     legal: Legality = legal_by_schema
     needs: Needs = needs_nothing
     refusable: bool = False
@@ -97,8 +97,8 @@ class Operation(Generic[Case, Answer]):
     names: Callable[[Json, Json], list[NamesUsed]] | None = None
     """Function that returns the names in a case and in its answer, by kind, such as brokers."""
     regardless_of_order: Callable[[Json, Json], object] | None = None
-    """Function that returns the part of an answer that may not depend on the order of names in the
-    case; None if no part of the answer may depend on it.
+    """Function that returns the part of an answer that must not depend on the order of names in the
+    case; None if the whole answer must not.
     """
     determined: Callable[[Case, Readings], bool] = field(default=lambda _case, _readings: True)
     """Predicate that is true if the documents allow only one answer: there are no ties, and no
@@ -107,11 +107,11 @@ class Operation(Generic[Case, Answer]):
     sequential: bool = False
     """True if a case is a sequence of steps, and answers depend on earlier steps."""
     under_transfer_shedder: Callable[[Json], Json] = field(default=lambda case: case)
-    """Function that changes a case so that the extensible load manager runs TransferShedder."""
+    """Function that changes a case into one for TransferShedder of the extensible load manager."""
     of_modular_strategies: frozenset[str] = frozenset()
-    """The rules that only the modular manager's shedding strategies have to keep."""
+    """The rules that apply only to the shedding strategies of the modular load manager."""
     overridden_by: Mapping[str, str] = field(default_factory=dict)
-    """The fields of the case that override settings, unless they are null, by setting."""
+    """By setting, the field of the case that overrides the setting unless the field is null."""
 
     def check(
         self, *rules: str, draws: Draws

@@ -32,13 +32,13 @@ NAMED = re.compile(r"[A-Za-z]\w+")
 
 ASSIGNED = re.compile(r"^\s*(export\s+)?[\w.]+\s*=", re.MULTILINE)
 KEYED = re.compile(r"""^\s*(- +)?["']?[\w.]+["']?:(\s|$)""", re.MULTILINE)
-"""`ASSIGNED` matches a line `name=value`, and `KEYED` a line `key: value` of YAML."""
+"""`ASSIGNED` matches a line like `name=value`, and `KEYED` a line like `key: value` in YAML."""
 
 VARIABLE = re.compile(r"\$(?:\{(\w+)(?:(:?[-+?])([^{}]*))?\}|(\w+))")
 """Matches a variable of a compose file, such as `${NAME:-default}`."""
 
 ESCAPED = "\0"
-"""Stands for `$$` in a compose file, which means a dollar sign that begins no variable."""
+"""Placeholder for `$$` in a compose file, which means a dollar sign and not a variable."""
 
 
 def is_yaml(file: Path, text: str) -> bool:

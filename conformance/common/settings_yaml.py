@@ -56,24 +56,24 @@ from pulsar_conformance.specs.setting_names import why_unknown
 KINDS = {"ConfigMap": MAP, SECRET: MAP} | dict.fromkeys(
     ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job"), WORKLOAD
 )
-"""The kind of source of settings that each kind of Kubernetes resource is."""
+"""The kind of settings source for each kind of Kubernetes resource."""
 
 NO_TEXT = "it has several values in YAML, but a setting of a broker has a single value"
 NO_VALUE = "it is not read: a setting of a broker has a single value, not a mapping or a list"
 
 LATER = {MAP: -1, SET: 1}
-"""Rank of a source's settings: a workload overrides a ConfigMap, and a broker set the broker."""
+"""Ranks of sources (0 if missing): a workload's settings override a ConfigMap's, for example."""
 
 
 class BadYAML(UserError):
-    """Raised for a YAML file whose settings cannot be known; the message is one sentence."""
+    """Raised for a YAML file whose settings cannot be determined; the message is one sentence."""
 
 
 def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
     """Return a YAML file's settings in the order in which they apply, and the parts not read.
 
-    If the value of a setting that applies last is not known, its earlier values are left out.
-    Errors: `BadYAML`, also if brokers in the file have different settings.
+    If the last value of a setting is not known, its earlier values are left out. Errors: `BadYAML`,
+    also if brokers in the file have different settings.
     """
     try:
         scope, found = YAMLScope(str(file)), list[FoundInYAML]()
@@ -111,13 +111,13 @@ def read_yaml(file: Path, text: str) -> list[FoundInYAML]:
 
 
 def _with_maps_of_images(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return the settings, with `of_image` set for those that an image gets through `envFrom`."""
+    """Return the settings; those that an image gets through `envFrom` have `of_image` set."""
     maps = {one.name for one in found if one.part and one.of_image}
     return [replace(one, of_image=one.of_image or one.source[1] in maps) for one in found]
 
 
 def _without_anchors(found: list[FoundInYAML]) -> list[FoundInYAML]:
-    """Return the settings, without misplaced ones that a YAML alias repeats in a right place."""
+    """Return the settings without those that are misplaced but also used where they belong."""
     read = {one.place for one in found if not (one.part or one.misplaced)}
     return [one for one in found if not (one.misplaced and one.place in read)]
 
@@ -156,7 +156,7 @@ def _refuse_several(file: Path, found: list[FoundInYAML]) -> None:
 
 
 def _in_force(found: list[FoundInYAML]) -> dict[str, str]:
-    """Return, by name, the values of load balancing settings, and why other parts are not read."""
+    """Return the values of load balancing settings, and why other parts are not read, by key."""
     counting = (one for one in _in_order(found) if one.part or one.matters)
     return {one.key: one.unread or one.text for one in counting}
 
@@ -258,7 +258,7 @@ def _decoded(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield, as parts not read, the volumes that a pod mounts in place of the broker's settings."""
+    """Yield each volume that a pod mounts over the broker's settings, as a part not read."""
     volumes = {
         scalar(children(one).get("name")): children(one) for one in items_of(pod.get("volumes"))
     }
@@ -276,14 +276,14 @@ def _mounted(pod: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def _of_conf(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the settings of a file within a ConfigMap, unless it is another component's."""
+    """Yield the settings of a file in a ConfigMap, unless the file is another component's."""
     if not names_other_component(key.value):
         for _, name, text in properties(value.value):
             yield FoundInYAML(scope.place(key), name, text, scope.source, of_file=True)
 
 
 def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a text of several lines as not read if it has settings: no chart applies them."""
+    """Yield a multi-line text that has settings as a part not read, since no chart applies it."""
     lines = properties(value.value) if value.style in ("|", ">") else ()
     named = next((name for _, name, _ in lines if why_unknown(name) is None), "")
     if named:
@@ -292,7 +292,7 @@ def _within_text(key: Any, value: Any, scope: YAMLScope) -> Iterator[FoundInYAML
 
 
 def _misplaced(key: Any, scope: YAMLScope, beside: int) -> Iterator[FoundInYAML]:
-    """Yield a known setting as misplaced, unless its keys name another component."""
+    """Yield a known setting as misplaced, unless the path to it names another component."""
     known = why_unknown(key.value.removeprefix(PREFIX)) is None
     if known and not any(map(names_other_component, scope.path)):
         yield scope.misplaced(key, beside)
@@ -353,7 +353,7 @@ def _started(node: Any, found: Iterable[FoundInYAML], scope: YAMLScope) -> Itera
 
 
 def _variable(place: str, name: str, value: Any, scope: YAMLScope) -> FoundInYAML:
-    """Return a setting with a scalar value; null in a compose file means the value in the shell."""
+    """Return a setting with a scalar value; null in a compose file stands for the shell's value."""
     if scope.ends == ANSIBLE and "{{" in scalar(value):
         return _unknown(place, name, "a template", scope)
     if not scope.composed:
@@ -378,7 +378,7 @@ def _unknown(place: str, name: str, origin: str, scope: YAMLScope) -> FoundInYAM
 
 
 def _item(item: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the environment variable in a list item, `NAME=VALUE` or an object with name and value.
+    """Yield the environment variable in a list item: `NAME=VALUE`, or an object with both parts.
 
     Any other object is searched for settings.
     """

@@ -1,4 +1,4 @@
-"""Trials: questions judged together, in plain JSON, with their answers."""
+"""Trials: questions in plain JSON that are judged together, and their answers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Json = dict[str, Any]
 
 COUNTED_FIELDS = ("brokers", "topics", "samples", "domains", "events")
-"""Fields of a case whose length is always in the text that describes the case's size."""
+"""Fields of a case whose length is always part of the text about the case's size."""
 
 LONG_FIELDS = ("boundaries", "positions", "candidates", "nics", "preallocated", "recentlyUnloaded")
-"""Fields of a case whose length is in that text only if it is `WORTH_MENTIONING` or more."""
+"""Fields of a case whose length is part of this text only if it is at least `WORTH_MENTIONING`."""
 
 WORTH_MENTIONING = 4
 """Minimum number of entries of a field in `LONG_FIELDS` for its length to be mentioned."""
 
 CASE_CHANGED = "caseChanged"
-"""Field of an answer with the place in the case that the implementation has modified."""
+"""Field of an answer: the place where the implementation has modified the case."""
 
 ISOLATED_CRASH = "brokeOnIt"
 """Field, next to `failed`, of the answer to a case that crashed the implementation.
@@ -69,7 +69,7 @@ class Trial:
 
     @classmethod
     def asking(cls, questions: Iterable[tuple[str, Json]]) -> Trial:
-        """Return a trial of pairs of operation and case, such as those of a worked example."""
+        """Return a trial of (operation, case) pairs, such as those of a worked example."""
         return cls(tuple(Question(*one) for one in questions))
 
     @property
@@ -97,7 +97,7 @@ class Trial:
         return Trial(self.questions)
 
     def after(self, before: Sequence[Question]) -> Trial:
-        """Return the trial, to be asked after the questions `before`."""
+        """Return this trial with `before` as the questions to ask first."""
         return Trial(self.questions, tuple(before))
 
     @property
@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def size(self) -> str:
-        """The size of the first case, such as "2 brokers, 3 bundles"."""
+        """The number of questions if several, and the size of the first case: "1 broker"."""
         case = self.questions[0].case
         asked = len(self.before) + len(self.questions)
         counts = {"cases": asked if asked > 1 else 0}
@@ -132,7 +132,7 @@ _Key = tuple[str, str, int]
 
 
 class KnownAnswers(Generic[Found]):
-    """Answers of a run's implementations, of which equal ones are kept once, and their outcomes."""
+    """Answers of a run's implementations, with equal answers stored once, and their outcomes."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Trial, list[Json]]] = {}
@@ -147,7 +147,7 @@ class KnownAnswers(Generic[Found]):
         return first if equal else answers
 
     def outcomes(self, way: Hashable) -> dict[_Key, tuple[Sequence[Json], Found]]:
-        """Return the answers and outcomes known for a way to judge them; callers add to these."""
+        """Return the answers and outcomes known for one way of judging; callers add entries."""
         return self._outcomes.setdefault(way, {})
 
 
@@ -172,7 +172,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 
 @dataclass(frozen=True, eq=False)
 class SameObject:
-    """A cache key for an object, such as a case, that equals only keys of the same object."""
+    """A cache key that equals only keys of the same object, such as a case."""
 
     value: Any
 
@@ -196,13 +196,13 @@ class Asked(NamedTuple, Generic[Case, Answer]):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question and its answer, as JSON and in the types used by checks."""
+    """A question and its answer, as JSON and in the types that checks use."""
 
     operation: str
     case: Json
     answer: Json
     view: object
-    """The case in the type that checks of its operation see."""
+    """The case in the type that the checks of its operation use."""
     read: Callable[[object, Json], object]
 
     @property
@@ -212,7 +212,7 @@ class Exchange:
 
     @cached_property
     def answered(self) -> object:
-        """The answer in the type used by checks.
+        """The answer in the type that checks use.
 
         Errors: `Violated` or `NotReached` if the answer cannot be converted.
         """

@@ -18,7 +18,7 @@ OTHER_COMPONENTS = frozenset(
     {"proxy", "zookeeper", "bookkeeper", "bookie", "autorecovery", "toolset", "bastion"}
     | {"functions", "functionsworker", "pulsarmanager", "oxia", "prometheus", "grafana"}
 )
-"""Keys, as `plain_key` returns them, of components other than the broker; not read."""
+"""Keys, as `plain_key` returns them, of other components; their values are not read."""
 
 BROKERS = frozenset({"broker", "brokers", "standalone"})
 """Words in the name of a broker's container, and subcommands of bin/pulsar that run a broker."""
@@ -39,12 +39,12 @@ APPLIED = re.compile(r"bin/apply-config-from-env\.py[^;&|]*\bconf/broker\.conf")
 """Matches the command that applies variables to broker.conf."""
 
 DERIVED = re.compile(r"^[^#\n]*\b(lunastreaming|private-cloud|sn-platform)\b", re.MULTILINE)
-"""Matches a line that names an image derived from Pulsar's, whose broker.conf may say more."""
+"""Matches a line with an image derived from Pulsar's; its broker.conf may list more settings."""
 
 DISTRIBUTION = re.compile(
     r"pulsar(-all|-standalone)?|lunastreaming(-\w+)?|private-cloud(-\w+)?|sn-platform(-\w+)?"
 )
-"""Matches the last part of a repository with images of Pulsar or of one of its distributions."""
+"""Matches the last part of an image's repository if it is Pulsar's or a distribution's."""
 
 ANSIBLE = "misc_broker_config_dict"
 """The variable whose entries datastax/pulsar-ansible writes into broker.conf unchanged."""
@@ -84,15 +84,15 @@ SECRET, ENCODED = "Secret", "data"
 """The kind of resource that has values in base64, and the key of these values."""
 
 REFERENCES = {"configMapRef": "ConfigMap", "secretRef": SECRET}
-"""Kinds of resources that `envFrom` names."""
+"""The kind of resource for each key of an `envFrom` entry."""
 
 KNOWN_GROUPS = re.compile(
     r"([\w.-]+\.)?(k8s\.io|argoproj\.io|fluxcd\.io|cattle\.io|streamnative\.io|datastax\.com)"
 )
-"""API groups of operators that render settings in the way in which this module reads them."""
+"""Matches the API groups of resources whose settings apply in the way this module reads them."""
 
 OF_SETTINGS = re.compile("conf|propert|setting", re.IGNORECASE)
-"""Matches a part of the name of a key whose children are all settings, such as `config`."""
+"""Matches a part of a key's name; if it matches, all children of the key are settings."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -117,9 +117,9 @@ class FoundInYAML:
     of_image: bool = False
     """True for an environment variable of Pulsar's own image."""
     of_file: bool = False
-    """True for a line of a whole broker.conf within the YAML."""
+    """True for a setting from a complete broker.conf within the YAML."""
     misplaced: bool = False
-    """True for a setting under a key that is not read; `off` or `unread` gives the key."""
+    """True for a setting under a key that is not read; `off` or `unread` names the key."""
 
     @property
     def key(self) -> str:
@@ -128,7 +128,7 @@ class FoundInYAML:
 
     @property
     def bare(self) -> bool:
-        """True for a variable of Pulsar's own image without the prefix."""
+        """True for a variable of Pulsar's own image that does not have the prefix."""
         return self.of_image and not self.of_file and not self.name.startswith(PREFIX)
 
     @property
@@ -145,9 +145,9 @@ class YAMLScope:
     path: tuple[str, ...] = ()
     source: Source = ("", "")
     resource: bool = False
-    """True within a Kubernetes resource, except in Helm values within the resource."""
+    """True if the node is in a Kubernetes resource, except in Helm values in the resource."""
     of_helm: bool = False
-    """True within Helm values."""
+    """True if the node is in Helm values."""
 
     def under(self, key: str) -> YAMLScope:
         """Return the scope of a key's value."""
@@ -163,10 +163,10 @@ class YAMLScope:
         return self.path[-1] if self.path else ""
 
     def misplaced(self, key: Any, beside: int) -> FoundInYAML:
-        """Return a setting written where Pulsar does not read it, with the place where it belongs.
+        """Return a setting that Pulsar does not read where it is written, with the right place.
 
-        `beside` is the number of other keys here. The setting may have an effect all the same in an
-        environment variable, an operator's resource, or a file that might not be Helm values.
+        `beside` is the number of other keys here. The setting is unread, not off, if it may still
+        have an effect: as a variable, for an operator, or because the file is not Helm values.
         """
         own = self.resource and self.source[0] in ("", SET)
         keys = {SERVICE: "environment", MAP: "data", WORKLOAD: "env"}
@@ -183,18 +183,18 @@ class YAMLScope:
 
     @property
     def of_chart(self) -> bool:
-        """True for a broker's values that Helm charts pass to its image as variables."""
+        """True if the node has a broker's Helm values that charts pass to the image."""
         outside = self.resource or self.composed or self.ends != "configData"
         return not outside and any(plain_key(key).startswith("broker") for key in self.path)
 
     @property
     def composed(self) -> bool:
-        """True within a service of a compose file."""
+        """True if this part of the YAML is inside a service of a compose file."""
         return self.source[0] == SERVICE
 
 
 def is_of_helm(document: Any, text: str) -> bool:
-    """True if a file has the keys of components, like Helm values, and no Ansible expressions."""
+    """True if a file has keys of components, as Helm values do, but no Ansible expressions."""
     own = children(document)
     each = [own, *map(children, own.values())]
     keys = (plain_key(key) for one in each for key in one if isinstance(one[key], yaml.MappingNode))
@@ -207,7 +207,7 @@ def plain_key(key: str) -> str:
 
 
 def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield a resource of an unknown operator, which may set more than the file says."""
+    """Yield a resource of an unknown operator as not read, since the operator may add settings."""
     known = children(document)
     version = known.get("apiVersion")
     group, slash, _ = scalar(version).partition("/")
@@ -218,7 +218,7 @@ def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
 
 
 def names_other_component(name: str) -> bool:
-    """True if a name contains a component other than the broker, such as `pulsar-bookie-0`."""
+    """True if a name, such as `pulsar-bookie-0`, contains another component but no broker."""
     words = [word.lower() for word in WORD.findall(name)]
     if BROKERS.intersection(words):
         return False
@@ -227,7 +227,7 @@ def names_other_component(name: str) -> bool:
 
 
 def runs_other_component(name: str, *commands: Any) -> bool:
-    """True if a container runs no broker: by its commands or, if it has none, by its name."""
+    """True if a container runs no broker; its commands decide or, if they run nothing, its name."""
     runs = components_run(*commands)
     return BROKERS.isdisjoint(runs) if runs else names_other_component(name)
 
@@ -256,7 +256,7 @@ def containers_of_brokers(containers: list[Any]) -> list[Any]:
 
 
 def runs_broker(name: str, parts: dict[str, Any]) -> bool:
-    """True if a container runs a broker: by its commands or, if it has none, by its name."""
+    """True if a container runs a broker; its commands decide or, if they run nothing, its name."""
     runs = components_run(*(parts.get(key) for key in ("entrypoint", "command", "args")))
     words = {word.lower() for word in WORD.findall(name)}
     return not BROKERS.isdisjoint(runs or words)
@@ -300,14 +300,14 @@ def _is_own_image(image: str) -> bool:
 
 
 def _words(node: Any) -> str:
-    """Return a command, given as text or as a list, as text; empty for anything else."""
+    """Return a command as one string, given text or a list; empty for anything else."""
     if isinstance(node, yaml.SequenceNode):
         return " ".join(map(_words, node.value))
     return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 
 def helm_values(node: Any) -> list[Any]:
-    """Return an Argo CD application's Helm values: as text, mapping and parameters, in order."""
+    """Return the nodes of an Argo CD application's Helm values: text, mapping, then parameters."""
     known = children(node)
     found = []
     if text := scalar(known.get("values")):
@@ -331,7 +331,7 @@ def items_of(node: Any) -> list[Any]:
 
 
 def entries_of(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys and values of a mapping with merges (`<<`) resolved; nothing of other nodes.
+    """Yield the keys and values of a mapping with merges (`<<`) resolved; nothing for other nodes.
 
     A mapping's own keys override merged keys, and earlier merged mappings override later ones.
     """
@@ -364,7 +364,7 @@ def scalar(node: Any) -> str:
 def rendered(node: Any, *, booleans: bool = True) -> str:
     """Return the text that a chart or an operator writes for a scalar.
 
-    Unless they are quoted, numbers and words that are booleans in YAML 1.1 get their usual form.
+    Unquoted integers and, if `booleans`, YAML 1.1 booleans are normalized: `yes` becomes `true`.
     """
     text = scalar(node)
     if not text or node.style is not None:
@@ -390,7 +390,7 @@ def origin_of(node: Any) -> str:
 
 
 def env_from(node: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
-    """Yield the ConfigMaps and Secrets from which a container takes its environment."""
+    """Yield, as parts not read, ConfigMaps and Secrets that set a container's environment."""
     for item in items_of(node) or [node]:
         for key, reference in entries_of(item):
             kind = REFERENCES.get(key.value)

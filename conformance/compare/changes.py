@@ -26,14 +26,14 @@ from pulsar_conformance.conformance.engine.judge import JudgedImplementation
 from pulsar_conformance.conformance.engine.reduce import reduce, with_candidate_limit
 
 DEFAULTS = "settings.defaults"
-"""The operation whose answers are compared setting by setting, not by cases."""
+"""The operation that lists default settings; its answers are compared setting by setting."""
 
 SPLITS = "bundles.split_candidates"
 
 TWICE = 2
 MAX_FORESEEN, MAX_ASKED = 3000, 600
-"""Maximum number of smaller cases that the models are asked, and that the releases are asked if no
-model predicts the answers.
+"""Maximum numbers of smaller cases to try: first the number for the models, then that for the
+releases, which are asked if the models do not find the result.
 """
 
 Progress = Callable[[str], None]
@@ -93,7 +93,7 @@ class Comparison:
 
     @property
     def operations(self) -> list[str]:
-        """Return the operations that both releases answer, except the list of default settings."""
+        """Return the operations that both releases answer, except the one that lists defaults."""
         first, second = (one.implementation.hello.operations for one in self._pair)
         return [one for one in first if one in second and one != DEFAULTS]
 
@@ -256,7 +256,7 @@ class Comparison:
 
 
 def statistics_are_owned(trial: Trial) -> bool:
-    """True unless a broker reports statistics of bundles to split that it does not own.
+    """False for a split case in which a broker reports statistics of bundles that it does not own.
 
     Rules ignore such bundles, but releases split them.
     """
@@ -273,7 +273,7 @@ def cause_name(cause: Cause) -> str:
 
 
 def _combined_causes(kinds: Mapping[Cause, Sequence[Difference]]) -> list[Cause]:
-    """Return the causes with several factors, each of which is also the only factor of a cause."""
+    """Return the causes with several factors if each of these factors is also a cause alone."""
     alone = {cause.factors[0] for cause in kinds if len(cause.factors) == 1}
     return [one for one in kinds if len(one.factors) > 1 and alone.issuperset(one.factors)]
 

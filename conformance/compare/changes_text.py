@@ -126,7 +126,7 @@ def _question(one: Factor) -> str:
 
 
 def with_annotated_settings(changed: Sequence[Factor], versions: Versions) -> list[Factor]:
-    """Return changed settings, and those that only annotations in Pulsar's source describe."""
+    """Return changed settings, including those that only annotations in Pulsar's source name."""
     if not {*versions} <= {*every_release()}:
         return list(changed)
     names = {one.name for one in changed}
@@ -161,7 +161,7 @@ def _setting_change(one: Factor) -> str:
 
 
 def changes_by_release(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield, for each decision and default, the release in which it changed."""
+    """Yield, for each changed decision and default, the releases in which it changed."""
     yield from ("Changes by release", "==================")
     turned: dict[tuple[str, str], list[str]] = {}
     for pair in found:
@@ -228,7 +228,7 @@ def _with_places(one: Factor) -> dict[str, Any]:
 
 
 def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str]) -> Iterator[str]:
-    """Yield what changed: the question of a way or reading, the setting, or the rules."""
+    """Yield the subject of a change: the question of a way or reading, a setting, or rules."""
     every = specs.load()
     for one in change.cause.factors:
         counts = f"The default of {one.name} counts."
@@ -247,7 +247,7 @@ def _describe_subject(change: Change, versions: Versions, profiles: Sequence[str
 def _describe_decision(
     change: Change, place: int, versions: Versions, profiles: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a release's decision: its reason and place in the source, arithmetic and answer."""
+    """Yield a release's decision: reason, place in the source, arithmetic and answer."""
     yield f"    {versions[place]}"
     for one in change.cause.factors:
         means = _means(one, place)
@@ -262,7 +262,7 @@ def _describe_decision(
 
 
 def _derivation(change: Change, place: int, profile: str) -> Iterator[str]:
-    """If the model predicts the answer, yield the case and the derivation in `explain`'s format."""
+    """If the model predicts the answer, yield its derivation in `explain`'s format; else a note."""
     trial = change.trial
     try:
         derived = Model(profile).derive(*trial.questions[0])
@@ -304,7 +304,7 @@ def _place(one: Factor, place: int) -> str:
 
 
 def _reasons_in_source(cause: Cause, profile: str) -> list[str]:
-    """Return the known reasons why a release violates a cause's rules, with class and method."""
+    """Return the known reasons, with class and method, why a release violates a cause's rules."""
     known = specs.load().profile(profile).without
     return [f"{one}: {known[one]}" for one in cause.rules if one in known]
 

@@ -38,7 +38,7 @@ from pulsar_conformance.specs.text import table
 
 @dataclass(frozen=True)
 class Finding:
-    """The alternative of a reading that an implementation was found to follow."""
+    """The result for a reading: the alternative that an implementation was found to follow."""
 
     reading: str
     says: str | None
@@ -78,7 +78,7 @@ def characterize(implementation: Implementation, seed: int) -> list[Finding]:
 
 
 def _every_alternative(implementation: Implementation) -> Domains:
-    """Return the alternatives of readings that the profile leaves open, declared ones first."""
+    """Return the alternatives of each reading that the profile allows, a declared one first."""
     profile = implementation.profile
     asked = Readings.of(profile, implementation.pinned)
     usual = {**asked.choices, **implementation.declared}
@@ -141,8 +141,7 @@ def _why_unasked(reading: str) -> str:
 
 
 def print_characterization(plan: Plan) -> int:
-    """Print each implementation's readings; return 1 if any is found to be `none`,
-    mixed or misdeclared.
+    """Print each implementation's readings; return 1 if any is `none`, `mixed` or misdeclared.
 
     Errors: `AdapterError`.
     """

@@ -50,7 +50,7 @@ class Pair(NamedTuple):
         ]
 
     def smallest(self, differences: Sequence[Difference]) -> Difference:
-        """Reduce the first difference that violates a rule, or else the first difference."""
+        """Reduce and return the first difference that violates a rule, or else the first one."""
         for difference in differences:
             for index in range(len(self)):
                 for rule in self.breaches(difference, index):
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
         return self._reduce_difference(differences[0], lambda _difference: True)
 
     def breaches(self, difference: Difference, place: int) -> Iterator[specs.Rule]:
-        """Yield the rules that one side violates, except rules that presuppose another of them."""
+        """Yield the rules that side `place` violates, unless they presuppose another of these."""
         subject = self[place]
         for rule in specs.load().rules_of(subject.resolved.profile):
             asked = difference.trial.operation in rule.operations and rule.untestable is None
@@ -98,7 +98,7 @@ def decides_differently(operation: str, first: Json, second: Json) -> bool:
 
 
 def _equal_in_floats(first: Any, second: Any) -> bool:
-    """True if two answers are equal when numbers are rounded to single precision."""
+    """True if two answers are equal when numbers are compared in single precision."""
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(
             _equal_in_floats(one, second[name]) for name, one in first.items()
@@ -110,7 +110,7 @@ def _equal_in_floats(first: Any, second: Any) -> bool:
 
 
 SINGLE_PRECISION = 2**-23
-"""Relative distance of neighbouring 32-bit floats, with which releases calculate."""
+"""Relative distance between neighboring 32-bit floats; releases calculate with such floats."""
 
 
 Answers = tuple[Json, Json]
@@ -118,17 +118,17 @@ Answers = tuple[Json, Json]
 
 
 class Factor(NamedTuple):
-    """A difference between two releases' profiles."""
+    """A way, a reading or a setting, with its values in two releases' profiles."""
 
     kind: Literal["way", "reading", "setting"]
     name: str
     older: Any
     newer: Any
-    """Value in the newer release; None for a setting without a default."""
+    """Value in the newer release; None if a setting has no default there."""
 
 
 def factors(older: str, newer: str) -> tuple[Factor, ...]:
-    """Return the ways, readings and defaults that differ between two releases' profiles."""
+    """Return the ways, readings and defaults of two releases' profiles, including equal ones."""
     every = specs.load()
     ways = every.ways_of(older), every.ways_of(newer)
     readings = every.default_readings(older), every.default_readings(newer)
@@ -158,7 +158,7 @@ def factor_concerns(one: Factor, version: Version) -> bool:
 class Causes:
     """The models of two releases, and the factors that explain differing answers.
 
-    A way is not a factor if the older release lacks what the way is about.
+    A way is not a factor if it is about something that the older release lacks.
     """
 
     def __init__(self, older: str, newer: str) -> None:
@@ -264,7 +264,7 @@ def in_broker_order(answer: Json) -> Json:
 
 
 def times_to_ask(trial: Trial, least: int = 1) -> int:
-    """Return how often to ask a question to see every answer that random choice can give."""
+    """Return the number of times to ask a question so that every random choice can occur."""
     operation, case = trial.questions[0]
     drawn = len(case[DRAWN[operation]]) if operation in DRAWN else 0
     return max(least, drawn)

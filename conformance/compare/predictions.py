@@ -39,9 +39,9 @@ UNLOADED = "no rule is broken: {} {}"
 class Share:
     """The result for the cases of an operation.
 
-    Attributes: asked: number of cases that were answered. missed: number of cases that the model
-    decides differently, by cause. examples: the cases in `missed`, in the order in which they were
-    asked.
+    `asked` is the number of cases that were answered, `missed` the number of cases that the model
+    decides differently, by cause. `examples` has the cases in `missed`, in the order in which they
+    were asked.
     """
 
     operation: str
@@ -131,7 +131,7 @@ class Predictor:
         return describe_open_difference(trial.questions[0].case, *difference.answers)
 
     def _is_tie(self, difference: Difference) -> bool:
-        """True if both answers unload bundles with equal traffic from each broker, in order.
+        """True if both answers unload equal traffic from each broker, bundle by bundle.
 
         No document says which of two bundles with equal traffic goes first.
         """
@@ -212,7 +212,7 @@ def _with_hidden(profile: str, trials: Sequence[Trial], as_given: bool) -> list[
 
 
 def with_hidden_settings(question: Question, hidden: Mapping[str, float]) -> Question:
-    """Add hidden settings to a question with settings; its own values have priority."""
+    """Add hidden settings to a question that has settings; the question's own values win."""
     operation, case = question
     if "settings" not in case:
         return question

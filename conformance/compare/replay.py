@@ -37,7 +37,7 @@ class ReplayOutcome:
     """Exit status for the case; 0 if only rules that are not a `must` are broken."""
 
     def line(self) -> str:
-        """Format the outcome, the file and the reason on one line."""
+        """Format the outcome and the file on one line, and the reason on the next."""
         who = f"{self.implementation}, {self.profile}: " if self.implementation else ""
         said = self.why or ", ".join(self.rules)
         return f"{self.outcome:<8} {self.file}\n         {who}{said}"

@@ -40,7 +40,7 @@ from pulsar_conformance.specs.text import counted, written_value
 from pulsar_conformance.specs.versions import numbers_of
 
 WEIGHT, NEUTRAL = "ResourceWeight", 1
-"""The suffix of the names of weights, and the weight that changes no decision."""
+"""The suffix of the names of weights, and the value of a weight that changes no decision."""
 
 
 OF_SETTINGS = ("heap-memory", "overload-usage", "uniform-settings", "even-spread", "session-limit")
@@ -84,9 +84,9 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
 
 
 def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
-    """Return the version to compare with: `to`, or else the last of `later`, without a milestone.
+    """Return the version to compare with: `to` if it is a full version, else the last of `later`.
 
-    Empty if there is none.
+    A milestone suffix of the latter is removed. Empty if there is neither.
     """
     if to and (to.count(".") > 1 or not later):
         return to
@@ -94,7 +94,7 @@ def version_to_compare(later: tuple[str, ...], to: str | None) -> str:
 
 
 def note_on_version(to: str | None, new: str) -> str:
-    """Return a note if another version than the requested one is compared, or else ""."""
+    """Return a note if the version compared is not the one requested; otherwise empty."""
     if not to or not new or release_line(to) == release_line(new):
         return ""
     return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
@@ -103,7 +103,7 @@ def note_on_version(to: str | None, new: str) -> str:
 def upgrade_changes(
     found: SettingsRead, later: tuple[str, ...], new: str, *, every: bool = True
 ) -> Iterator[str]:
-    """Yield what changes from the file's version to a new one; `later` are the releases between.
+    """Yield the changes from the file's version to `new`; `later` are the releases in between.
 
     Unless `every` is true, changed decisions are only counted, except for decisions about the
     effect of settings, and decisions in which one of the versions differs from its profile.
@@ -117,7 +117,7 @@ def upgrade_changes(
 
 
 def _changes_of_classes(now: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
-    """Yield which load manager and strategies run after the upgrade instead of the present ones."""
+    """Yield changes to the load manager and the strategies that run."""
     before, after = now.running(), upgraded.running()
     why = f": {after}" if after.culprit else f"; until then, {before}" if before.culprit else ""
     named = {*now.values, *(one.name for one in now.unused)}
@@ -172,7 +172,7 @@ def _changes_of_effects(now: SettingsRead, upgraded: SettingsRead) -> Iterator[s
 
 
 def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
-    """Return a clause on the default that counts instead of a value that is no longer read."""
+    """Return a clause on the default that applies instead of a value that is no longer read."""
     default = default_for(upgraded, name)
     if value == default:
         return ", and its value is also its default"
@@ -190,8 +190,8 @@ def _matters(now: SettingsRead, upgraded: SettingsRead, name: str, value: Any) -
     """True if a decision may change when a setting with this value gains or loses its effect.
 
     A weight of 1 changes no decision. A value that is the default in both versions is left out if
-    another strategy runs, because the change of strategies is listed. While nothing is shed, a
-    shedding strategy only decides which placement strategies may run, and those are listed.
+    another strategy runs, because the change of strategies is listed. If nothing is shed, a
+    shedding strategy only decides which placement strategies may run, and these are listed.
     """
     if name == STRATEGY and not (_may_shed(now) or _may_shed(upgraded)):
         return False
@@ -211,7 +211,7 @@ def _may_shed(found: SettingsRead) -> bool:
 def _changes_of_settings(
     now: SettingsRead, upgraded: SettingsRead, later: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield the defaults, the names and the deprecations that change."""
+    """Yield changes to defaults, names and deprecations."""
     known, runs, will = release_compared(now), now.running(), upgraded.running()
     same = {PLACEMENT: runs.placement == will.placement, STRATEGY: runs.shedding == will.shedding}
     renamed = {one.replaces for one in broker_settings().values() if one.since in later}
@@ -253,7 +253,7 @@ def new_settings(found: SettingsRead, new: str) -> Iterator[tuple[str, list[str]
 def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
     """Yield each new setting with its default, and with its meaning if it is documented.
 
-    Left out are new names of former settings, and settings in the file, which are listed elsewhere.
+    New names of former settings and settings in the file are left out: they are listed elsewhere.
     """
     given = {*found.values, *(one.name for one in found.unused)}
     for name, setting in broker_settings().items():
@@ -265,13 +265,13 @@ def _new_settings(found: SettingsRead, upgraded: SettingsRead) -> Iterator[str]:
 
 
 def _meaning(name: str, before: str = ". Its meaning: ") -> str:
-    """Return the meaning of a setting with `before` put before it; empty if it has no text."""
+    """Return `before` and the meaning of a setting; empty if its meaning is not documented."""
     known = load().settings.get(name) or load().annotated.get(name)
     return f"{before}{known.meaning}" if known and known.meaning else ""
 
 
 def _with_manager(now: SettingsRead, upgraded: SettingsRead, name: str) -> str:
-    """Return a clause on the load manager that runs and begins to use a setting; usually empty."""
+    """Return a clause on the running load manager if it begins to use a setting; else empty."""
     users = [broker_settings()[name].manager(release_compared(one)) for one in (now, upgraded)]
     manager = upgraded.running().manager
     begins = manager in users[1].split(" or ") and manager not in users[0].split(" or ")

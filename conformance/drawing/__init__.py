@@ -58,8 +58,8 @@ class Aim(NamedTuple):
     strategy: st.SearchStrategy[Trial]
     control: bool = False
     """True for control trials, which resemble the others but do not distinguish the alternatives.
-    An implementation that breaks a rule in them under every alternative has another fault, which
-    could look like an alternative in the other trials.
+    If an implementation breaks a rule in control trials under every alternative, it has another
+    fault, which could look like an alternative in the other trials.
     """
 
 

@@ -38,7 +38,7 @@ NAME = "pulsar-conformance"
 """The name of the backend in `settings(backend=...)`."""
 
 MAX_REMEMBERED_CHOICES = 256
-"""Maximum number of alternatives of a choice that remembers which of them were used."""
+"""Maximum number of alternatives of a choice for which used alternatives are remembered."""
 
 UNBOUNDED_BITS = 128
 """Maximum size in bits of an integer without bounds."""
@@ -57,7 +57,7 @@ class RandomSource:
 
 
 SOURCE: ContextVar[RandomSource | None] = ContextVar("SOURCE", default=None)
-"""Random source for the next test function; if None, it gets a new one."""
+"""Random source of the next test function; if None, the function gets a new source."""
 
 
 class _Branch:
@@ -213,7 +213,7 @@ AVAILABLE_PROVIDERS[NAME] = IndependentDraws
 
 
 MAX_COMPARED = 256
-"""Maximum number of values with which a new value is compared without hashes."""
+"""Maximum number of values up to which a new value is compared with all, without hashes."""
 
 
 class Distinct(Generic[T]):
@@ -233,7 +233,7 @@ class Distinct(Generic[T]):
             alike.append(value)
 
     def _alike(self, value: T) -> list[T]:
-        """Return the values that may equal `value`: all if they are few, else those of its hash."""
+        """Return values that may equal `value`: all if they are few, else those with its hash."""
         if len(self.values) < MAX_COMPARED:
             return self.values
         if not self._by_hash:
@@ -274,7 +274,7 @@ values is new, hardly any others exist.
 
 
 def draw(strategy: SearchStrategy[T], count: int, seeded_by: str) -> list[T]:
-    """Return up to `count` distinct values of a strategy, determined by the text `seeded_by`.
+    """Return up to `count` distinct values of a strategy; the string `seeded_by` determines them.
 
     The simplest value comes first. If the strategy has fewer distinct values, all are returned.
     """

@@ -33,7 +33,7 @@ randoms = st.integers(0, 2**64 - 1).map(Random)
 """Strategy for the random source from which most numbers of a case are drawn.
 
 Drawing a number from a strategy takes 15 µs, from `st.randoms` 2 µs, and from this source 0.2 µs; a
-cluster has some hundred numbers.
+cluster has several hundred numbers.
 """
 
 
@@ -77,14 +77,14 @@ FEW_BUNDLES, MANY_BUNDLES = st.integers(0, 15), st.integers(20, 40)
 
 WITH_FEW_BUNDLES, LAST_KIND = 20, 63
 KINDS, LARGEST = st.integers(0, LAST_KIND), st.sampled_from(HUGE_SIZES)
-"""Strategies for the number of a cluster's kind: kinds below `WITH_FEW_BUNDLES` have few bundles,
-and `LAST_KIND` has a size from `HUGE_SIZES`.
+"""Strategies for the number of a cluster's kind, and for its size if the kind is `LAST_KIND`. Kinds
+below `WITH_FEW_BUNDLES` have few bundles.
 """
 
 
 @cache
 def sizes(fewest: int = 2) -> st.SearchStrategy[Size]:
-    """Draw sizes of up to 11 brokers, mostly with 20 or more bundles, sometimes from
+    """Return a strategy for sizes: up to 11 brokers, mostly 20 or more bundles; rarely
     `HUGE_SIZES`.
     """
     return _sizes(fewest)
@@ -171,7 +171,7 @@ def draw_rates(
 
 
 SHARES = (0, 0.25, 0.5, 1)
-"""Shares of the traffic that is incoming."""
+"""Possible fractions of a bundle's traffic that are incoming."""
 
 
 WEIGHTS = (0, 0.1, 0.25, 0.5, 0.8, 1, 1.0)
@@ -199,7 +199,7 @@ def total_traffic(loads: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def draw_average(load: Mapping[str, float], samples: int, most: int) -> dict[str, float]:
-    """Return bundle data: `load` is the average of `samples` samples, of at most `most`."""
+    """Return bundle data with `load` as the average of `samples` samples; the maximum is `most`."""
     return {**load, "numSamples": samples, "maxSamples": most}
 
 
@@ -212,12 +212,12 @@ def bundles_per_broker(random: Random, brokers: int, bundles: int) -> list[int]:
 
 
 BUSY, LIMITS = ("cpu", "bandwidthIn", "bandwidthOut"), (100, 100, 400, 2500, 2**33)
-"""Resources whose default weight is 1 in all documents, and their limits."""
+"""Resources whose default weight is 1 in all documents, and limits to choose from."""
 
 DIRECTIONS, EACH_WAY = ("In", "Out"), (("In",), ("Out",))
 
 MAGNITUDES = (1, 1, 1, 2.0**-10, 2.0**-20, 2**16, 2**25)
-"""Factors of rates, powers of 2, so that percentages stay exact."""
+"""Factors for rates; they are powers of 2, so that percentages stay exact."""
 
 
 def changeable_load(random: Random) -> dict[str, Any]:
@@ -237,10 +237,10 @@ def changed_load(
     resource: str,
     directions: tuple[str, ...] = DIRECTIONS,
 ) -> dict[str, Any]:
-    """Return a load with one measure changed by a percentage (usage: by points).
+    """Return a load with one measure changed by `percent`; for usage, by that many points.
 
-    Only the rates in `directions` change: by as much as `percent` of the rates in both directions
-    together.
+    Only the rates in `directions` change. The size of the change is `percent` of the rates in both
+    directions together.
     """
     if measure == "usage":
         limit = load[resource]["limit"]

@@ -13,7 +13,7 @@ WORDS = ("orders", "Clicks", "payments", "ümlaut", "日志", "a", "trade-7", "i
 NAMESPACES = ("shop/eu", "shop/us", "bank/core", "t/ns")
 MANY_NAMESPACES = (*NAMESPACES, *(f"team-{number}/apps" for number in range(1, 61)))
 MANY_BUNDLES = 200
-"""With at least this many bundles, their namespaces are drawn from `MANY_NAMESPACES`."""
+"""If there are at least this many bundles, their namespaces are from `MANY_NAMESPACES`."""
 
 
 def topics(random: Random, count: int, namespace: str = "t/ns") -> list[str]:
@@ -60,7 +60,7 @@ def uneven_boundaries(random: Random, count: int) -> list[str]:
 
 @cache
 def equal_bundles(namespace: str, count: int) -> tuple[str, ...]:
-    """Return all bundles of a namespace, equally wide."""
+    """Return the bundles of a namespace with `count` equally wide bundles."""
     ends = [int(end, 16) for end in _equal_boundaries(count)]
     return tuple(f"{namespace}/{HashRange(low, high).name}" for low, high in pairwise(ends))
 

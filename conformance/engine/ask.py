@@ -41,7 +41,7 @@ PendingAnswers = Future[list[list[Json]]]
 """Future whose result has one list of answers for each trial of a batch."""
 
 _QuestionKey = tuple[str, str, int]
-"""Operation, case as JSON text, and how often the trial has asked this case before."""
+"""Operation, case as JSON text, and the number of questions of the trial with this case so far."""
 
 Batch = tuple[str, list[Trial], PendingAnswers]
 """An operation, the trials to ask in one request, and the future that will hold the answers."""
@@ -52,7 +52,7 @@ AnsweredTrialsByRule = Mapping[str, Sequence[AnsweredTrial]]
 
 
 def run_immediately(work: Callable[..., object], /, *given: Any) -> object:
-    """Call a function at once, in place of the `submit` of a thread pool."""
+    """Call a function immediately; stands in for the `submit` of a thread pool."""
     return work(*given)
 
 
@@ -161,7 +161,7 @@ class Dispatcher:
     def _costly_key(self, alone: Trial, asked: Counter[tuple[str, str]]) -> _QuestionKey | None:
         """Return the key under which trials share the answer to a costly question.
 
-        None for a quick operation, about which each trial asks on its own.
+        None for a quick operation: its questions are asked for each trial separately.
         """
         [(operation, case)] = alone.questions
         if operation not in self._implementation.hello.costly:
@@ -255,8 +255,8 @@ def answered_trials(
     """Yield the trials that a rule judges, each with its answers.
 
     These are the trials drawn for the rule and the trials that distinguish readings. If a case
-    takes seconds, trials drawn for other rules are added. A trial of another rule that got no
-    answer is added only if this rule applies to it. Errors: `AdapterError`.
+    takes seconds, trials drawn for other rules are added. If a trial of another rule got no answer,
+    it is added only if this rule applies to it. Errors: `AdapterError`.
     """
     dispatcher, judges = asked.dispatcher, checks()[rule.id].judges
 

@@ -69,7 +69,7 @@ class PresupposedCheck:
 
 
 def presupposed_checks(applied: AppliedRule, fault: Fault) -> Iterator[PresupposedCheck]:
-    """Yield trials that test the rules that a fault's rule presupposes, in the rule's order."""
+    """Yield trials that test the rules presupposed by a fault's rule, in its order."""
     judged = applied.judged
     for name in applied.rule.presupposes:
         rule = specs.load().rules[name]
@@ -164,7 +164,7 @@ def attribute(
 
 
 def unchosen_faults(findings: Mapping[str, Findings]) -> dict[str, str]:
-    """Return a message for each violated rule that was not selected, by rule ID.
+    """Return messages about violated rules that were not selected, each with the rule's ID.
 
     Selected rules presuppose these rules, and cases of the selected rules violate them. Rules that
     the profile's release is known to violate are left out.
@@ -190,7 +190,7 @@ def dependents_first(rules: Sequence[specs.Rule]) -> list[specs.Rule]:
 
 
 def _content_faults(findings: Findings) -> list[Fault]:
-    """Return the faults of cases that got a wrong answer, not those that got no answer."""
+    """Return the faults of cases that got a wrong answer, without cases that got no answer."""
     trials = zip(findings.answered, findings.outcomes, strict=True)
     return [
         Fault(tried.trial, answers, outcome)
@@ -238,5 +238,5 @@ def _unanswered_faults(findings: Findings) -> Iterator[Fault]:
 
 
 def outcome_without_answer(reason: str) -> Outcome:
-    """Return the outcome of a case that got no answer for this reason."""
+    """Return the outcome of a case that got no answer; `reason` says why."""
     return Outcome("violated", AN_ANSWER, reason, unanswered=True)

@@ -45,7 +45,7 @@ MAX_FAULTS = 3
 """Maximum number of a rule's faults whose cases are asked again, if a case takes seconds."""
 
 MAX_UNCERTAIN = 32
-"""Maximum number of a rule's faults that are examined to find a fault under all readings."""
+"""Maximum number of a rule's faults that are examined to find one under all readings."""
 
 MAX_RESTARTS = 80
 """Maximum number of restarts in a run; with a program that starts slowly, these take 30 s."""
@@ -59,7 +59,7 @@ MAX_RANDOM = 2
 """Number of irreproducible faults after which answers are assumed to be random."""
 
 TRIED_AT_EVERY_LENGTH = 8
-"""Maximum length of the sequences of earlier questions that are tried at every length.
+"""Sequences of earlier questions are tried at every length up to this one.
 
 An implementation that counts its questions may fail only after an exact number of them.
 """
@@ -195,7 +195,7 @@ class Confirmer:
         return found or _with_remark(fault, "an allowed answer when asked again")
 
     def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
-        """Ask a trial alone after a restart, and return its fault, or None if there is none.
+        """Ask a trial alone after a restart; return a fault, even if its answers are allowed.
 
         None if restarts are slow or used up, or if answers are known to be random. Errors:
         `AdapterError`.
@@ -310,7 +310,7 @@ def _follows_example_readings(example: fixtures.Example, judged: JudgedImplement
 
 
 def _release_differs(example: fixtures.Example, judged: JudgedImplementation, trial: Trial) -> bool:
-    """True if the profile is a release's, and the release's answer differs from the worked one."""
+    """True if the profile is a release's and its model does not give the example's answer."""
     right = judged.model_answers(trial) if judged.released else None
     return right is not None and not example_allows(example, right)
 
@@ -338,9 +338,9 @@ class _SequenceSearch:
         self._trial = trial
 
     def shortest(self, before: Sequence[Question]) -> Trial | None:
-        """Return the trial with the fewest and simplest earlier questions after which it fails.
+        """Return the trial with the fewest and simplest earlier questions that make it fail.
 
-        None if it does not fail after the questions `before`.
+        None if it does not fail after all questions in `before`.
         """
         endings = (before[-size:] for size in range(1, min(TRIED_AT_EVERY_LENGTH, len(before)) + 1))
         found = next(filter(self._fails_after, endings), None)
@@ -351,7 +351,7 @@ class _SequenceSearch:
         )
 
     def _sufficient_ending(self, before: Sequence[Question]) -> Sequence[Question]:
-        """Return the last questions of `before`, doubled in number until they show the fault."""
+        """Return the last questions of `before`; their number is doubled until the trial fails."""
         size = 2 * TRIED_AT_EVERY_LENGTH
         while size < len(before) and not self._fails_after(before[-size:]):
             size *= 2
@@ -374,7 +374,7 @@ class _SequenceSearch:
         return before
 
     def _simplify_cases(self, before: Sequence[Question]) -> Trial:
-        """Return the trial with all earlier questions, with their cases simplified."""
+        """Return the trial, to be asked after all questions in `before`, with simplified cases."""
         from pulsar_conformance.conformance.engine.reduce import one_at_a_time, reduce
         from pulsar_conformance.conformance.engine.reduce_steps import CASE_STEPS
 

@@ -57,7 +57,7 @@ names, another notation, or additions without effect.
 
 ONE_EDITED_IN = 4
 """One in this many drawn trials is replaced by an edited one, which no strategy aims at. The other
-trials are kept; an edited copy is added if they are small, since small cases cost little.
+trials are kept. For each small one, an edited copy is added, since small cases cost little.
 """
 
 MAX_SMALL_BYTES = 1_500
@@ -188,8 +188,8 @@ def with_edits(
 ) -> tuple[tuple[Origin, Trial], ...]:
     """Return a rule's drawn trials, some replaced by edited ones, and edited copies of small ones.
 
-    No trial is edited for a release's own classes, or for a rule about operations whose cases are
-    never edited.
+    No trial is edited under the profile of a release, or for a rule whose operations have cases
+    that are never edited.
     """
     spec, trials = specs.load(), draw_trials(rule, profile, seed, examples)
     found = _as_drawn(trials)
@@ -261,7 +261,7 @@ def _valid_trials(
 
 
 def forget_drawn_trials() -> None:
-    """Free the memory of all trials drawn so far; later runs would draw the same trials again."""
+    """Free the memory of all drawn trials; if needed later, the same trials are drawn again."""
     for kept in (draw_trials, with_edits, aimed_at, _controls):
         kept.cache_clear()
 
@@ -271,7 +271,7 @@ def aimed_trials(
 ) -> dict[str, list[SourcedTrial]]:
     """Return, for each reading, trials of these operations that distinguish its alternatives.
 
-    If a trial takes the implementation seconds, only one in `COSTLY_DIVISOR` trials is used.
+    Only one in `COSTLY_DIVISOR` of the trials that take seconds is used.
     """
     if implementation.hello.own is not None:
         return {}
@@ -324,10 +324,10 @@ def distinct_questions(operation: str, profile: str, seed: int, examples: int) -
 def sample_questions(
     operation: str, profile: str, seed: int, examples: int, least: int
 ) -> list[Trial]:
-    """Return `least` distinct questions of an operation, evenly spaced among those drawn.
+    """Return `least` distinct questions of an operation, evenly spaced among the questions drawn.
 
-    The number of draws per rule starts at `examples` and grows until there are enough. Fewer are
-    returned if larger draws bring too few new ones.
+    The number of draws per rule starts at `examples` and grows until there are enough questions.
+    Fewer questions are returned if larger draws yield too few new ones.
     """
     found = distinct_questions(operation, profile, seed, examples)
     while 0 < len(found) < least:
@@ -341,7 +341,7 @@ def sample_questions(
 
 
 def _with_its_strategy(trial: Trial, rule: specs.Rule, implementation: Implementation) -> Trial:
-    """Return the trial with the implementation's only shedding strategy, if it has just one."""
+    """Return the trial with the implementation's own shedding strategy or TransferShedder."""
     plugged = implementation.plugged_strategy if rule.any_strategy else None
     if plugged is not None:
         return with_strategy(plugged, trial)
@@ -362,7 +362,7 @@ def with_transfer_shedder(trial: Trial) -> Trial:
 
 
 def with_strategy(strategy: str, trial: Trial) -> Trial:
-    """Return a trial whose cases name this strategy wherever they named a shedding strategy."""
+    """Return a trial in which each case with a field for the shedding strategy names this one."""
     return Trial(
         tuple(
             Question(operation, {**case, "strategy": strategy} if "strategy" in case else case)
@@ -382,7 +382,7 @@ def group_rules(
     """Return groups of rules that share no operation, the group with the most work first.
 
     One group can be asked while the next one is drawn. `sequential` names the operations whose
-    cases are sequences of questions, which take longer; by default those of the catalogue.
+    cases are sequences of questions and take longer; the default is every sequential operation.
     """
     if sequential is None:
         sequential = {name for name, one in OPERATIONS.items() if one.sequential}

@@ -33,9 +33,9 @@ class Outcome:
 
     word: Judgment
     allowed: str = ""
-    """The answer that the rule allows, for a violation."""
+    """If the rule is violated: the answer that it allows."""
     answered: str = ""
-    """The answer that was given, for a violation."""
+    """If the rule is violated: the answer that was given."""
     why: str = ""
     """The reason why the rule does not apply or the question is unsupported."""
     unanswered: bool = False
@@ -233,7 +233,7 @@ class Evidence:
                 yield rule.id
 
     def violated_rules(self) -> Iterator[str]:
-        """Yield the violated rules, each judged under its own reading and those in force."""
+        """Yield the rules that are violated under their own readings and the others in force."""
         for rule in self.rules:
             readings = Readings({**self.evaluator.readings.choices, **rule.reading})
             judge = self.evaluator.under(readings).judge
@@ -241,7 +241,7 @@ class Evidence:
                 yield rule.id
 
     def judged_without(self, rules: Collection[str]) -> Evidence:
-        """Return evidence with the same answers, but without these rules."""
+        """Return evidence with the same answers, which these rules do not judge."""
         left = [one for one in self.rules if one.id not in rules]
         return Evidence(self.evaluator, left, self.trial, self.answers)
 
@@ -318,7 +318,7 @@ def _next_turns(
 ) -> bool:
     """Advance `turns` to the next choice without the current conflicts; False if there is none.
 
-    `conflicting` lists, for each conflict in the current choice, the readings that it consists of.
+    `conflicting` lists the readings of each conflict in the current choice.
     """
     order = list(turns)
     places = {name: place for place, name in enumerate(order)}
@@ -340,9 +340,9 @@ def without_broken_rules(
 ) -> dict[str, list[Evidence]]:
     """Return the evidence that can decide readings.
 
-    Left out are answers that violate a rule under every reading, and the rules that they violate.
-    The cause of such a violation is a fault, which can look like an alternative in other trials: a
-    balancer that never regards a broker as overloaded keeps bundles as if they must not move.
+    Answers that violate a rule under every reading are left out, and so are these rules. The cause
+    of such a violation is a fault, which can look like an alternative in other trials: a balancer
+    that never regards a broker as overloaded keeps bundles as if they must not move.
     """
     refuted = [one for each in evidence.values() for one in each if not one.allows(domains)]
     broken = {rule for one in refuted for rule in one.always_broken(domains)}
@@ -385,9 +385,9 @@ Disagreeing = Sequence[tuple[Trial, tuple[str, ...]]]
 
 
 def disagreeing_trials(reading: str, evidence: Iterable[Evidence], domains: Domains) -> Disagreeing:
-    """Return the smallest two trials that allow no common alternative of a reading.
+    """Return the two smallest trials that allow no common alternative of a reading.
 
-    The result is empty if every two trials have a common alternative.
+    The result is empty if every pair of trials has a common alternative.
     """
     smallest = sorted(evidence, key=lambda one: len(canonical(one.trial.as_json())))
     shown = [(one.trial, common_alternatives(reading, [one], domains)) for one in smallest]

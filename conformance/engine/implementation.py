@@ -46,10 +46,9 @@ MAX_RECONNECTS = 8
 class Implementation:
     """An implementation that is asked under one profile.
 
-    It is told to follow the readings in `pinned`, and the profile's defaults for all other
-    readings. Up to `concurrency` threads may ask it at the same time. If `patient` is true and a
-    case crashes it, the other cases of the batch are asked again without that case, whose answer is
-    `failed`.
+    It has to follow the readings in `pinned`, and the profile's defaults for all other readings. Up
+    to `concurrency` threads may ask it at the same time. If `patient` is true and a case crashes
+    it, the answer to this case is `failed`, and the other cases of the batch are asked again.
 
     Errors: `AdapterError` from the constructor if the implementation cannot be reached or declares
     a reading that does not exist.
@@ -100,7 +99,7 @@ class Implementation:
 
     @property
     def in_process(self) -> bool:
-        """True if the implementation runs in this process, and gets cases that are not copied."""
+        """True if the implementation runs in this process, and gets cases without copying."""
         return self._connection is not None and self._connection.in_process
 
     @property
@@ -212,9 +211,9 @@ class Implementation:
         return found[-len(trial.questions) :]
 
     def questions_before(self, trial: Trial) -> list[Question] | None:
-        """Return the questions that were asked between the last start and a trial's last question.
+        """Return the questions asked before a trial's last question, since the start before it.
 
-        The trial's own questions are left out. None if they are no longer remembered.
+        The trial's own questions are left out. None if the questions are no longer remembered.
         """
         own = {id(question.case) for question in trial.questions}
         last = trial.questions[-1].case
@@ -225,7 +224,7 @@ class Implementation:
         return None
 
     def always_declines(self, operation: str) -> bool:
-        """True if the implementation declined every case of an operation that it was asked.
+        """True if cases of an operation were asked and the implementation declined all of them.
 
         False if all these cases had the same strategy or algorithm.
         """
@@ -274,7 +273,7 @@ class Implementation:
             return self._connection
 
     def _in_batches(self, operation: str, cases: Sequence[Json]) -> list[Json]:
-        """Ask cases in batches of the size that the implementation takes, and return the answers.
+        """Ask cases in batches of the size that the implementation accepts, and return the answers.
 
         Cases that are known to crash it are not asked again.
         """
@@ -325,7 +324,7 @@ class Implementation:
 
     @property
     def _asked_by(self) -> str:
-        """The adapter to connect: `adapter`, or the neutral model if a release judges the model."""
+        """The adapter to connect; to judge the model as a release, that of the neutral model."""
         released = specs.load().profile(self.profile).released
         return NEUTRAL_MODEL if released and self.adapter == MODEL else self.adapter
 
@@ -380,12 +379,11 @@ class Implementation:
 
 
 def connect_for_plan(plan: Plan, adapter: str, profile: str) -> Implementation:
-    """Connect to an implementation, and tell it all readings by which it is judged.
+    """Connect to an implementation, with all readings by which it is judged.
 
-    The implementation's list of known deviations can pin readings, too. It is found by the name in
-    the hello message, so a list that pins readings requires a second connection. It does not
-    override readings that the implementation declares and the profile permits. Errors:
-    `AdapterError`.
+    The list of known deviations can pin readings, too. The list is found by the name in the hello
+    message, so a list that pins readings requires a second connection. The list does not override
+    readings that the implementation declares and the profile permits. Errors: `AdapterError`.
     """
     found = Implementation(adapter, profile, plan.readings, plan.limits, patient=True)
     listed = plan.listed_readings(profile, *found.names)

@@ -11,7 +11,7 @@ from pulsar_conformance.adapters.errors import ProtocolViolation
 from pulsar_conformance.conformance.common.trial import ISOLATED_CRASH, Json, strategy_or_algorithm
 
 Ask = Callable[[Sequence[Json]], list[Json]]
-"""Asks cases in one message. Errors: `AdapterError`."""
+"""Function that asks cases in one message. Errors: `AdapterError`."""
 
 MAX_CRASHES = 48
 """Maximum number of crashes while one batch is bisected; each costs a restart or a timeout."""
@@ -37,7 +37,7 @@ ABOUT_THE_BATCH = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [
 """Matches the parts of an error's text that describe the batch instead of the case."""
 
 NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the implementation before"}
-"""The answer that stands for a case that was not asked."""
+"""The answer for a case that was not asked."""
 
 CAUSED_BY_CASES = ("ask", "answer")
 """Phases in which a case may have caused an error; no case can make a start fail."""
@@ -57,9 +57,9 @@ class Isolation:
         self._crashing: list[int] = []
         self._crashes = 0
         self._fruitless = -MAX_CRASHES
-        """Number of crashes since a message about this strategy or algorithm was last answered.
+        """Number of crashes on cases of this strategy or algorithm, as long as none is answered.
 
-        `MAX_CRASHES` is subtracted after an answer, so that the limit is not reached again.
+        After an answer, it is set to `-MAX_CRASHES`, so that it never reaches the limit.
         """
         self.asked = 0
 

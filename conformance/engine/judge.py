@@ -106,7 +106,7 @@ class JudgedImplementation:
         return next(distinct_answers(self.model, trial, 1), None)
 
     def applies_to_trial(self, trial: Trial) -> bool:
-        """True if at least one rule judges the model's answers to the trial."""
+        """True if the model has no answers to the trial, or if some rule applies to them."""
         right = self.model_answers(trial)
         return right is None or any(
             self.evaluator.judge(rule.id, trial, right).word in DECISIVE
@@ -145,7 +145,7 @@ class AppliedRule:
 
     @property
     def costly(self) -> bool:
-        """True if each of the rule's cases takes the implementation seconds."""
+        """True if the implementation needs seconds for each of the rule's cases."""
         return self.judged.implementation.costly(self.rule)
 
     def outcome(self, trial: Trial, answers: Sequence[Json]) -> Outcome:
@@ -236,7 +236,7 @@ class CollectedAnswers:
     by_reading: AnswersByReading
     controls: AnswersByReading
     outcomes: OutcomesByRule | None
-    """The outcomes of each rule's trials; None while they depend on open readings."""
+    """The outcomes of each rule's trials; None if they depend on open readings."""
     errors: Mapping[str, AdapterError]
     """The error of each rule whose trials could not be asked, by rule ID."""
     known: KnownAnswers[Outcome]
@@ -255,7 +255,7 @@ def collect_answers(
 ) -> CollectedAnswers:
     """Wait for the answers to each rule's trials, in the order in which they are asked.
 
-    If no reading is open, rules are judged at once, while further questions are being asked.
+    If no reading is open, each rule is judged when its answers arrive, while later ones are asked.
     """
     by_rule: dict[str, Sequence[AnsweredTrial]] = {}
     outcomes: dict[str, Sequence[Outcome]] = {}

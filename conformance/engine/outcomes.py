@@ -30,8 +30,8 @@ MAX_CHOICES = 64
 """Maximum number of combinations of undecided readings to try for a rule, likeliest first."""
 
 MAX_CONSISTENT = 8
-"""Maximum number of combinations of readings under which all rules are judged. Each combination
-allows all answers to the questions of some rule.
+"""Maximum number of combinations of readings under which all rules are judged. Under each of them,
+some violated rule allows all answers to its questions.
 """
 
 MAX_SUPPORTING = 16
@@ -125,7 +125,7 @@ def _unchosen_rules(
 def _outcomes_of_others(
     others: Sequence[tuple[specs.Rule, Sequence[AnsweredTrial]]], judged: JudgedImplementation
 ) -> OutcomesByRule:
-    """Return the outcomes of the answers that differ from the model's.
+    """Return the outcomes of these rules for the answers that differ from the model's.
 
     No rule rejects an answer that is equal to the model's.
     """
@@ -170,7 +170,7 @@ def _consistent_choices(
     outcomes: OutcomesByRule,
     judged: JudgedImplementation,
 ) -> list[Choices]:
-    """Return choices of open readings under each of which a violated rule allows all answers."""
+    """Return choices of open readings; under each, some violated rule allows all answers."""
     is_open = judged.resolved.open
     found: list[Choices] = []
     for rule in rules if is_open else ():
@@ -209,7 +209,7 @@ def _is_supported(applied: AppliedRule, choices: Choices, faulty: Sequence[Answe
 
 
 def _likely_choices(names: Sequence[str], judged: JudgedImplementation) -> Iterator[Choices]:
-    """Yield combinations of remaining alternatives; those with one changed reading come first."""
+    """Yield combinations of remaining alternatives; first, combinations that change one reading."""
     domains = judged.resolved.open
     for name in names:
         yield from ({name: value} for value in domains[name][1:])

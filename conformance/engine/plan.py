@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pulsar_conformance.conformance.engine.evaluate import Outcome
 
 ENOUGH_EXAMPLES = 100
-"""With at least this many examples per rule, a rule to which no case applies fails the run."""
+"""If at least this many examples are drawn per rule, a rule that no case reaches fails the run."""
 
 
 class BadPlan(UserError):
@@ -153,7 +153,7 @@ class Plan:
 
     @property
     def draws_enough(self) -> bool:
-        """True if so many cases are drawn that a rule to which none applies fails the run."""
+        """True if so many cases are drawn that a rule that no case reaches fails the run."""
         drawn = self.campaign is None or "campaign" in self.campaign.about
         return self.replay is None and drawn and self.examples >= ENOUGH_EXAMPLES
 
@@ -167,7 +167,7 @@ class Plan:
         """Return the known deviation from a rule by an implementation with one of these names.
 
         An entry for the implementation is preferred to an entry that names no implementation. None
-        if there is no such entry.
+        if there is neither.
         """
         found = [one for one in self.deviations if one.concerns(rule, *names)]
         return min(found, key=lambda one: one.implementation is None, default=None)

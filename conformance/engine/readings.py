@@ -103,7 +103,7 @@ class ResolvedReadings:
         return replace(self, domains={**self.domains, **ahead})
 
     def how_known(self) -> dict[str, str]:
-        """Return how each reading of the profile's documents is known, by name, such as "found"."""
+        """Return how each reading of the documents is known, by name; an example is "found"."""
         return {name: self.how[name] for name in documented_readings(self.profile)}
 
 
@@ -159,8 +159,8 @@ def find_readings(
 
     `answered` has, for each reading, the trials that distinguish its alternatives, with their
     answers. Trials that violate a rule under every reading are ignored; the verdict on that rule
-    reports them. `controls` has trials in which nothing depends on the reading. A rule that is
-    violated in them does not decide the reading, because its fault may look like an alternative.
+    reports them. `controls` has trials whose answers do not depend on the reading. A rule that is
+    violated in controls does not decide the reading: its fault may look like an alternative.
     """
     evaluator, domains = before.evaluator, before.domains
 
@@ -218,7 +218,7 @@ def _evidence_that_decides(
 
 
 def describe_mixed(reading: str, disagreeing: Disagreeing, profile: str, root: Path) -> str:
-    """Return which two cases show that a reading is mixed, and how to pin an alternative.
+    """Return text with the two cases that show a reading to be mixed, and options to pin it.
 
     The cases are saved below `root`.
     """

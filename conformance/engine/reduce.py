@@ -29,7 +29,7 @@ MAX_MESSAGES = 40
 """Maximum number of messages to isolate an unanswered case and then reduce it."""
 
 REDUCING_MESSAGES = 12
-"""Number of messages left to reduce a case even if isolating it took `MAX_MESSAGES`."""
+"""Minimum number of messages for reducing a case, even if isolating it took `MAX_MESSAGES`."""
 
 COSTLY_MESSAGES = 4
 """Maximum number of messages to reduce an unanswered case if each takes seconds."""
@@ -158,7 +158,7 @@ def smallest_unanswered(applied: AppliedRule, fault: Fault, report: Report) -> F
 class _UnansweredSearch:
     """Finds the first of several candidates that gets no answer, with a limited number of messages.
 
-    All candidates are asked in one message; if the whole message fails, each half is asked.
+    All candidates are asked in one message; if it fails as a whole, each half is asked separately.
     """
 
     def __init__(self, judged: JudgedImplementation, most: int, report: Report) -> None:

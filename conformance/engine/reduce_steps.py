@@ -34,7 +34,7 @@ samples is therefore not divided into single samples.
 """
 
 MAX_NUMBERS = 120
-"""Number of numeric values in a trial up to which every simpler value of each is tried."""
+"""Up to this number of numeric values in a trial, every simpler value of each is tried."""
 
 MAX_MERGED = 8
 """Maximum number of names in one object that are tentatively merged in pairs."""
@@ -118,7 +118,7 @@ def _pruned(value: Any, gone: frozenset[str]) -> Any:
 
 
 def _fields(trial: Trial) -> list[Path]:
-    """Return the paths of all object fields and all numbers in lists, each once."""
+    """Return the paths of all fields of nested objects and of all list items except strings."""
     found: dict[Path, None] = {}
     for _, case in trial.questions:
         for path, value in _walk(case):
@@ -182,7 +182,7 @@ def _merge_names(trial: Trial, kept: str, gone: str) -> Trial:
 def _sum(one: Any, other: Any) -> Any:
     """Return the sum of two numbers, or of two objects field by field.
 
-    Values that are not numbers come from the first.
+    Values that are not numbers are taken from `one`.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: _sum(item, other[key]) if key in other else item for key, item in one.items()}
@@ -337,7 +337,7 @@ CASE_STEPS = STEPS[2:]
 def _edited(trial: Trial, edit: Callable[[Any], Any]) -> Trial:
     """Return a trial with each case edited.
 
-    If the other questions are transformed copies of the first, they are made from it again.
+    If the other questions are transformed copies of the first, they are copied from its new form.
     """
     first, *others = (Question(operation, edit(case)) for operation, case in trial.questions)
     copies = transformations_of(trial)

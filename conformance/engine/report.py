@@ -210,7 +210,7 @@ def _answers(shown: ShownFault) -> Iterator[str]:
 
 
 def _alternatives_that_pass(applied: AppliedRule, fault: Fault) -> Iterator[str]:
-    """Yield each alternative, as `name=value`, under which the rule would allow the answers."""
+    """Yield each other alternative, as `name=value`, under which the answers would be allowed."""
     chosen = _chosen_domains(applied)
     for name, value in _documented_consulted(applied, fault).items():
         for other in specs.load().readings[name].values:

@@ -104,7 +104,7 @@ class Run:
         return self._judged
 
     def verdict(self, rule: specs.Rule) -> Verdict:
-        """Return the verdict on a rule, after reaching the verdicts on all earlier rules."""
+        """Return the verdict on a rule; the verdicts on all earlier rules are reached first."""
         for each in self.rules[len(self._verdicts) :]:
             if rule.id in self._verdicts:
                 break
@@ -155,12 +155,12 @@ class Run:
 
     @property
     def unchosen_faults(self) -> dict[str, str]:
-        """A message for each unselected rule that cases of selected rules violate, by rule ID."""
+        """Messages about unselected rules that selected rules' cases violate, with rule IDs."""
         return unchosen_faults(self._judged.findings) if self._judged else {}
 
     @property
     def name(self) -> str:
-        """The implementation's own name; the adapter's name if it cannot be reached."""
+        """The implementation's own name, or the adapter's name if the connection fails."""
         try:
             return self.implementation.name
         except AdapterError:
@@ -168,12 +168,12 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on how the implementation has been asked so far, and on its mixed readings."""
+        """Remarks on how the implementation was asked, and on unused and contradictory readings."""
         remarks = self._reached.notes() if isinstance(self._reached, Implementation) else []
         return [*remarks, *self._mixed]
 
     def close(self) -> None:
-        """Stop asking and close the connection."""
+        """Stop asking questions and close the connection."""
         if self._asked is not None:
             self._asked.dispatcher.close()
         if isinstance(self._reached, Implementation):

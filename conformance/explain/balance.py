@@ -40,7 +40,7 @@ from pulsar_conformance.specs.text import columns, counted, enumerated, paragrap
 SWITCHES = ("loadBalancerEnabled", "loadBalancerSheddingEnabled")
 
 UNDERLOAD, IDLE = 22321, 23626
-"""Pull requests that changed when a broker is underloaded, and whether idle bundles are moved."""
+"""Numbers of the pull requests that changed the rules for underload and for idle bundles."""
 
 EARLIEST = "3.0.0"
 """The first version with an extensible load manager, before all changes of its rules."""
@@ -49,8 +49,8 @@ EARLIEST = "3.0.0"
 def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None) -> Iterator[str]:
     """Yield the loads, the conditions of TransferShedder, and whether it sheds.
 
-    Without a release, the newest known release decides, and releases that decide otherwise are
-    named.
+    If `release` is None, the rules of the newest known release are used, and one line lists the
+    releases that decide differently.
     """
     at = release or known_releases()[-1]
     settings = _settings_in(given, at)
@@ -74,9 +74,9 @@ def balance_lines(data: LoadData, given: Mapping[str, Any], release: str | None)
 def changed_lines(
     data: LoadData, given: Mapping[str, Any], before: Mapping[str, Any], release: str | None
 ) -> Iterator[str]:
-    """Yield what the leader decides without the changed settings.
+    """Yield the leader's decision without the changed settings, or that the changes do not matter.
 
-    `given` are the settings with the changes, `before` the settings without them.
+    `given` has the settings with the changes, and `before` the settings without them.
     """
     at = release or known_releases()[-1]
     if _decision(data, given, at) == _decision(data, before, at):
@@ -105,7 +105,7 @@ def _first_state(data: LoadData, settings: Mapping[str, Any], version: str) -> L
 
 
 def _with_outdated_brokers(data: LoadData, settings: Mapping[str, Any]) -> LoadData:
-    """Return the data with the names of the brokers whose data are outdated."""
+    """Return `data` with `outdated` set to the names of the brokers whose load data are too old."""
     old = frozenset(name for name in data.loads if data.age(name) > settings[LIFETIME])
     return replace(data, outdated=old)
 
@@ -127,7 +127,7 @@ def _rules_in(settings: Mapping[str, Any], version: str) -> TransferRules:
 
 
 def _deciding_otherwise(data: LoadData, given: Mapping[str, Any], version: str) -> list[str]:
-    """Return the known releases, and `EARLIEST`, that decide otherwise than a version."""
+    """Return the known releases, and `EARLIEST`, whose decisions differ from that of `version`."""
     mine = _decision(data, given, version)
     return [one for one in (EARLIEST, *known_releases()) if _decision(data, given, one) != mine]
 
@@ -168,7 +168,7 @@ def _condition_lines(state: LoadState) -> Iterator[str]:
 
 
 def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield whether brokers shed, and which top bundles of each shedding broker go."""
+    """Yield whether brokers shed, and which top bundles of each shedding broker are unloaded."""
     off = _why_off(settings)
     pairs = [] if off else list(load_pairs(state.data, state.rules))
     first = next((one.state for one in pairs if one.moves or not one.known), None)
@@ -208,14 +208,14 @@ def _answer_lines(state: LoadState, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _namespaces_under_policies(state: LoadState, pairs: Sequence[LoadPair]) -> list[str]:
-    """Return the namespaces with policies whose bundles go; their destinations are not known."""
+    """Return the namespaces under policies that have bundles to unload, if policies are applied."""
     bound = state.data.bound or {} if state.rules.with_policies else {}
     moved = (row.bundle for one in pairs for row in one.rows if row.outcome != STAYS)
     return [*dict.fromkeys(one for one in map(namespace_of, moved) if one in bound)]
 
 
 def _policy_remarks(state: LoadState) -> Iterator[str]:
-    """Yield remarks on unknown policies, and on destinations of bundles under policies."""
+    """Yield remarks on bundles under policies: whether they stay, and what limits their moves."""
     free, bound = state.rules.with_policies, state.data.bound
     of_namespaces = "of namespaces with an isolation policy or an anti-affinity group"
     fate = "go only where these permit it" if free else "stay"
@@ -240,7 +240,7 @@ def with_policies(data: LoadData, constraints: Constraints) -> LoadData:
 
 
 def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:
-    """Yield how much traffic a broker may give to another, and whether each top bundle goes."""
+    """Yield how much traffic one broker may give to another, and whether each top bundle moves."""
     yield from paragraph(_amount_text(state), 2)
     top = state.data.top.get(state.busy)
     bundles = ", ".join(top) if top else f"save them as {state.busy}{SUFFIX}.json to list them"
@@ -251,7 +251,7 @@ def _pair_lines(state: LoadState, rows: Sequence[BundleRow]) -> Iterator[str]:
 
 
 def _why_off(given: Mapping[str, Any]) -> str:
-    """Return which setting keeps brokers from shedding at all; empty if none does."""
+    """Return the setting, with its value, that turns shedding off entirely; empty if none does."""
     off = next((name for name in SWITCHES if given[name] is False), None)
     if off is not None:
         return f"{off} is false"
@@ -282,7 +282,7 @@ def _reasons(state: LoadState) -> Iterator[str]:
 
 
 def _why_no_condition_holds(state: LoadState) -> Iterator[str]:
-    """Yield a line that no condition to shed holds, and the figures of the least loaded broker."""
+    """Yield that no condition for shedding holds, and the least loaded broker's figures."""
     yield "no condition to shed holds"
     load, traffic = _underload_figures(state)
     yield (
@@ -306,7 +306,7 @@ def _underload_figures(state: LoadState) -> tuple[tuple[str, str], tuple[str, st
 
 
 def _tie_remarks(state: LoadState) -> Iterator[str]:
-    """Yield a remark if several brokers are equally busy, and more or less busy than all others."""
+    """Yield a remark if several brokers share the highest load, or several the lowest."""
     for end, role in ((state.busy, "busiest"), (state.idle, "least busy")):
         load = state.data.loads[end]
         tied = [name for name in state.order if state.data.loads[name] == load]

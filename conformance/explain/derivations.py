@@ -59,7 +59,7 @@ MAX_DEFAULTS_LISTED = 2
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Options of `explain`; if `profile` is None, the profile named in the case is used."""
+    """Options of `explain`; if `profile` is None, the case's own or the default profile is used."""
 
     profile: str | None
     readings: Mapping[str, str]
@@ -72,21 +72,22 @@ class ExplainOptions:
     ports: tuple[str, ...] = ()
     """Regular expressions of isolation policies that match brokers only with their ports."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """The trial about the same cluster in the form that another profile needs, by profile."""
+    """Trials about the same cluster for other profiles that need another form, by profile."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The newer name of each setting that the user gave by its newer name."""
+    """For each setting that the user gave under its newer name, that newer name."""
     sweep: str | None = None
     """A setting and several values, for each of which the decision is shown."""
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The name by which the user gave each setting, by the setting's own name."""
+        """The name that the user wrote for each given setting, by the setting's own name."""
         return {name: self.spelled.get(name, name) for name in self.settings}
 
 
 def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial, Trial, Model, str]:
-    """Return the trial with the given settings, the trial with the strategy that its version would
-    use, the model, and the version.
+    """Return the trial with the given settings, the trial to answer, the model, and the version.
+
+    The trial to answer also names the shedding strategy that the version would use.
 
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
     """
@@ -106,7 +107,7 @@ def _asked(provided: ProvidedQuestions, options: ExplainOptions) -> tuple[Trial,
 
 
 def _other_readings(given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the given readings that the case or the example does not have itself."""
+    """Return the given readings that differ from the readings of the case or example."""
     return {name: value for name, value in given.items() if own.get(name) != value}
 
 
@@ -124,7 +125,8 @@ def _swept_lines(text: str, provided: ProvidedQuestions, options: ExplainOptions
 
 
 def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generator[str, None, bool]:
-    """Yield the explanation of a case that a user provided; return true if the model has an answer.
+    """Yield the explanation of a user's case; the generator returns true if the model has an
+    answer.
 
     Errors: `BadCase` for an invalid case, `BadSetting`, `specs.UnknownName`.
     """
@@ -168,7 +170,7 @@ def case_lines(provided: ProvidedQuestions, options: ExplainOptions) -> Generato
 def _defaults_lines(
     model: Model, taken: Mapping[str, Value], options: ExplainOptions
 ) -> Iterator[str]:
-    """Yield the settings that have a release's default, since nothing else gives them."""
+    """Yield the settings that take a release's default because nothing else sets them."""
     release = release_of(model.profile)
     why = "" if release == model.profile else ", as the documents give none"
     lines = [
@@ -182,7 +184,7 @@ def _defaults_lines(
 
 
 def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note if a setting on the command line would change what brokers report."""
+    """Yield a note if a setting on the command line would have changed the load reports."""
     if NIC_SPEED in given and any(
         operation.startswith("shed.") for operation, _ in trial.questions
     ):
@@ -193,7 +195,7 @@ def _unchanged_notes(trial: Trial, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _traffic_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield a note on each bundle that is split by traffic if the case lacks traffic of topics."""
+    """Yield a note on each bundle split by traffic for which the case lacks traffic of topics."""
     for operation, case in trial.questions:
         if operation != SPLIT.id:
             continue
@@ -240,7 +242,7 @@ def _check_focus(place: str, trial: Trial, focus: Focus) -> None:
 def example_lines(example: Example, options: ExplainOptions) -> Iterator[str]:
     """Yield a worked example, the model's derivation, and whether both give the same answer.
 
-    Errors: as `case_lines`.
+    Errors: the same as for `case_lines`.
     """
     own = Trial.asking(example.questions)
     trial = with_settings(own, options.settings)

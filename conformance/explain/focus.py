@@ -38,13 +38,13 @@ FATES = ("goes", STAYS)
 
 
 MAX_STAYING = 10
-"""Maximum number of staying bundles up to which a decision lists all of them."""
+"""If a decision leaves at most this many bundles where they are, all of them are listed."""
 
 MAX_LISTED = 5
 """Maximum number of brokers that a message names."""
 
 NEARLY_MOVED = 2
-"""Number of a broker's staying bundles that a decision lists if it does not list all."""
+"""Number of staying bundles listed for each broker if a decision does not list all of them."""
 
 ASSUMED_BUNDLES = 16
 """Number of bundles that a broker is assumed to have, so that a part of them can be unloaded."""
@@ -58,13 +58,13 @@ ASSUMED_TRAFFIC = dict(zip(RATE_FIELDS, (1e5, 1e5, 1e9, 1e9), strict=True))
 """Traffic that a bundle is assumed to have: more than any threshold."""
 
 OF_TRAFFIC = re.compile(r"\b[01] (msg|B)/s")
-"""Matches a text in which unknown traffic appears as 0 or 1 msg/s or B/s."""
+"""Matches text in which unknown traffic appears as 0 or 1 msg/s or B/s."""
 
 DECIDING = ("decision", "to shed", "share", "stays", "goes")
 """Labels of steps that follow from a broker's traffic."""
 
 NO_TRAFFIC, OF_OTHER = re.compile(r"\b(and) 0 B/s"), re.compile(r"\bthe 0 B/s")
-"""Match the unknown traffic of two brokers in the condition for an underloaded broker."""
+"""Patterns of the two places where the condition for an underloaded broker prints 0 B/s."""
 
 UNKNOWN_HIT = "0 or 1, depending on traffic,"
 """Text for a number of hits that depends on unknown traffic."""
@@ -130,7 +130,7 @@ class Focus:
 def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: str) -> Iterator[str]:
     """Yield the decision about a bundle or broker for each value of a setting.
 
-    The last line has the first value after which the decision no longer changes. `text` is
+    The last line says from which value on the decision stays the same. `text` is
     `NAME=FIRST..LAST/STEP`.
 
     Errors: `BadCase`, `BadSetting`, `specs.UnknownName`.
@@ -178,7 +178,7 @@ def sweep_lines(text: str, trial: Trial, model: Model, focus: Focus, version: st
 def _why_no_value_matters(
     swept: str, every: Sequence[Mapping[str, Any]], trial: Trial, model: Model, version: str
 ) -> str:
-    """Return why a setting has no effect in a trial at any of these values; empty if it has one."""
+    """Return why none of these values of a setting has an effect; empty if one has an effect."""
     if version and (unknown := why_unknown(swept, version)):
         return unknown
     marked = "no effect: "
@@ -210,10 +210,10 @@ def _decision_about(trial: Trial, model: Model, focus: Focus) -> str:
 
 
 def shorten_stays(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield a decision's steps, with only the first two bundles that each broker keeps.
+    """Yield a decision's steps, but at most two staying bundles of each broker.
 
-    These two are the next ones that would be moved. If the decision keeps few bundles, all steps
-    are yielded.
+    These two are the bundles that would be moved next. If at most `MAX_STAYING` bundles stay, all
+    steps are yielded.
     """
     if sum(step.label.strip() == STAYS for step in steps) <= MAX_STAYING:
         yield from steps
@@ -260,7 +260,7 @@ def undecided_brokers(trial: Trial, model: Model, unknown: Collection[str]) -> l
 
 
 def _with_assumed_traffic(trial: Trial, broker: str) -> Iterator[Trial]:
-    """Yield copies of the trial in which a broker has much traffic instead of unknown traffic."""
+    """Yield copies of the trial with heavy traffic in place of a broker's unknown traffic."""
     cases = (one.case for one in trial.questions)
     reports = [case["brokers"][broker] for case in cases if broker in case.get("brokers", {})]
     lacking = {
@@ -277,7 +277,7 @@ def _with_assumed_traffic(trial: Trial, broker: str) -> Iterator[Trial]:
 
 
 def _with_traffic(case: Json, broker: str, bundles: Sequence[str]) -> Json:
-    """Return a case in which much traffic replaces unknown traffic of these bundles of a broker."""
+    """Return the case with heavy traffic in place of the unknown traffic of a broker's bundles."""
     changed: Json = copied(case)
     known = changed.get("brokers", {}).get(broker)
     if not isinstance(known, dict):
@@ -319,7 +319,7 @@ def without_unknown_traffic(
 
 
 def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
-    """Return the steps; hits of TransferShedder that depend on unknown traffic become unknown."""
+    """Return the steps, with TransferShedder's hits marked unknown if they need unknown traffic."""
     found = next((one for one in steps if one.label == "underloaded"), None)
     if found is None:
         return steps
@@ -336,7 +336,7 @@ def _with_unknown_hits(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def _steps_without_traffic(steps: Sequence[Step], decided: Collection[str]) -> Iterator[Step]:
-    """Yield the steps, without those that follow from unknown traffic."""
+    """Yield the steps that do not follow from unknown traffic, and all steps about `decided`."""
     section, told = "", False
     for step in steps:
         indented = step.label.startswith(" ")

@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 NUMBER = r"([-\d.E]+)"
 LARGEST_FRACTION = 2
-"""Largest usage that is regarded as a fraction, not as a percentage: no broker unloads at 2 %."""
+"""Largest usage read as a fraction instead of a percentage, because no broker sheds at 2 %."""
 
 MEBIBYTE = 1024 * 1024
 MEGABYTE = 1_000_000
@@ -35,7 +35,7 @@ KIBIBYTE = 1 / 1024
 DIFFERS = "the line differs"
 
 SPLITTING = ("BundleSplitterTask", "splitting bundle", "split namespace bundle")
-"""Texts of lines about splits."""
+"""Strings that occur in log lines about splits."""
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a file that is compressed by gzip."""
@@ -55,8 +55,8 @@ def _unwrapped(line: str) -> str:
 def log_lines(file: Path) -> Iterator[str]:
     """Yield each unload or split in a log, its arithmetic, and whether the logged figures agree.
 
-    The log may be compressed by gzip, and its lines may be objects with the field `log`, as Docker
-    saves them. Errors: `BadCase` for a file without lines about unloads or splits.
+    The log may be compressed by gzip, and its lines may be JSON objects with the field `log`, as
+    Docker writes them. Errors: `BadCase` for a file without lines about unloads or splits.
     """
     try:
         content = file.read_bytes()
@@ -270,7 +270,7 @@ def _same_owner(figures: Figures) -> Iterator[str]:
 
 
 def _percent(*values: float) -> tuple[float, ...]:
-    """Return values in percent; in logs of old releases, they are fractions."""
+    """Return the values in percent; logs of old releases have fractions, which are converted."""
     return tuple(100 * value for value in values) if max(values) <= LARGEST_FRACTION else values
 
 
@@ -359,7 +359,7 @@ PATTERNS: Mapping[re.Pattern[str], Callable[[Figures], Iterator[str]]] = {
 
 SPLIT_COUNTS = "topics", "maxBundleTopics", "producerCount", "consumerCount", "maxBundleSessions"
 SPLIT_RATES = "messageRate", "maxBundleMsgRate", "messageThroughputMiB", "maxBundleBandwidthMiB"
-"""Attributes of a line about a bundle that is to be split: counts and rates, with their limits."""
+"""Attributes of a line about a planned split: counts, then rates, each with their limits."""
 
 STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str]]]] = {
     "Unloading bundle from source broker to dest broker": (
@@ -392,6 +392,7 @@ STRUCTURED: Mapping[str, tuple[tuple[str, ...], Callable[[Figures], Iterator[str
     "Sole namespace bundle is overloading broker": (("bundle", "broker"), _sole_bundle),
     "Error when trying to perform load shedding on for broker": (("bundle", "broker"), _failed),
 }
-"""Messages of Pulsar 5.0, which logs figures as attributes: for each message, the names of the
-attributes, and the function that explains them.
+"""Messages of Pulsar 5.0, which logs figures as attributes of a message.
+
+Each message has the names of its attributes, and the function that explains them.
 """

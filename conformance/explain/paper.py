@@ -23,10 +23,10 @@ MAX_UNLOADS_LISTED = 3
 """Maximum number of unloads on one line."""
 
 MAX_ALIKE = 24
-"""Number of similar steps in a row, or of elements of an answer, up to which all are shown."""
+"""Longest run of similar steps, or longest list in an answer, that is shown in full."""
 
 SHOWN_OF_MANY = 8
-"""Number of similar steps in a row, or of elements of an answer, that a shortened list shows."""
+"""Number of steps or elements that are shown of a longer run or list."""
 
 REST = "--all lists each"
 
@@ -72,10 +72,10 @@ def format_derivation(steps: Sequence[Step]) -> Iterator[str]:
 def with_long_runs_shortened(
     steps: Sequence[Step], case: Any, answer: Mapping[str, Any]
 ) -> Iterator[Step]:
-    """Yield steps, but only some of a long run of steps that differ only in their subject.
+    """Yield the steps, with long runs of steps that differ only in their subject shortened.
 
-    Of a long run, the first steps and the steps about subjects that the answer names are yielded,
-    and the number of the other steps.
+    For a long run, these are yielded: the steps about subjects that the answer names, some of the
+    other steps, and a step with the number of steps left out.
     """
     yield from _shortened_runs(steps, frozenset(_texts(case)), frozenset(_texts(answer)))
 
@@ -109,7 +109,7 @@ def _subject_or_label(step: Step, subjects: AbstractSet[str]) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a JSON value, including names of fields."""
+    """Yield all strings in a JSON value, including field names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -120,7 +120,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def format_answer(value: Mapping[str, Any], indent: int = 2, every: bool = True) -> Iterator[str]:
-    """Yield an answer's fields, one per line; unless `every`, only the start of a long list."""
+    """Yield an answer's fields, one per line; if `every` is false, long lists are shortened."""
     width = max((len(name) for name in value if len(name) <= MAX_LABEL_LENGTH), default=0)
     for name, item in value.items():
         more = 0 if every or not isinstance(item, Mapping | list) else len(item) - MAX_ALIKE
@@ -139,8 +139,8 @@ def _beginning(value: Mapping[str, Any] | list[Any]) -> Mapping[str, Any] | list
 
 
 def format_entry(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    """Format a label and its text; the text starts on a new line if one of its words or the label
-    is too long.
+    """Format a label and its text; the text starts on a new line if the label or a word is too
+    long.
 
     `width` is the width of the column of labels.
     """

@@ -47,9 +47,9 @@ WITH_HISTORY = ("ThresholdShedder", TRANSFER)
 
 
 def with_release_defaults(trial: Trial, model: Model) -> tuple[Model, Mapping[str, Value]]:
-    """Add a release's defaults for settings that neither the case nor the documents give.
+    """Return the model with a release's defaults for settings that it lacks, and those defaults.
 
-    Return a model with these defaults, and the defaults.
+    A setting is lacking if neither the case nor the documents give its value.
     """
     taken: dict[str, Value] = {}
     while (name := _missing_setting(trial, model)) is not None:
@@ -77,9 +77,9 @@ def _missing_setting(trial: Trial, model: Model) -> str | None:
 
 
 def release_of(profile: str) -> str | None:
-    """Return the release's profile for a documented profile; return a released profile unchanged.
+    """Return the profile of the release that belongs to a documented profile.
 
-    None if no release has the documents of this profile.
+    A released profile is returned unchanged. None if no release has the documents of the profile.
     """
     known = specs.load().profiles
     if known[profile].kind == "released":
@@ -117,9 +117,9 @@ def check_case(found: MadeCase) -> None:
 def check_manager(
     place: str, trial: Trial, profile: str | None = None, runs: Running | None = None
 ) -> None:
-    """Raise `BadSetting` if a question concerns the modular manager but another one runs.
+    """Raise `BadSetting` if a question concerns the modular manager but another manager runs.
 
-    An exception: a release may answer questions about TransferShedder under the extensible one.
+    With a profile, a question about TransferShedder is allowed under the extensible manager.
     """
     anyway = "give a profile with --judge-by to ask anyway"
     for operation, case in trial.questions:
@@ -136,7 +136,7 @@ def check_manager(
 
 
 def manager_notes(trial: Trial) -> Iterator[str]:
-    """Yield a note on each question about the modular manager whose settings select another."""
+    """Yield a note on each question about the modular manager if its settings select another."""
     for operation, case in trial.questions:
         if _concerns_a_manager(operation, case) and (other := _other_manager(operation, case)):
             yield (
@@ -146,7 +146,7 @@ def manager_notes(trial: Trial) -> Iterator[str]:
 
 
 def _concerns_a_manager(operation: str, case: Any) -> bool:
-    """True if a question with settings is about something that only the modular manager does."""
+    """True if a question has settings and is about an operation of the modular manager alone."""
     settings = case.get("settings") if isinstance(case, dict) else None
     return isinstance(settings, dict) and operation.startswith(OF_MODULAR)
 
@@ -154,7 +154,7 @@ def _concerns_a_manager(operation: str, case: Any) -> bool:
 def _other_manager(
     operation: str, case: Mapping[str, Any], runs: Running | None = None, *, released: bool = True
 ) -> str:
-    """Return the load manager that runs or is selected, if the question does not apply to it."""
+    """Return the manager that runs or is selected if the question does not apply to it, else ""."""
     settings = case["settings"]
     own = runs if runs and runs.manager == EXTENSIBLE else None
     manager = own.manager if own else manager_by_settings(settings)
@@ -165,7 +165,7 @@ def _other_manager(
 
 
 def settings_notes(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield notes on unknown settings and on disabled balancing, which no document covers."""
+    """Yield notes on unknown settings, and on disabled balancing, which no document describes."""
     yield from dict.fromkeys(one for _, case in trial.questions for one in unused_parts(case))
     settings = [case.get("settings") for _, case in trial.questions if isinstance(case, dict)]
     off = any(isinstance(one, dict) and one.get(BALANCING) is False for one in settings)
@@ -184,10 +184,10 @@ def without_effect_notes(
     *,
     defaults: bool = False,
 ) -> Iterator[str]:
-    """Yield a note for each setting on the command line that other settings disable in a version.
+    """Yield a note for each setting on the command line that has no effect in a version.
 
-    `version` is empty if documents decide, not a release. `given` has the name that the user wrote
-    for each setting. For `defaults`, see `without_effect`.
+    `version` is empty if the documents decide. `given` maps each setting to the name that the user
+    wrote. For `defaults`, see `without_effect`.
     """
     for _, case in trial.questions:
         settings = {**model.defaults, **(case.get("settings") or {})}
@@ -248,10 +248,10 @@ def sheds_any(trial: Trial, model: Model) -> bool:
 
 
 def other_decisions(trial: Trial, model: Model, trials: Mapping[str, Trial]) -> Iterator[str]:
-    """Yield the decisions of the documents or of releases that differ from the model's.
+    """Yield the decisions of the documents or of releases that differ from the model's decision.
 
-    `trials` has the trials for other profiles about the same cluster; a profile that is not in it
-    is asked about `trial`.
+    `trials` has the trials about the same cluster for other profiles, by profile. A profile that is
+    not in `trials` answers `trial`.
     """
     if trial.operation not in (SHED.id, ASSIGN.id) or len(trial.questions) != 1:
         return
@@ -341,9 +341,9 @@ def _derived(trial: Trial, model: Model) -> Iterator[Derivation]:
 
 
 def describe_chosen_broker(trial: Trial, model: Model, broker: str) -> str:
-    """Return the chosen broker as text, with the other brokers if the choice is random.
+    """Return the chosen broker as text, with the other possible brokers if the choice is random.
 
-    If brokers take bundles in turn, the condition under which it is this broker's turn is added.
+    If brokers take bundles in turn, the text also states when it is this broker's turn.
     """
     derived = list(_derived(trial, model))
     found = {str(one.answer.get("broker")) for one in derived} | {broker}
@@ -353,7 +353,7 @@ def describe_chosen_broker(trial: Trial, model: Model, broker: str) -> str:
 
 
 def _possible_decisions(derived: Iterable[Derivation]) -> str:
-    """Return the decision on one line; for a random choice, all possible decisions."""
+    """Return all possible decisions on one line; more than one only if the choice is random."""
     first, *others = dict.fromkeys(map(_decision_of, derived))
     return " or ".join(sorted((first, *others)))
 

@@ -35,7 +35,7 @@ def consumed_load_data(file: Path) -> LoadData:
 
 
 def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
-    """Raise `BadSnapshot` for load data that lack a number on which the decision depends."""
+    """Raise `BadSnapshot` for load data in which a number that the decision needs is missing."""
     for name, one in brokers.items():
         for key in (LOAD, TRAFFIC):
             if not isinstance(one.get(key), int | float):
@@ -43,10 +43,11 @@ def _check_loads(brokers: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
 
 
 def load_data(folder: Path, given: Collection[Path] = ()) -> LoadData | None:
-    """Read a folder of load data of the extensible load manager, or what its topics contain.
+    """Read a folder with load data of the extensible load manager, or a file of its topics'
+    messages.
 
-    None if its files are of another kind, such as load reports. `given`: files of the folder to
-    skip, since they are read for another purpose. Errors: `BadSnapshot`.
+    The result is None if the files are of another kind, such as load reports. `given` has the files
+    of the folder that are read for another purpose and skipped here. Errors: `BadSnapshot`.
     """
     if has_consumed_messages(folder):
         return consumed_load_data(folder)
@@ -96,7 +97,7 @@ def parse_load_data(brokers: Mapping[str, Any], top: Mapping[str, Any]) -> LoadD
 
 
 def _carried(stats: Mapping[str, Any]) -> float | None:
-    """Return the total bytes per second of both directions; None if neither is known."""
+    """Return the bytes per second in both directions together; None if both are unknown."""
     known = [one for one in map(stats.get, BYTES) if isinstance(one, int | float)]
     return float(sum(known)) if known else None
 

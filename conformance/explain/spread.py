@@ -1,5 +1,6 @@
-"""Shows how topics are spread over bundles, how probable a spread this uneven is by chance, and
-where a bundle goes after its owner's next report.
+"""Shows the topics in each bundle, and the probability that chance spreads them so unevenly.
+
+Also shows where a bundle goes after its owner's next report.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def spread_lines(
 ) -> Iterator[str]:
     """Yield the number of topics in each bundle, and the probability of a spread this uneven.
 
-    If there are many bundles, only those with the most topics are listed, unless `every`.
+    If there are many bundles, only those with the most topics are listed, unless `every` is true.
     """
     if operation != LOCATE.id or len(case["topics"]) < 2 or "bundles" not in answer:
         return
@@ -46,10 +47,10 @@ def broker_lines(
     owned: Mapping[str, Sequence[str]],
     every: bool = False,
 ) -> Iterator[str]:
-    """Yield the number of topics on each broker, and the probability of a spread this uneven.
+    """Yield the bundles' owners, the topics on each broker, and how probable such a spread is.
 
     `owned` has the ranges of the bundles that each broker owns. If there are many brokers, only
-    those with the most topics are listed, unless `every`.
+    those with the most topics are listed, unless `every` is true.
     """
     owners = {bundle: broker for broker, bundles in owned.items() for bundle in bundles}
     shares: dict[str, float] = dict.fromkeys(owned, 0.0)
@@ -112,7 +113,7 @@ def _counts(
 
 
 def _topics_each(numbers: Sequence[int]) -> str:
-    """Format the lowest and the highest of some numbers of topics."""
+    """Format the smallest and the largest number of topics as text."""
     least, most = min(numbers), max(numbers)
     return f"{counted(most, 'topic')} each" if least == most else f"{least} to {most} topics each"
 
@@ -131,9 +132,10 @@ def probability_of_at_most(
 ) -> float:
     """Return the probability that no bundle gets more than `most` of the topics.
 
-    `shares` has the fraction of the hash range of each bundle, and `other` is the fraction in which
-    any number of topics may be. The bundles are processed one after the other: the number of topics
-    in a bundle has a binomial distribution over the topics that are not in earlier bundles.
+    `shares` has the fraction of the hash range that each bundle covers. `other` is the fraction
+    outside these bundles, which may get any number of topics. The bundles are processed one after
+    the other: the number of topics in a bundle has a binomial distribution over the topics that are
+    not in earlier bundles.
     """
     left = [0.0] * topics + [1.0]
     rest = sum(shares) + other
@@ -164,10 +166,10 @@ def _binomial(count: int, part: float, most: int) -> Iterator[float]:
 
 
 def next_report_lines(trial: Trial, model: Model) -> Iterator[str]:
-    """Yield where a bundle goes after its owner's next report, if that report changes it.
+    """Yield where a bundle goes after its owner's next report, if it would go elsewhere now.
 
-    Clients look a bundle up as soon as it is unloaded, when the leader still counts it with its
-    former owner (ModularLoadManagerImpl.updateBundleData).
+    Clients look up a bundle as soon as it is unloaded. At that time, the leader still counts the
+    bundle for its former owner (ModularLoadManagerImpl.updateBundleData).
     """
     if trial.operation != ASSIGN.id or len(trial.questions) > 1:
         return

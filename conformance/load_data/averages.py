@@ -25,10 +25,10 @@ USUAL_WINDOWS = (10, 1000)
 """Numbers of samples in the short and the long term in the documents' example."""
 
 WINDOWS = (USUAL_WINDOWS, USUAL_WINDOWS, (3, 5), (2, 8), (1, 2), (1, 1), (7, 7), (5, 3))
-"""Numbers of samples in the short and the long term."""
+"""Pairs of window sizes that cases have: numbers of samples in the short and the long term."""
 
 SHARE_WITH_MANY_SAMPLES = 0.04
-"""Share of cases that have a thousand samples."""
+"""Share of cases that fill the longer window, which has up to a thousand samples."""
 
 Counting = Callable[[Random, tuple[int, int]], int]
 """Function that chooses a number of samples, given the sizes of the two windows."""
@@ -133,7 +133,7 @@ def never_measured() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def with_one_window_changed(draw: st.DrawFn) -> Trial:
-    """Draw the same samples twice, with one window changed."""
+    """Draw two questions about the same samples; one window has a different size in the second."""
     random, (short, long) = draw(randoms), draw(st.sampled_from(WINDOWS))
     count = _any_number(random, (short, long))
     other = random.choice((1, 2, 4, 10, 50, 1000))
@@ -186,7 +186,7 @@ def _counts() -> st.SearchStrategy[int]:
 
 
 def brokers(unmeasured: float = 0.0) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of a broker's bundles; a share `unmeasured` have no samples."""
+    """Return a strategy for trials of a broker; `unmeasured` is its share of unsampled bundles."""
     return st.builds(
         lambda random, count: Trial.of("average.broker", broker_case(random, count, unmeasured)),
         randoms,
@@ -253,7 +253,7 @@ def _equal(
     among: Iterable[Rates] = (),
     names: Iterable[str] = RATE_FIELDS,
 ) -> None:
-    """Demand that rates are equal, up to the rounding of sums of the rates in `among`."""
+    """Demand that rates are equal, except for rounding errors in sums of the rates in `among`."""
     found, wanted = _by_name(answered), _by_name(allowed)
     residue = MAX_ROUNDING_ERROR * _largest(among)
     for name in names:
@@ -343,7 +343,7 @@ def the_first_sample_overwrites(case: SampledBundle, answer: Averages, expect: E
 
 @AVERAGE.check("DATA-07", draws=any_number())
 def the_samples_are_counted(case: SampledBundle, answer: Averages, expect: Expect) -> None:
-    """The answered number of samples counts all samples, but at most as many as fit the window."""
+    """The answer's number of samples is that of all samples, or the window's size if smaller."""
     for frame, known in answer.items():
         expect.reached()
         counted = samples_counted(len(case.samples), case.window(frame))

@@ -75,7 +75,7 @@ class LoadChange:
 
     @property
     def threshold(self) -> Percent:
-        """The percentage by which a measure must change."""
+        """The percentage of change above which a broker writes its load data."""
         return self.settings.number(THRESHOLD)
 
     @cached_property
@@ -97,7 +97,7 @@ class LoadChange:
     def surely_changed(self) -> dict[str, bool]:
         """For each documented measure, true if its change certainly exceeds the threshold.
 
-        Usage must exceed it in points and as a fraction of itself, with and without weights.
+        Usage must exceed it in points and as a percentage of itself, with and without weights.
         """
         before, now = (one.rates for one in self._brokers)
         unweighted = dict.fromkeys(RESOURCES, Fraction(1))
@@ -163,14 +163,14 @@ DUE = Operation(
 MANAGERS = ("modular", "extensible")
 MEASURES = ("messages", "bytes", "bundles", "usage")
 WITHIN, OVER = (0, 0.5, 0.9, 1), (1, 1.01, 1.5, 4)
-"""Changes as multiples of the threshold."""
+"""Possible changes, within and over the threshold, as multiples of the threshold."""
 
 
 @st.composite
 def due_reports(
     draw: st.DrawFn, changes: Sequence[float] = WITHIN + OVER, moments: str = "soon between late"
 ) -> Trial:
-    """Draw a load that changed by a multiple of the threshold, at a moment as in `_seconds`."""
+    """Draw a load that changed by a multiple of the threshold; `_seconds` explains `moments`."""
     random, measure = draw(randoms), draw(st.sampled_from(MEASURES))
     known = [one for one in SETTINGS if one[1] or moments != "soon"]
     percent, millis, minutes = draw(st.sampled_from(known))
@@ -199,11 +199,11 @@ SETTINGS = (
 """Triples of threshold in percent, minimum interval in ms, and maximum interval in minutes."""
 
 UNSCALED = 4
-"""Percentage used instead of a threshold of 0 to draw changes as multiples of the threshold."""
+"""Percentage that takes the place of a threshold of 0 when a change is computed from it."""
 
 
 def _seconds(random: Random, moment: str, least: float, most: float) -> float:
-    """Return a time in seconds: below `least` if "soon", `most` or more if "late", else between."""
+    """Return seconds: fewer than `least` if "soon", `most` or more if "late", else in between."""
     soon, late = (0, least / 2, least * 0.9), (most, most + 2, most * 2, most * 100)
     between = (least + 1, (least + most) / 2, most - 2)
     return random.choice({"soon": soon, "late": late}.get(moment, between))
@@ -317,7 +317,7 @@ TOP = Operation(
 def measured_bundles(draw: st.DrawFn, most: Sequence[int] = (1, 2, 3, 10)) -> Trial:
     """Draw bundles of one or several brokers, with loads that are far apart, equal or zero.
 
-    In some cases, traffic has one direction, no messages are counted, the namespaces have the same
+    In some cases, traffic has one direction, no messages are counted, namespaces have the same
     ranges, or the maximum number of reported bundles is the default.
     """
     random, each = draw(randoms), draw(st.sampled_from(most))
@@ -342,14 +342,14 @@ DEFAULT_MOST = 10
 
 SIZES, SIZES_CLOSE = tuple(4**power for power in range(1, 7)), (0, 1, 2, 4, 8)
 MAGNITUDES_OF_BUNDLES = (1, 1, 2**10, 2**20)
-"""Loads of bundles, in 100 messages and in 100 kB per second: the steps of released Pulsar."""
+"""Loads of bundles in steps of 100 messages/s and 100 kB/s, in which released Pulsar compares."""
 
 BYTES_ALONE = RATE_FIELDS[2:]
 REPORTED_NAMESPACES: Mapping[str, Sequence[str]] = {
     "modular": ("pulsar/system",),
     "extensible": (),
 }
-"""By load manager, the namespaces whose bundles only this manager reports in released Pulsar."""
+"""For each load manager, the namespaces that only it reports on in released Pulsar."""
 
 
 def _carrying(load: int, fields: Sequence[str], random: Random) -> Json:
@@ -371,7 +371,7 @@ def no_more_than_allowed(case: MeasuredBundles, named: frozenset[str], expect: E
 
 @TOP.check("REPORT-19", draws=measured_bundles())
 def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A report has as many bundles as allowed."""
+    """A report has the maximum number of bundles, or all bundles with traffic if they are fewer."""
     most = case.most
     if most is not None and expect.reached(bool(case.busy)):
         least = min(most, len(case.busy))
@@ -380,7 +380,7 @@ def reports_are_filled(case: MeasuredBundles, named: frozenset[str], expect: Exp
 
 @TOP.check("REPORT-20", draws=measured_bundles())
 def the_busiest_are_reported(case: MeasuredBundles, named: frozenset[str], expect: Expect) -> None:
-    """A reported bundle carries more than half the traffic of any unreported bundle."""
+    """No unreported bundle has twice the traffic, by every measure, of a reported bundle."""
     rates = {name: one.each() for name, one in case.rates.items()}
     left = [rates[name] for name in case.busy if name not in named]
     expect.reached(bool(left) and bool(named))

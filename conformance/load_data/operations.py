@@ -55,7 +55,7 @@ POINTS, SHARE = float(check.POINTS), float(check.SHARE)
 
 
 def _same_rates(allowed: Json, answer: Json) -> bool:
-    """True if rates are equal within `SHARE`; an absent rate counts as 0."""
+    """True if rates are equal within the relative tolerance `SHARE`; an absent rate counts as 0."""
     return all(
         isclose(allowed.get(name, 0), answer.get(name, 0), rel_tol=SHARE) for name in RATE_FIELDS
     )
@@ -92,7 +92,7 @@ class OwnedBundles:
 
 
 def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each overlap of bundles, and for sums too large for JSON numbers."""
+    """Yield a problem for each invalid or overlapping bundle, and for sums too large for JSON."""
     for bundle in (*case["owned"], *case["bundles"]):
         yield from bundle_name_problems(bundle)
     yield from overlap_problems(case["owned"], "case.owned")

@@ -116,7 +116,7 @@ def modular_report(random: Random, used: Json) -> Json:
 
 
 def simple_report(random: Random, used: Json) -> Json:
-    """Return a simple load manager's report; real reports repeat resources at the top level."""
+    """Return a simple load manager's report; in some, the resources recur at the top level."""
     totals = _totals(random)
     load: Json = {name: totals[name] for name in totals if name.startswith(("msgRate", "num"))}
     load |= {
@@ -257,7 +257,10 @@ def _demand_kept(
     answer: ReportContent,
     expect: Expect,
 ) -> None:
-    """Demand the reported values; a field absent from the answer counts as 0 or as no bundles."""
+    """Demand that the answer keeps the values of these fields that the report has.
+
+    A field absent from the answer counts as 0 or as no bundles.
+    """
     _answered(answer, expect)
     _modular(case, expect)
     for name in names:
@@ -293,7 +296,7 @@ def gains_and_losses_are_kept(case: ReportCase, answer: ReportContent, expect: E
 
 @READ.check("REPORT-08", draws=any_report())
 def nothing_is_made_up(case: ReportCase, answer: ReportContent, expect: Expect) -> None:
-    """A field absent from the report is absent or empty in the answer, too."""
+    """A resource or load field that is absent from the report is absent or empty in the answer."""
     _answered(answer, expect)
     _readable(case, expect)
     absent = [
@@ -326,7 +329,7 @@ def max_is_the_largest_percentage(exchanges: Sequence[Exchange], expect: Expect)
 
 
 def _reported_by(case: ReportCase, usage: FlatCase, expect: Expect) -> None:
-    """Assume that the question about usage has the report's resources."""
+    """Assume that the question about usage is unweighted and has the resources of the report."""
     expect.given(not usage["weighted"], "the plain usage is asked for")
     _in_one_place(case, expect)
     known = {name: case.known(name) for name in RESOURCES}

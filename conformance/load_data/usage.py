@@ -100,7 +100,7 @@ def is_the_weighted_maximum(case: FlatCase, answer: MeasuredUsage, expect: Expec
 def names_a_resource_that_has_the_maximum(
     case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
-    """The answered resource has the largest usage, unless no resource is used."""
+    """The resource named in the answer has the largest usage, unless no resource is used."""
     percent = usage_percents(case)
     most = max(percent.values())
     if expect.reached(most > 0):
@@ -125,7 +125,11 @@ def each_weight_counts_for_its_own_resource(
 def usage_leaves_heap_memory_out(
     asked_weighted: bool, weighted: bool, case: FlatCase, answer: MeasuredUsage, expect: Expect
 ) -> None:
-    """A broker's usage is the largest usage of its resources, heap memory excluded."""
+    """A broker's usage is the largest usage of its resources other than heap memory.
+
+    `asked_weighted` says whether the question asks for weighted usage, and `weighted` whether the
+    weights are applied.
+    """
     asked = f"the {'weighted' if asked_weighted else 'plain'} usage is asked for"
     expect.given(case["weighted"] is asked_weighted, asked)
     weight = weights(case.settings) if weighted else UNWEIGHTED
@@ -159,7 +163,7 @@ def nics(*overrides: Json) -> st.SearchStrategy[Trial]:
 OVERRIDES = [{NIC_SPEED: speed} for speed in (1, 2, 10, 40, 100)]
 FRACTIONAL_OVERRIDES = [{NIC_SPEED: speed} for speed in (0.1, 0.5, 0.8, 1.5, 2.5)]
 NO_OVERRIDE: list[Json] = [{}, {NIC_SPEED: ""}, {NIC_SPEED: None}]
-"""Settings that leave the speed's override unset."""
+"""Settings without an override of the interface's speed."""
 
 
 def _expect_speed(expect: Expect, answer: Fraction, speed: Fraction) -> None:

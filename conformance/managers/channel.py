@@ -19,7 +19,7 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 class State(NamedTuple):
-    """A bundle's state and the brokers involved."""
+    """A bundle's state, with the brokers `to` and `source` if the state has them."""
 
     name: str
     to: str | None
@@ -27,7 +27,7 @@ class State(NamedTuple):
 
     @classmethod
     def read(cls, given: Json) -> State:
-        """Parse an entry of `units` or a change."""
+        """Parse a change, or the state of a bundle in `units`."""
         return cls(given["state"], given["to"], given["from"])
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class ChannelTurn(NamedTuple):
         return self.change.source not in (None, has)
 
     def demand(self, counts: bool, expect: Expect) -> None:
-        """Demand that the change takes effect or is ignored; record that the rule was reached."""
+        """Demand that the change takes effect (if `counts`) or is ignored; the rule is reached."""
         expect.reached()
         wanted, found = ("counts" if one else "is ignored" for one in (counts, self.counts))
         allowed = f"{self.bundle} is {self.before or 'without an entry'}: {self.change} {wanted}"
@@ -107,7 +107,7 @@ class Applied:
                 units[bundle] = state
 
     def found(self) -> Iterator[tuple[str, State | None, str, Json]]:
-        """Yield each lookup as text, its bundle's state, the broker asked, and the result."""
+        """Yield each lookup as text, the bundle's final state, the broker asked, and the result."""
         for lookup, found in zip(self.case["lookups"], self.lookups, strict=True):
             bundle, at = lookup["bundle"], lookup["at"]
             state = self.units.get(bundle)
@@ -115,11 +115,11 @@ class Applied:
 
 
 NEEDS: Mapping[str, str] = {"free": "-?", "assigning": "+?", "owned": "+?", "releasing": "?+"}
-"""For each state, whether `to` and `from` name a broker: + yes, - no, ? maybe; by default `-+`."""
+"""For each state, the signs of `to` and `from`: + a broker, - none, ? either; by default `-+`."""
 
 
 def _problems(case: Json, _settings: Settings) -> Problems:
-    """Yield a problem for each state with wrong brokers, and each undocumented first change."""
+    """Yield a problem for each state with wrong brokers, and each change of unknown effect."""
     for bundle, unit in case["units"].items():
         yield from _broker_problems(f"case.units.{bundle}", unit)
     known = set(case["units"])
@@ -175,18 +175,18 @@ SEQUENCES: Mapping[str, Sequence[str]] = {
     "unload": ("owned a -", "releasing - a", "free - a"),
     "split": ("owned a -", "splitting - a", "owned a - lower", "owned a - upper", "deleted - a"),
 }
-"""A bundle's first state (empty if it has none), and its changes; all as state, `to` and `from`."""
+"""Sequences of a bundle's first state (empty if none) and changes, as state, `to` and `from`."""
 
 TRANSFERS = ("transfer", "transfer at once", "unload")
 ASSIGNMENTS = ("assignment", "reassignment", "unload")
 SPLITS = ("splitting - a", "splitting - b")
 CONFLICTS = ("assigning b -", "owned b -", *SPLITS, "releasing b a", "assigning b a", "owned b a")
 FOREIGN_RELEASES = ("releasing a b", "releasing c b", "releasing - b", "free - b", "assigning c b")
-"""Changes of a bundle that are sent by a broker that does not own it, and must be ignored."""
+"""Changes whose source is not the bundle's owner; they must be ignored."""
 
 
 def _changes(bundle: str, steps: Iterable[str], **brokers: str) -> Iterator[Json]:
-    """Yield changes of a bundle or its parts; `brokers` gives the broker of each letter."""
+    """Yield changes of a bundle or its parts; `brokers` maps each letter in `steps` to a broker."""
     parts = {"lower": LOWER.rpartition("/")[2], "upper": UPPER.rpartition("/")[2]}
     for step in steps:
         state, to, source, *part = step.split()
@@ -222,7 +222,7 @@ def channel_logs(
     conflicts: Sequence[str] = CONFLICTS,
     whole: float = 0.7,
 ) -> Trial:
-    """Draw logs of changes, mixed with `conflicts`; a share `whole` of the logs is complete."""
+    """Draw logs of changes, mixed with `conflicts`; a share `whole` does not end early."""
     random, logs = draw(randoms), []
     units = {UPPER: _unit(change_of(UPPER, "owned", random.choice(BROKERS)))}
     for index in range(draw(st.integers(1, 3))):
@@ -266,7 +266,7 @@ def the_first_assignment_counts(_case: Json, answer: Applied, expect: Expect) ->
 
 @APPLY.check("CHANNEL-02", draws=channel_logs())
 def conflicting_changes_are_ignored(_case: Json, answer: Applied, expect: Expect) -> None:
-    """A bundle is not transferred or split while being assigned, nor assigned while being split."""
+    """While a bundle is being assigned or split, a change to transfer or split it is ignored."""
     for turn in answer.turns():
         other = turn.change.name in ("assigning", "releasing", "splitting")
         if other and turn.was_in("assigning", "splitting") and not turn.is_assignment:
@@ -352,7 +352,7 @@ def only_the_owner_releases(_case: Json, answer: Applied, expect: Expect) -> Non
 
 @APPLY.check("CHANNEL-14", draws=channel_logs(("split",), ("deleted - b",)))
 def only_the_owner_ends_a_split(_case: Json, answer: Applied, expect: Expect) -> None:
-    """The deletion of a split bundle is ignored unless the broker that splits it sends it."""
+    """The deletion of a split bundle is ignored unless it comes from the broker that split it."""
     _only_the_owner(answer, expect, "deleted", "splitting")
 
 

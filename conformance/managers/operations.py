@@ -70,7 +70,7 @@ def manager_case(conf: str | None, dynamic: str | None) -> Json:
 
 
 TYPING_ERRORS = ("", "x", "twice", "other case")
-"""Replacements of a letter by a typing error: letters, or markers for doubling and other case."""
+"""Typing errors: a text to replace a letter, "twice" to double it, or "other case"."""
 
 classes = st.sampled_from(CLASSES)
 by_admin = st.sampled_from(BY_ADMIN)
@@ -101,7 +101,7 @@ mistaken_names: st.SearchStrategy[str] = st.one_of(
     in_other_packages,
     st.sampled_from(NO_CLASSES),
 ).filter(lambda name: name not in CLASSES)
-"""Names with a typing error, wrong capitals or a wrong package, and texts that name no class."""
+"""Misspelled class names, names in the wrong case or package, and strings that are no class."""
 
 ambiguous_names: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(BLANKS),
@@ -109,7 +109,7 @@ ambiguous_names: st.SearchStrategy[str] = st.one_of(
     classes.map(lambda right: f" {right}"),
     classes.map(lambda right: right.removeprefix(PACKAGE)),
 )
-"""Names whose effect is not documented: blanks, a class with a blank, or without its package."""
+"""Names with undocumented effect: blanks, and a class name with a blank or without package."""
 
 documented_names: st.SearchStrategy[str | None] = st.sampled_from((None, *CLASSES))
 
@@ -122,12 +122,12 @@ one_in_ten = st.integers(0, 9)
 
 
 def set_in_conf(*names: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for cases with a name of `names` in broker.conf, and no dynamic setting."""
+    """Return a strategy for cases with one of `names` in broker.conf, and no dynamic setting."""
     return st.sampled_from(names).map(lambda name: Trial.of(CHOOSE.id, manager_case(name, None)))
 
 
 def set_dynamically(*names: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for cases with a name of `names` set dynamically, and any broker.conf."""
+    """Return a strategy for cases with one of `names` set dynamically, and any broker.conf."""
     return st.builds(
         lambda conf, name: Trial.of(CHOOSE.id, manager_case(conf, name)),
         any_name,
@@ -142,9 +142,7 @@ def without_dynamic_setting() -> st.SearchStrategy[Trial]:
 
 @st.composite
 def mistaken(draw: st.DrawFn) -> Trial:
-    """Draw a case in which the setting that takes effect names no load manager or, sometimes, an
-    ambiguous one.
-    """
+    """Draw a case in which the setting in effect names no load manager, or an ambiguous one."""
     name = draw(mistaken_names if draw(one_in_ten) else ambiguous_names)
     beside = documented_names if draw(st.booleans()) else any_name
     case = manager_case(draw(beside), name) if draw(st.booleans()) else manager_case(name, None)
@@ -156,7 +154,7 @@ managers_between = st.lists(st.one_of(by_admin, mistaken_names), max_size=2)
 
 @st.composite
 def set_and_set_back(draw: st.DrawFn) -> Trial:
-    """Draw a manager to set, then other managers in the same place, then the first one again."""
+    """Draw cases that set a manager, then others in the same place, then the first one again."""
     first, conf, dynamic = draw(by_admin), draw(documented_names), draw(st.booleans())
     names = [
         first,
@@ -182,9 +180,9 @@ NAMES_WITHOUT_PACKAGE = {name.removeprefix(PACKAGE) for name in MANAGERS}
 def is_mistake(name: str) -> bool:
     """True if a name is certainly not a documented class.
 
-    The following are possibly no mistakes: blanks, since no document mentions them, a class without
-    its package, as some documents print it, and the extensible manager's class in its released
-    package, which differs from the documented package.
+    For these names, that is uncertain: blanks, which no document mentions; a class without its
+    package, as some documents print it; and the extensible manager's class in its released package,
+    which differs from the documented one.
     """
     bare = name.strip()
     elsewhere = bare.endswith("." + EXTENSIBLE.removeprefix(PACKAGE))
@@ -315,9 +313,7 @@ def a_mistake_in_broker_conf_is_refused(
 def broker_conf_enables_the_class_of_extensions(
     case: ManagerSettings, answer: ChosenManager, expect: Expect
 ) -> None:
-    """Without a dynamic setting, the extensible manager runs if broker.conf names its released
-    class.
-    """
+    """Without a dynamic setting, broker.conf can enable the extensible manager's released class."""
     if case.dynamic is None and expect.reached(case.conf == IN_EXTENSIONS):
         _demand_manager("extensible", answer, expect, f"broker.conf names {case.conf}")
 

@@ -1,8 +1,8 @@
 """ANTI: a group's namespaces are spread over domains, then over the brokers of each domain.
 
-A rule about one condition is violated only by a choice that results from a mistake in that
-condition and from no other mistake. A choice that could also result from uneven spreading violates
-the rules about even spreading instead.
+Each rule about one condition fails only for a choice that a mistake in that condition explains and
+no other mistake does. If uneven spreading explains the choice, too, the rules about even spreading
+fail instead.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pulsar_conformance.reference.ranges import namespace_of
 
 
 def assume_ordinary(case: Spreading, expect: Expect) -> GroupSpread:
-    """Return how the group is spread, assuming the documented situation.
+    """Return how the group is spread, assuming the situation that the documents describe.
 
-    The namespace is in a group and not served yet, and no namespace of a group is served by several
-    brokers.
+    The namespace is in a group and not served yet, and each namespace of a group is served by at
+    most one broker.
     """
     spread = case.spread
     expect.given(spread.group is not None, "the namespace is in a group")
@@ -50,7 +50,7 @@ def assume_unmixed(spread: GroupSpread, expect: Expect) -> None:
 def assume_two_spreads(
     asked: Sequence[Asked[Spreading, Placed]], changed: frozenset[str], expect: Expect
 ) -> tuple[GroupSpread, GroupSpread, Placed]:
-    """Return the spreads of two questions, which differ only in `changed`, and the last answer."""
+    """Return the spreads in two questions that differ only in `changed`, and the second answer."""
     expect.given(len(asked) == 2, "a cluster before and after a change")
     (before, _), (after, answer) = asked
     kept = before.case.keys() - changed
@@ -59,11 +59,11 @@ def assume_two_spreads(
 
 
 Mistakes = Iterator[tuple[GroupSpread, str]]
-"""Iterator of mistakes: the spread as computed with the mistake, and the mistake in words."""
+"""Iterator of mistakes: the spread that results from the mistake, and its description."""
 
 
 def not_as_if(spread: GroupSpread, answer: Placed, mistakes: Mistakes, expect: Expect) -> None:
-    """Demand a choice that one of these mistakes alone cannot explain."""
+    """Reject a choice that one of these mistakes explains, unless uneven spreading does, too."""
     assume_unmixed(spread, expect)
     right = set(spread.best)
     for other, mistake in mistakes:
@@ -132,7 +132,10 @@ def _expect_fewest(spread: GroupSpread, answer: Placed, domain: str | None, expe
 
 @SPREAD.check("ANTI-03", draws=draws.spreading(draws.even))
 def the_sequence_of_the_table(case: Spreading, answer: Placed, expect: Expect) -> None:
-    """The answered broker, and any answered domains and candidates, follow the documented steps."""
+    """The broker, domains and candidates in the answer follow the documented steps.
+
+    Domains and candidates are compared only if the answer has them.
+    """
     spread = assume_ordinary(case, expect)
     assume_unmixed(spread, expect)
     expect.reached(bool(spread.best))
@@ -238,7 +241,7 @@ def _left_behind(before: GroupSpread, after: GroupSpread, moved: str) -> Mistake
 def a_domain_that_is_down_leaves_the_others(
     asked: Sequence[Asked[Spreading, Placed]], expect: Expect
 ) -> None:
-    """If a domain is down, a namespace is placed in the other domains as before."""
+    """If all brokers of a domain go down, a namespace is placed in the other domains as before."""
     before, after, answer = assume_two_spreads(asked, frozenset({"candidates", "owned"}), expect)
     assume_unmixed(before, expect)
     down = set(before.candidates) - set(after.candidates)
@@ -344,7 +347,7 @@ def too_many_topics_keep_bundles_away(case: Assigning, answer: Placed, expect: E
 
 @ASSIGN.check("PLACE-17", draws=draws.assigning(draws.set_versions))
 def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """If later versions are preferred and all known, a broker of the latest version is chosen."""
+    """If later versions are preferred and all are known, a broker of the latest one is chosen."""
     _not_overloaded(case, answer, expect)
     versions, counts = case.case["versions"], _bundles_of_namespace(case)
     expect.given(not case.owned, "no broker has the bundle")
@@ -366,7 +369,7 @@ def later_versions_come_first(case: Assigning, answer: Placed, expect: Expect) -
 
 
 def _ordinary(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Assume that only anti-affinity groups, bundles and load can affect the choice."""
+    """Assume that only anti-affinity groups, numbers of bundles, and load can affect the choice."""
     _not_overloaded(case, answer, expect)
     expect.given(not case.case["versions"], "no broker reports its version")
     expect.given(

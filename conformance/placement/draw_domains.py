@@ -76,7 +76,7 @@ def _namespaces(random: Random) -> int:
 
 
 def _place_others(random: Random, case: Json, evenly: bool) -> Json:
-    """Place all namespaces except the one to place: as documented if `evenly`, else at random."""
+    """Place all namespaces but the one in question: as documented if `evenly`, else at random."""
     others = [name for name in case["groups"] if name != case["namespace"]]
     others += case.pop("ungrouped")
     for name in others:
@@ -129,9 +129,9 @@ def several_groups(random: Random) -> Json:
 
 
 def one_broker_much_fuller(random: Random) -> Json:
-    """Return a case in which one broker serves more of the group than any other whole domain.
+    """Return a case in which one broker serves more of the group than any other domain does.
 
-    The other brokers of its domain serve none.
+    The other brokers of its domain serve no namespace of the group.
     """
     case = _without_placements(random)
     full, *_ = home = case["domains"][random.choice(list(case["domains"]))]
@@ -225,7 +225,10 @@ Detail = Callable[[Json, Random], None]
 
 
 def assigning(*changes: Detail) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that assign a bundle of a new namespace, after these changes."""
+    """Return a strategy for trials that assign a bundle of a new namespace.
+
+    Each function in `changes` modifies the case first.
+    """
     clusters = placements.cases(placements.with_equal_usage, placements.balanced)
 
     def made(case: Json, random: Random) -> Trial:
@@ -259,7 +262,7 @@ def add_isolation_policies(case: Json, random: Random) -> None:
 
 
 def join_group(case: Json, random: Random) -> None:
-    """Add the namespace to a group, of which brokers serve other namespaces already."""
+    """Add the namespace to a group; brokers already serve other namespaces of this group."""
     brokers = random.sample(list(case["brokers"]), len(case["brokers"]))
     case["groups"][NAMESPACE] = "blue"
     if random.random() < 0.7:
@@ -272,7 +275,7 @@ def join_group(case: Json, random: Random) -> None:
 
 
 def serve_other_bundles(case: Json, random: Random) -> None:
-    """Place other bundles of the namespace on brokers, fewer on one than on the rest."""
+    """Place other bundles of the namespace on brokers, usually fewer on one than on the others."""
     brokers = list(case["brokers"])
     most = random.choice((1, 2, 5))
     counts = [random.randint(1, most) for _ in brokers]
@@ -283,7 +286,7 @@ def serve_other_bundles(case: Json, random: Random) -> None:
 
 
 def limit_topics(case: Json, random: Random) -> None:
-    """Give some brokers the maximum number of topics, and others more."""
+    """Give each broker a number of topics just below, at, or above the maximum."""
     most = random.choice((None, 10, 1000))
     if most is not None:
         case["settings"]["loadBalancerBrokerMaxTopics"] = most
@@ -307,7 +310,7 @@ def set_even_distribution(case: Json, random: Random) -> None:
 
 
 def overload_some(case: Json, random: Random) -> None:
-    """Overload some or all brokers."""
+    """Overload a random number of brokers: none, some, or all."""
     for name in random.sample(list(case["brokers"]), random.randint(0, len(case["brokers"]))):
         case["brokers"][name]["cpu"] = {"usage": 99.5, "limit": 100}
 

@@ -22,7 +22,7 @@ RATES = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 
 @dataclass
 class Outline:
-    """An outline of a cluster, from which a case is built, with each broker's usage and rate."""
+    """An outline from which a cluster's case is built; it has each broker's usage and rate."""
 
     random: Random
     levels: Sequence[float]
@@ -34,10 +34,9 @@ class Outline:
     settings: dict[str, Any] = field(default_factory=dict)
     exact: bool = False
     others: float = 0.8
-    """Limit on the usage of a broker's other resources, as a share of the busiest resource's."""
+    """Maximum usage of a broker's other resources, as a share of its busiest resource's usage."""
     alike: bool = False
-    """True if two resources have equal usage, so that it does not matter if one of them is ignored.
-    """
+    """True if two resources are equally busy, so that ignoring one of them changes nothing."""
     ranks_differ: bool = True
     """True if measures of traffic other than long-term messages rank the brokers differently."""
     preallocated: float = 0.2
@@ -50,7 +49,7 @@ class Outline:
     """Messages per second of the bundle to place; None to draw them or leave them unknown."""
 
     def plainly(self) -> Self:
-        """Remove all variations but usage and rates from the outline, and return it."""
+        """Turn off all variations except usage and message rates, and return the outline."""
         self.alike, self.ranks_differ = True, False
         self.preallocated, self.others = 0, 0.1
         return self
@@ -139,7 +138,7 @@ REPETITIONS = 60
 """Number of times that a question with a random answer is repeated."""
 
 WORLDS = 16
-"""Number of different clusters for which the question is repeated."""
+"""Number of different clusters for the questions that are repeated."""
 
 Clusters = Callable[[int], st.SearchStrategy[Outline]]
 """Function of a minimum number of brokers; returns a Hypothesis strategy for clusters."""
@@ -193,10 +192,10 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def around_the_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw brokers around the threshold: on both sides, or exactly at it, or one very close to it.
+    """Draw brokers on both sides of the threshold, exactly at it, or very close to it.
 
-    A broker very close to the threshold has almost no load: if eligible, it is by far the best
-    choice.
+    A broker very close to the threshold has almost no load: if it is eligible, it is by far the
+    best choice.
     """
     size, exactly = draw(loads.sizes(fewest)), draw(exact_or_not)
     threshold = draw(exact_thresholds if exactly else thresholds)
@@ -265,7 +264,7 @@ def never_measured(draw: st.DrawFn, fewest: int = 2) -> Outline:
 
 @st.composite
 def with_another_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
-    """Draw a threshold other than 85 %, and brokers with few messages near it or below 85 %."""
+    """Draw a threshold other than 85 %; brokers near it or between the two have few messages."""
     size, threshold, near = draw(loads.sizes(fewest)), draw(other_thresholds), draw(near_or_not)
     between = threshold + draw(threshold_offsets) if near else (threshold + 85) / 2
     random = draw(randoms)
@@ -287,7 +286,7 @@ def around_the_default_threshold(draw: st.DrawFn, fewest: int = 2) -> Outline:
 def _with_tempting_broker(
     random: Random, size: Size, levels: Sequence[float], at: float, settings: dict[str, Any]
 ) -> Outline:
-    """Return brokers: few messages at the usage `at`, none at 100 %, and many at other usages."""
+    """Return brokers whose rate is low at the usage `at`, 0 at 100 % usage, and high otherwise."""
     rates = [
         0 if level == 100 else random.randint(0, 2) if level == at else random.randint(5000, 9000)
         for level in levels
@@ -359,7 +358,7 @@ def before_and_after_load_change() -> st.SearchStrategy[Trial]:
 
 
 def _move_load(random: Random, case: Json) -> Json:
-    """Overload half of the brokers, or give their bundles much more load."""
+    """Give bundles of half of the brokers much more load, and overload some of these brokers."""
     for name in random.sample(list(case["brokers"]), len(case["brokers"]) // 2 or 1):
         broker = case["brokers"][name]
         if random.random() < 0.5:

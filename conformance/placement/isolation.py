@@ -61,7 +61,11 @@ def changed_policies(
     primary: Sequence[bool] = (False, True),
     changes: Sequence[str] = CHANGES,
 ) -> Trial:
-    """Draw a change of an isolation policy: other regexes, and the same or another primary list."""
+    """Draw a change of an isolation policy.
+
+    `changes` lists the possible changes of its namespace regexes, and `primary` whether its primary
+    list may or must change.
+    """
     random, scope = draw(randoms), draw(st.sampled_from(scopes))
     regexes, kind = _namespace_regexes(random), draw(st.sampled_from(changes))
     old: Json | None = isolation_policy(regexes, _broker_regexes(random), ["b[6-9][.]svc"])
@@ -178,7 +182,7 @@ ADDRESS_GROUPS = (
 
 PARTIAL_REGEXES = ("broker-[0-9]+", "svc[.]example[.]com", f"roker-[0-9]+{HOST_ENDING_REGEX}")
 WITH_PORT = (f"broker-[0-9]+{HOST_ENDING_REGEX}:8080", ".*:8080")
-"""Regexes of which some match only part of a broker's host, and some a host with its port."""
+"""Regexes that match only part of a broker's host, or a host together with its port."""
 
 OWN, OTHER = ("finance/payments", "finance/risk")
 OWN_REGEXES = (
@@ -195,7 +199,7 @@ REGEX_OF_NO_BROKER = f"absent-[0-9]{HOST_ENDING_REGEX}"
 """A regex that matches no broker."""
 
 BY_LOAD_SHARE = 0.75
-"""Share of the cases in which the load decides among the permitted brokers, instead of chance."""
+"""Share of the cases in which load, and not chance, decides among the permitted brokers."""
 
 GROUPED_SHARE = 0.3
 """Share of the cases whose namespace is in an anti-affinity group."""
@@ -211,7 +215,7 @@ def isolated_brokers(
     shared: bool = False,
     host: str = HOST,
 ) -> Trial:
-    """Draw a bundle to place; its namespace is under a policy or, without `own`, under none.
+    """Draw a bundle to place; a policy covers its namespace only if `own` is true.
 
     `up` says which of the policy's brokers are up: "primary", "secondary", "both" or "neither".
     """
@@ -351,9 +355,9 @@ def secondary_brokers_are_shared(case: Assigning, answer: Placed, expect: Expect
     draws=isolated_brokers(least=(2, 3), traps=True) | isolated_brokers(host=ADDRESS),
 )
 def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """Regexes that match only part of a host, or its port, permit no broker.
+    """Regexes that match only part of a host, or need its port, permit no broker.
 
-    If a host is an address with colons, the last colon separates it from the port.
+    In an address with colons, the last colon separates the host from the port.
     """
     policy, _, _ = _own_policy(case, expect)
     regexes = {*policy["primary"], *policy["secondary"]}
@@ -366,7 +370,7 @@ def the_whole_host_matches(case: Assigning, answer: Placed, expect: Expect) -> N
 
 @ASSIGN.check("ISOLATION-13", draws=isolated_brokers((1,), up="primary", shared=True))
 def two_policies_share_brokers(case: Assigning, answer: Placed, expect: Expect) -> None:
-    """A broker that two policies reserve gets bundles of both their namespaces."""
+    """A broker that is primary in two policies can get bundles of both policies' namespaces."""
     policy, primary, _ = _own_policy(case, expect)
     others = (one for one in case.case["policies"] if one is not policy)
     both = {name for one in others for name in case.matching_brokers("primary", one)}.intersection(

@@ -1,8 +1,8 @@
 """PLACE: the broker on which a bundle is placed.
 
-A rule about one condition is violated only by a choice that results from a mistake in that
-condition and from no other mistake. A choice that could result from several mistakes violates the
-rule about the choice as a whole.
+Each rule about one condition fails only for a choice that a mistake in that condition explains and
+no other mistake does. If several mistakes explain the choice, the rule about the choice as a whole
+fails instead.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from pulsar_conformance.reference.overload import OVERLOAD_THRESHOLD
 DOCUMENTED_THRESHOLD = Fraction(85)
 
 Mistakes = Iterator[tuple[ComparedBrokers, str]]
-"""Iterator of mistakes: the comparison as computed with the mistake, and the mistake in words."""
+"""Iterator of mistakes: the comparison that results from the mistake, and its description."""
 
 
 def _other_scores(case: Placing) -> Mistakes:
@@ -119,7 +119,7 @@ MISTAKES: Mapping[str, Callable[[Placing], Mistakes]] = {
 
 
 def not_as_if(case: Placing, answer: Placed, rule: str, expect: Expect) -> None:
-    """Demand a choice that mistakes against `rule` alone cannot explain."""
+    """Reject a choice that a mistake against `rule`, but none against other rules, explains."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     right = allowed_candidates(comparison)
     for other, mistake in MISTAKES[rule](case):
@@ -142,7 +142,7 @@ def may_result_from_other_mistake(case: Placing, answer: Placed, but: str) -> bo
 
 
 def _average(bundle: Json | None, average: str, measure: str) -> Rate:
-    """Return a bundle's measured or assumed traffic in one of its averages, by one measure."""
+    """Return a bundle's measured or assumed traffic, by the given average and measure."""
     return Fraction(getattr(measured_average(bundle, average) or UNMEASURED, measure))
 
 
@@ -296,13 +296,13 @@ def never_measured_bundles_count_50_each_way(case: Placing, answer: Placed, expe
 
 @PLACE.check("PLACE-09", draws=draws.placing(draws.with_another_threshold))
 def the_threshold_that_is_set_decides(case: Placing, answer: Placed, expect: Expect) -> None:
-    """A threshold other than 85 % determines which brokers are excluded, and how usage counts."""
+    """A set threshold other than 85 % decides which brokers are excluded, and affects scores."""
     not_as_if(case, answer, "PLACE-09", expect)
 
 
 @PLACE.check("PLACE-10", draws=draws.placing(draws.around_the_default_threshold))
 def the_threshold_is_85_by_default(case: Placing, answer: Placed, expect: Expect) -> None:
-    """Without a set threshold, 85 % determines which brokers are excluded, and how usage counts."""
+    """If no threshold is set, 85 % decides which brokers are excluded, and affects scores."""
     expect.given(OVERLOAD_THRESHOLD not in case.settings.given, "no threshold is set")
     not_as_if(case, answer, "PLACE-10", expect)
 
@@ -334,7 +334,7 @@ def the_assignment_follows_the_load(
 
 @PLACE.check("PLACE-13", draws=draws.placing(draws.overloaded_with_few_messages))
 def the_bundle_goes_to_a_less_loaded_broker(case: Placing, answer: Placed, expect: Expect) -> None:
-    """The bundle goes to a broker with lower usage than any overloaded broker."""
+    """The usage of the chosen broker is lower than that of every overloaded broker."""
     comparison = assume_unowned_and_placed(case, answer, expect)
     out = certain_candidates(comparison, out=True)
     overloaded = [one for one in out if not near(one.usage, comparison.threshold)]

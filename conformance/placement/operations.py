@@ -182,7 +182,7 @@ def _legal_whole(case: Json, settings: Settings) -> Problems:
 
 
 def _policy_problems(case: Json) -> Problems:
-    """Yield a problem for each policy in a form that the documents do not describe."""
+    """Yield a problem for each policy, and each broker ID, in a form that no document describes."""
     policies = case.get("policies", ())
     if policies and case["isolation"]:
         yield "case.isolation: leave this empty, because policies are given as regular expressions"
@@ -327,9 +327,9 @@ CHANGE = Operation(
 def _placing_cluster(
     random: Random, threshold: float, usages: Sequence[float], rates: Sequence[float], more: float
 ) -> Json:
-    """Return brokers with one bundle each, in random order, and a bundle to place.
+    """Return a case with one bundle on each broker and one more bundle to place.
 
-    That bundle has `more` messages per second.
+    The candidates are in random order. The bundle to place has `more` messages per second.
     """
     bundle, *others = names.bundles(random, len(usages) + 1)
     brokers = [f"broker-{index + 1}" for index in range(len(usages))]
@@ -374,7 +374,7 @@ def one_at_the_threshold(draw: st.DrawFn) -> Trial:
 
 
 def served_by_no_candidate(random: Random) -> Json:
-    """Return a case with a domain whose only broker that serves the group is not a candidate."""
+    """Return a case in which a domain's only broker that serves the group is not a candidate."""
     served = random.choice((2, 3))
     groups = {f"shop/app-{number}": "blue" for number in range(served + 2)}
     owned = {

@@ -61,7 +61,7 @@ def score_bounds(
 def allowed_candidates(comparison: ComparedBrokers) -> Names:
     """Return the candidates that can have the lowest score, allowing for rounding.
 
-    If it is uncertain whether any candidate is eligible, all are returned.
+    If no candidate is certainly eligible, all candidates are returned.
     """
     considered = certain_candidates(comparison, out=False)
     if not considered:
@@ -115,7 +115,7 @@ def compared_by_rate(case: Placing, expect: Expect) -> ComparedBrokers:
 def certain_brokers(case: Placing, out: bool) -> Names:
     """Return the candidates that are certainly overloaded (if `out`) or certainly not overloaded.
 
-    This holds for them both with and without resource weights.
+    Only candidates for which that is so both with and without resource weights are returned.
     """
     weighted = {name: _weighted(broker, case.settings) for name, broker in case.brokers.items()}
     both = (case.comparison, with_usages(case.comparison, weighted))
@@ -126,7 +126,10 @@ def certain_brokers(case: Placing, out: bool) -> Names:
 
 
 def assume_unowned_and_placed(case: Placing, answer: Placed, expect: Expect) -> ComparedBrokers:
-    """Assume that rates decide, no broker owns the bundle, and the answer is a candidate."""
+    """Return the comparison of candidates, assuming that rates decide.
+
+    Also assume that no broker owns the bundle, and that the answer is a candidate.
+    """
     expect.given(not case.owned, "no broker has the bundle")
     expect.given(answer.broker in case.candidates, "a candidate is chosen")
     return compared_by_rate(case, expect)
@@ -166,7 +169,7 @@ def placing_is_determined(case: Placing, _readings: Readings) -> bool:
 
 
 def _weighted(broker: Broker, settings: Settings) -> Percent:
-    """Return a broker's usage with the weights that are set."""
+    """Return the usage of a broker's busiest resource; weights count if set or documented."""
     known = {*settings.given, *settings.defaults}
     return max(
         percent * (settings.number(WEIGHT_SETTINGS[one]) if WEIGHT_SETTINGS[one] in known else 1)
@@ -183,5 +186,8 @@ def spreading_is_determined(case: Spreading, _readings: Readings) -> bool:
 
 
 def assigning_is_determined(case: Assigning, _readings: Readings) -> bool:
-    """True if at most one broker is permitted, since documents do not rank the other conditions."""
+    """True if at most one broker is permitted.
+
+    Among several brokers, the documents do not say which of the other conditions comes first.
+    """
     return len(case.permitted) <= 1

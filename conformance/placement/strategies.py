@@ -51,7 +51,7 @@ def _bundles_of(place: int, random: Random) -> list[str]:
 
 
 def _case(random: Random, settings: Json, usages: dict[str, int]) -> Json:
-    """Return brokers with this usage, and a bundle that may be placed on any of them."""
+    """Return a case of brokers with this CPU usage, and a bundle that any of them may get."""
     reports = {
         name: {"cpu": {"usage": one, "limit": 100}, "bundles": _bundles_of(index, random)}
         for index, (name, one) in enumerate(usages.items())
@@ -72,7 +72,7 @@ def _names(random: Random, *counts: int) -> list[str]:
 
 
 def _below_the_mean(random: Random) -> Trial:
-    """Return a trial in which the usage of some candidates is below the mean by the margin set."""
+    """Return a trial of brokers, some of which may be below the mean by the configured margin."""
     names = _names(random, 2, 3, 4, 5, 6, 8, 12)
     usages = [random.randint(5, 25), *(random.randint(5, 95) for _ in names[2:]), 95]
     below = random.choice((None, 0, 5, 10, 20))
@@ -94,10 +94,10 @@ def a_candidate_below_the_mean_gets_the_bundle(asked: AllAsked, expect: Expect) 
 
 
 def _used_less(case: Placing, margin: Fraction) -> Names:
-    """Return the candidates whose usage is at most `margin` above the limit.
+    """Return the candidates whose usage is at most the limit plus `margin`.
 
-    The limit is the mean usage of all candidates minus the setting. A negative `margin` leaves out
-    candidates near the limit.
+    The limit is the mean usage of all candidates minus the setting `BELOW_MEAN`. A negative
+    `margin` excludes candidates just below the limit.
     """
     weighted = {name: _weighted_usage(case, name) for name in case.brokers}
     bound = sum(weighted.values(), ZERO) / len(weighted) - case.settings.number(BELOW_MEAN)
@@ -111,7 +111,7 @@ def _weighted_usage(case: Placing, name: str) -> Fraction:
 
 
 def _by_any_score(case: Placing) -> Names:
-    """Return the candidates that are best by message rates under any reading of the score."""
+    """Return the candidates that are best under at least one alternative of `placement-score`."""
     scores = (case.readings.with_value("placement-score", one) for one in SCORES.values)
     each = (allowed_candidates(replace(case.comparison, readings=one)) for one in scores)
     return frozenset().union(*each)
@@ -141,7 +141,7 @@ def _by_each_strategy(random: Random) -> Trial:
 
 @PLACE.check_together("PLACE-19", draws=randoms.map(_by_each_strategy))
 def the_strategy_that_is_set_places(asked: AllAsked, expect: Expect) -> None:
-    """The bundle does not go to a broker that only the strategy that is not set would choose."""
+    """The set strategy decides: a broker that only the other one would choose is not chosen."""
     for case, answer in asked:
         expect.given(PLACEMENT_STRATEGY in case.settings.given, "a placement strategy is set")
         strategy = placing_strategy(case)
@@ -184,15 +184,16 @@ def _both(random: Random) -> Json:
 
 
 def _running(random: Random) -> Trial:
-    """Return a question with a plan in effect, asked once or several times."""
+    """Return a trial with a plan in effect; its question is asked once or several times."""
     case = _planned(random)
     return Trial.of(PLACE.id, *[case] * random.choice((1, 4, 8)))
 
 
 def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that ask a question 60 times.
+    """Return a strategy for trials that ask one question 60 times.
 
-    The attempt of its plan has a state from `attempts`; if that is empty, there is no plan.
+    `attempts` lists possible states of the attempt to unload that made the plan; without
+    `attempts`, there is no plan.
     """
 
     def world(number: int) -> Trial:
@@ -207,7 +208,10 @@ def _repeated(*attempts: str) -> st.SearchStrategy[Trial]:
 
 
 def _cases_with_plan(asked: AllAsked, expect: Expect) -> Iterator[tuple[Placing, Placed]]:
-    """Yield questions with an AvgShedder plan in effect for a bundle that no broker owns."""
+    """Yield the cases with their answers, assuming an AvgShedder plan in effect.
+
+    Also assume that no broker owns the bundle.
+    """
     for case, answer in asked:
         expect.given(placing_strategy(case) == AVERAGE_SHEDDER, f"{AVERAGE_SHEDDER} places")
         plan = case.case.get("plan")
@@ -285,7 +289,7 @@ def chance_decides_without_a_plan(asked: AllAsked, expect: Expect) -> None:
 
 
 def _beside_another_shedder() -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials that place bundles, with only a shedding strategy set."""
+    """Return a strategy for trials with a shedding strategy set, but no placement strategy."""
 
     def trial(case: Json, shedder: str) -> Trial:
         settings = {**case["settings"], STRATEGY: PACKAGE + shedder}

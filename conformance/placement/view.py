@@ -133,7 +133,7 @@ class GroupSpread:
     """The namespaces that each broker serves."""
     candidates: Sequence[str]
     counted: str
-    """Which brokers of a domain count: an alternative of the reading `domain-counts`."""
+    """Which brokers count in a domain's total: an alternative of the reading `domain-counts`."""
 
     @classmethod
     def of(cls, case: Mapping[str, Any], counted: str) -> GroupSpread:
@@ -259,7 +259,7 @@ class Assigning:
         return primary if enough else tuple(dict.fromkeys((*primary, *secondary)))
 
     def matching_brokers(self, group: str, policy: Json) -> tuple[str, ...]:
-        """Return the brokers whose whole host matches a regex in this group of a policy."""
+        """Return the brokers whose entire host matches a regex in the policy's list `group`."""
         hosts = {name: name[: name.rindex(":")] for name in self.case["brokers"]}
         patterns = [re.compile(f"(?:{one})\\Z") for one in policy[group]]
         return tuple(name for name, host in hosts.items() if any(p.match(host) for p in patterns))

@@ -46,7 +46,7 @@ class CountedProgress:
         self._reported = 0.0
 
     def show(self, done: int) -> None:
-        """Print the number of completed parts: on a terminal at each call, otherwise rarely."""
+        """Print the number of completed parts; if not on a terminal, only now and then."""
         now = time.monotonic()
         self._first = done if self._first < 0 else self._first
         asked, left = done - self._first, self._count - done

@@ -39,7 +39,7 @@ EPICS = {
     "OWN": "Ownership",
     "CHANNEL": "Ownership",
 }
-"""The part of load balancing to which each area of rules belongs."""
+"""For each area of rules, the part of load balancing to which it belongs: its Allure epic."""
 
 FEATURES = {
     "BUNDLE": "Namespaces and ranges",
@@ -85,7 +85,7 @@ class _UnquotedValue:
 
 
 def label_result(item: pytest.Item, rule: Rule, profile: str) -> None:
-    """Label an Allure result: epic and feature by area, severity by level, links to documents."""
+    """Label an Allure result with epic, feature, severity and suite, and link its documents."""
     labels = {
         "epic": EPICS.get(rule.area, rule.area.title()),
         "feature": f"{rule.area}: {FEATURES.get(rule.area, rule.area.lower())}",
@@ -147,7 +147,7 @@ def set_message(item: pytest.Item, verdict: Verdict, name: str, text: str | None
 
 
 def message_of(verdict: Verdict, name: str) -> str:
-    """Format the verdict; for a failure, also the allowed answer."""
+    """Format the verdict; for a failure, add the allowed and the given answer."""
     broken = verdict.headline(name)
     if verdict.warns:
         lines = [f"warning: {broken}, but it is not a must"]

@@ -80,7 +80,7 @@ COMPLETED = (
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in Unix shells."""
 ALWAYS_PRINTED = ("found", "mixed", "pinned")
-"""Ways in which a reading became known; readings known in one of these ways are always printed."""
+"""Values of `how_known`; a reading with one of these values is always printed."""
 
 MAX_DECLARED = 3
 """Maximum number of declared readings that are printed; a longer list is left out."""
@@ -121,11 +121,10 @@ class Reporter:
         """Tracebacks of errors in the suite itself; a rule with such an error has no verdict."""
         self.implementations: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: dict[tuple[str, str, Any], list[str]] = {}
-        """The latest remarks by adapter, profile and worker about how the implementation was asked.
+        """The latest remarks on how the implementation was asked, by adapter, profile and worker.
         """
         self.unchosen: dict[str, str] = {}
-        """Messages about violated rules that were not selected, without duplicates; they fail the
-        run.
+        """By rule ID, messages about violated rules that were not selected; they make the run fail.
         """
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -169,7 +168,7 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """End the session on Ctrl-C without pytest's own message."""
+        """On Ctrl-C, end the session without pytest's own message."""
         try:
             return (yield)
         except KeyboardInterrupt:
@@ -192,7 +191,7 @@ class Reporter:
 
     @property
     def _judged_nothing(self) -> bool:
-        """True if the chosen rules apply to no implementation, so that every run would pass."""
+        """True if the chosen rules apply to no implementation; no verdict would fail such a run."""
         words = {verdict.verdict for verdict in self.verdicts}
         return bool(self.plan.rules) and self.plan.replay is None and words == {"not_applicable"}
 
@@ -250,13 +249,16 @@ class Reporter:
         print_note(f"interrupted after {done}, {saved}", "\npulsar-conformance: ")
 
     def _known(self) -> Iterator[dict[str, Any]]:
-        """Yield the judged implementations in command-line order."""
+        """Yield the entries of the judged implementations, in command-line order."""
         for pair in product(self.plan.adapters, self.plan.profiles):
             if pair in self.implementations:
                 yield self.implementations[pair]
 
     def _readings(self) -> Iterator[str]:
-        """Yield each implementation's found or pinned readings, and declared ones if few."""
+        """Yield, for each implementation, its found, mixed and pinned readings.
+
+        Declared readings are added if there are few of them.
+        """
         for one in self._known():
             known = one["known"]
             few = [*known.values()].count("declared") <= MAX_DECLARED
@@ -283,13 +285,13 @@ class Reporter:
             yield from notes_on_unjudged(self.plan.deviations, judged)
 
     def _unreached(self) -> Iterator[str]:
-        """Yield a message for each implementation if no rule applies to a replayed case."""
+        """Yield a message for each implementation if no rule applies to its replayed case."""
         for pair, run in self.session.runs.items():
             if self.plan.replay and pair not in self.implementations:
                 yield why_no_rule_applies(run, run.rules)
 
     def _notes(self) -> Iterator[str]:
-        """Yield the implementations' remarks, without duplicates, sorted by name."""
+        """Yield the implementations' remarks without duplicates, in command-line order."""
         notes = (
             line
             for pair in product(self.plan.adapters, self.plan.profiles)
@@ -371,7 +373,7 @@ def _case(failure: Failure, verdict: Verdict) -> Iterator[str]:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    """Return a derivation's lines; a long derivation lacks its middle."""
+    """Return a derivation's lines; if they are too many, one line replaces those in the middle."""
     if len(lines) <= MAX_LINES:
         return list(lines)
     half = MAX_LINES // 2
@@ -380,7 +382,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    """Return a line of a derivation; a long one as several lines, continued below its text."""
+    """Return a derivation's line, wrapped if it is long; further lines align with its text."""
     if len(line) <= WIDTH:
         return [line]
     found = LABELLED_LINE.match(line)

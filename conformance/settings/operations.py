@@ -18,14 +18,17 @@ DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
 
 def same_setting(allowed: Any, answered: Any) -> bool:
-    """True if two values of a setting are equal; a text such as "5" equals the number 5."""
+    """True if two values of a setting are equal; the string "5" equals the number 5."""
     first, second = _value_of(allowed), _value_of(answered)
     # In Python, booleans are numbers.
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
 def _value_of(value: Any) -> Any:
-    """Return the boolean or number in a text, None for empty text, any other value unchanged."""
+    """Return the boolean or number that a string stands for; None for an empty string.
+
+    Other values are returned unchanged.
+    """
     if not isinstance(value, str):
         return value
     if value.lower() in SWITCHES:
@@ -39,7 +42,7 @@ def _read_defaults(_case: FlatCase, answer: Json) -> Mapping[str, Any]:
 
 
 def _same_defaults(allowed: Json, answer: Json) -> bool:
-    """True if an answer has the allowed value of each setting in an example, and maybe others."""
+    """True if an answer has the allowed value of each setting that an example lists."""
     answered = answer["settings"]
     return all(
         same_setting(value, answered.get(name)) for name, value in allowed["settings"].items()

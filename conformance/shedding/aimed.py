@@ -116,7 +116,7 @@ def between_ten_and_the_threshold(random: Random) -> Json:
 
 
 def _two_brokers(random: Random, factor: float, messages: float, settings: Json) -> Json:
-    """Return a case of two brokers, one with `factor` times the bytes and `messages` added."""
+    """Return two brokers; one has `factor` times the bytes, and `messages` more per second."""
     case = _sketch(random, "UniformLoadShedder", [40, 40], settings, each=8)
     for broker, more in zip(case["brokers"].values(), (messages, 0), strict=True):
         size = 100 * loads.MEGABYTE * (factor if more else 1)
@@ -134,13 +134,13 @@ def messages_differ_alone(random: Random) -> Json:
 
 
 def differ_in_number_not_in_percent(random: Random) -> Json:
-    """Return a case of brokers that differ by 400 messages, or 40 %, with a threshold of 50."""
+    """Return a case of two brokers that differ by 400 msg/s, or 40 %, with a threshold of 50."""
     ratio = random.choice((1.2, 4))
     return _two_brokers(random, 3, 400, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio})
 
 
 def _one_busy(random: Random, each: int, ranks_differ: bool = False) -> Json:
-    """Return a case of an idle broker and a broker that must shed, under one of two strategies."""
+    """Return a case of OverloadShedder or ThresholdShedder: an idle broker, and one that sheds."""
     strategy, settings = random.choice(
         (
             ("OverloadShedder", {OVERLOAD_THRESHOLD: 60}),
@@ -156,7 +156,7 @@ def bytes_against_messages(random: Random) -> Json:
 
 
 def unloaded_before_the_split(random: Random) -> Json:
-    """Return a case of a broker that should shed bundles unloaded recently, and split since."""
+    """Return a case of a broker that should shed bundles whose parents were recently unloaded."""
     case = _one_busy(random, each=4)
     for report in case["brokers"].values():
         for bundle in report["bundles"]:
@@ -175,9 +175,9 @@ def unloaded_one_grace_period_ago(random: Random) -> Json:
 
 
 def never_measured_beside_measured(random: Random) -> Json:
-    """Return a case of bundles without data, and bundles that carry 101,000 bytes per second.
+    """Return a case of bundles without data and bundles that carry 101,000 bytes per second.
 
-    A bundle without data counts as 100 kB/s; a kB has 1000 or 1024 bytes, by the alternative.
+    A bundle without data counts as 100 kB/s, each 1000 or 1024 bytes under the alternative.
     """
     case = _one_busy(random, each=6)
     [busy, *_] = case["brokers"].values()
@@ -220,7 +220,7 @@ def _case(strategy: str, settings: Json, brokers: Sequence[tuple[float, Sequence
 
 
 def _overloaded(amounts: Sequence[Amount], usage: float = 80) -> Json:
-    """Return an overloaded broker and an idle one; at 80 %, it sheds a quarter of its traffic."""
+    """Return an idle broker and an overloaded one that at 80 % sheds a quarter of its traffic."""
     return _case("OverloadShedder", {OVERLOAD_THRESHOLD: 60}, [(usage, amounts), (5, [])])
 
 
@@ -265,9 +265,9 @@ def _with_changed_report(random: Random, case: Json) -> Json:
 
 
 def expensive_by_messages(random: Random) -> Json:
-    """Return a case of two bundles, one with more messages and one with more bytes.
+    """Return a case of a broker with two bundles: one with more messages, one with more bytes.
 
-    It is enough to shed either of them.
+    Shedding either of them is enough.
     """
     few, many = random.sample((100.0, 200.0, 500.0, 1000.0), 2)
     least, most = sorted((few, many))
@@ -281,7 +281,7 @@ def above_the_average_with_many_bundles(random: Random) -> Json:
 
 
 def one_idle_and_many_bundles(random: Random) -> Json:
-    """Return a case of brokers at 60 % and an idle one; the busiest broker has twenty bundles."""
+    """Return a case of an idle broker, brokers at 60 %, and one at 65 % with twenty bundles."""
     settings = {SHEDDER_THRESHOLD: 20, LOWER_BOUNDARY: True}
     brokers = [(65, _sizes(random, 20)), *[(60, _sizes(random, 2))] * 4, (0, [])]
     return _case("ThresholdShedder", settings, brokers)
@@ -308,10 +308,10 @@ def _between_ratio_and_difference(random: Random, messages: float) -> Json:
 
 
 def message_rates_alone_differ(random: Random) -> Json:
-    """Return a case of brokers whose message rates differ much and whose throughputs do not.
+    """Return a case of two brokers with very different message rates but similar throughputs.
 
-    This holds in every window and measure. Each bundle carries less than a fifth of the difference
-    between the brokers, which is the most that Pulsar 4.x moves.
+    This is so in every window and by every measure. Each bundle carries less than a fifth of the
+    difference between the brokers, which is the most that Pulsar 4.x moves.
     """
     size = random.choice((10, 40)) * MB
     brokers = [(50, [(200.0, 0.3 * size)] * 40), (40, [(100.0, float(size))] * 8)]
@@ -319,7 +319,7 @@ def message_rates_alone_differ(random: Random) -> Json:
 
 
 def numbers_differ_and_percentages_do_not(random: Random) -> Json:
-    """Return a case of brokers that differ by 400 messages, or 40 %, in any window and measure."""
+    """Return a case of two brokers that differ by 400 msg/s, or 40 %, in any window and measure."""
     size, ratio = random.choice((10, 40)) * MB, random.choice((1.2, 4))
     brokers = [(50, [(175.0, 3.0 * size)] * 8), (40, [(125.0, float(size))] * 8)]
     return _case("UniformLoadShedder", {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: ratio}, brokers)
@@ -341,17 +341,17 @@ def _must_shed(random: Random, strategy: str, settings: Mapping[str, Any]) -> Js
 
 
 def busy_beside_an_idle_broker(random: Random) -> Json:
-    """Return a case of eleven brokers, one idle, of which none is far above the average."""
+    """Return a case of eleven brokers: one is idle, and none is far above the average."""
     return _busy_but_one(random, 50, {SHEDDER_THRESHOLD: random.choice((10, 20))})
 
 
 def nearly_equal_traffic(random: Random) -> Json:
-    """Return a case of brokers whose traffic of any kind differs by a twentieth."""
+    """Return a case of two brokers whose message rates and throughputs differ by about 5 %."""
     return _two_brokers(random, 1.05, 40, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 
 def very_different_traffic(random: Random) -> Json:
-    """Return a case of brokers of which one has twenty times the other's traffic of any kind."""
+    """Return a case of two brokers, one with twenty times the messages and bytes of the other."""
     return _two_brokers(random, 20, 19_000, {RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4})
 
 

@@ -111,7 +111,7 @@ BYTES_OF_A_MESSAGE = 1000
 
 
 class Hit(NamedTuple):
-    """A cycle's unloads, the least and the most used broker, and their distance in points."""
+    """A cycle's unloads, the least and the most used broker, and their difference in points."""
 
     unloading: Unloading
     idle: Broker
@@ -120,7 +120,7 @@ class Hit(NamedTuple):
 
 
 def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hit]:
-    """Return the cycles up to the first one in which anything is unloaded."""
+    """Return the cycles up to and including the first one that unloads anything."""
     expect.given(sheds_by(row.alone(0), AVERAGE_SHEDDER), f"{AVERAGE_SHEDDER} sheds")
     expect.given(AVERAGE_LOW in row.settings.defaults, "the documents describe AvgShedder")
     found = []
@@ -139,14 +139,17 @@ def _hits(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> list[Hi
 
 
 def _exceeds(hit: Hit, name: str) -> bool | None:
-    """True if a cycle's difference exceeds the threshold in a setting; None if rounding decides."""
+    """True if the difference of usage exceeds the setting `name`; None if rounding could decide."""
     most = hit.unloading.cycle.settings.number(name)
     exact = hit.apart in EXACT and most in EXACT
     return None if near(hit.apart, most) and not exact else hit.apart > most
 
 
 def _certain_hits(hits: list[Hit], name: str) -> int:
-    """Return how many of the last cycles certainly exceed a threshold with the same two brokers."""
+    """Return the number of cycles in a row, up to the last, that certainly exceed a threshold.
+
+    Only cycles with the same most and least used broker as the last one count.
+    """
     found = 0
     for one in reversed(hits):
         same_pair = (one.idle.name, one.busy.name) == (hits[-1].idle.name, hits[-1].busy.name)
@@ -157,7 +160,10 @@ def _certain_hits(hits: list[Hit], name: str) -> int:
 
 
 def _possible_hits(hits: list[Hit], name: str) -> int:
-    """Return how many of the last cycles possibly exceed a threshold, with any two brokers."""
+    """Return the number of cycles in a row, up to the last, that possibly exceed a threshold.
+
+    The most and the least used broker may change.
+    """
     over = (_exceeds(one, name) is not False for one in reversed(hits))
     return len(list(takewhile(bool, over)))
 
@@ -171,7 +177,7 @@ def _amount_to_move(hit: Hit) -> Rate:
 
 
 def _can_move_enough(hit: Hit) -> bool:
-    """True if the amount to move is above the minimum, and a bundle carries no more than that."""
+    """True if the amount to move exceeds its minimum and a bundle is small enough to be moved."""
     cycle = hit.unloading.cycle
     need, least = _amount_to_move(hit), cycle.settings.number(MIN_MESSAGES)
     movable = (cycle.rates(bundle).messages for bundle in cycle.movable(hit.busy))
@@ -180,7 +186,7 @@ def _can_move_enough(hit: Hit) -> bool:
 
 
 HITS = ((AVERAGE_LOW, AVERAGE_LOW_HITS), (AVERAGE_HIGH, AVERAGE_HIGH_HITS))
-"""Pairs of a threshold's setting and the setting for how many cycles in a row must exceed it."""
+"""Pairs of settings: a threshold, and the number of cycles in a row that must exceed it."""
 
 
 def _often_enough(hits: list[Hit]) -> bool:
@@ -193,7 +199,8 @@ def _often_enough(hits: list[Hit]) -> bool:
 def _must_unload(hits: list[Hit], threshold: str, times: str, expect: Expect) -> None:
     """Demand an unload once enough cycles in a row have exceeded a threshold.
 
-    If enough earlier cycles exceeded it but nothing could be moved, counting may have restarted.
+    If enough cycles in a row exceeded it earlier but nothing could be moved, the count may have
+    restarted at 0 then.
     """
     begun = 0
     for index in range(1, len(hits) + 1):
@@ -253,7 +260,7 @@ def nothing_goes_within_the_low_threshold(
 
 @CYCLES.check("AVERAGE-05", draws=cycles_near_thresholds())
 def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """The unloaded bundles carry at most the configured share of the difference in messages."""
+    """The unloaded bundles carry at most the configured share of the difference in messages/s."""
     for hit in _hits(row, answer, expect):
         cycle, need = hit.unloading.cycle, _amount_to_move(hit)
         gone = total(cycle.rates(one).messages for one in hit.unloading.owned(hit.busy))
@@ -263,7 +270,7 @@ def no_more_than_the_share_goes(row: CyclesInARow, answer: UnloadingInARow, expe
 
 @CYCLES.check("AVERAGE-06", draws=cycles_near_thresholds())
 def small_differences_stay(row: CyclesInARow, answer: UnloadingInARow, expect: Expect) -> None:
-    """Nothing is unloaded if the share of the difference is below the minimums of both measures."""
+    """Nothing is unloaded if the amounts to move are below their minimums in both measures."""
     share = row.settings.number(MAX_SHARE)
     for hit in _hits(row, answer, expect):
         extremes = Extremes.of(hit.unloading.cycle)

@@ -31,10 +31,10 @@ BYTES_A_MESSAGE = 1000
 """Bytes of every message, so that messages and bytes give the same order and the same sums."""
 
 OFFSET = 0.4
-"""Minutes by which some times differ from the grace period; rounding to minutes loses them."""
+"""Minutes by which some ages differ from the grace period; rounding to minutes hides it."""
 
 MAX_TO_SHED = 90
-"""Maximum percentage of the traffic to shed for which bundles can be built."""
+"""Largest amount to shed, in percent of the traffic, for which bundles can be built."""
 
 MAX_BEFORE = 6
 """Maximum number of bundles that are shed before the bundle that meets the need."""
@@ -42,7 +42,7 @@ MAX_BEFORE = 6
 
 @dataclass(frozen=True)
 class Need:
-    """The amount that a broker must shed, in percent of its traffic, and the error to detect."""
+    """A broker's amount to shed, and the smallest error to detect, in percent of its traffic."""
 
     percent: float
     step: float
@@ -64,11 +64,11 @@ class Traffic:
 
 
 def decisive_traffic(random: Random, need: Need) -> Traffic:
-    """Return traffic with which an error of `need.step` percent in the need sheds other bundles.
+    """Return traffic for which a need that is wrong by `need.step` percent sheds other bundles.
 
-    The bundles that are shed first add up to less than a step below the need. The next bundle
-    brings the sum to less than a step above the need; so would the bundle after it. Messages and
-    bytes lead to the same decision.
+    The bundles that are shed first add up to less than a step below the need. With the next bundle,
+    the sum exceeds the need by less than a step, and so does the sum with one more bundle. Messages
+    and bytes lead to the same decision.
     """
     percent, step = need.percent, need.step
     short = percent - step * random.uniform(0.1, 0.9)
@@ -101,7 +101,7 @@ def _parts(random: Random, whole: float, least: float) -> list[float]:
 
 
 def _shares_of_blocked(random: Random, rest: float) -> list[float]:
-    """Return the percentages of traffic of bundles that must stay; sometimes empty."""
+    """Return the traffic, in percent, of each bundle that must stay; the list may be empty."""
     count = random.choice((0, 1, 2, 5))
     if not count:
         return []
@@ -134,7 +134,7 @@ class Sketch:
     history: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """Earlier usages of brokers, by index, in percent."""
     recent: float = 0.25
-    """Share of the bundles that were unloaded some time before."""
+    """Share of the bundles that were unloaded before, up to a day ago."""
     ranks_differ: bool = True
     """True if bundles with more bytes have fewer messages."""
     traffic: str | None = None
@@ -245,7 +245,7 @@ MANY_UNLOADS = 1000
 
 
 def with_many_unloads(sketch: Sketch) -> Json:
-    """Build the case; one in ten has recent unloads of a thousand bundles that nobody owns."""
+    """Build the case; one in ten lists recent unloads of a thousand bundles that no broker owns."""
     case = sketch.case()
     if sketch.random.random() < 0.1:
         gone = names.equal_bundles("gone/far", MANY_UNLOADS)
@@ -255,7 +255,7 @@ def with_many_unloads(sketch: Sketch) -> Json:
 
 
 def draw_earlier_usages(random: Random, levels: Sequence[float]) -> dict[int, list[float]]:
-    """Return earlier usages of most brokers, by index, in percent: steady, rising or falling."""
+    """Return earlier usages of most brokers, in percent, by the broker's index."""
     return {
         index: [
             max(0, round(level + random.choice((0, 0, 1, -1, 30, -30)), 2))
@@ -278,7 +278,7 @@ def with_ignored_inputs(sketch: Sketch) -> Sketch:
 
 
 FEWEST_OF_THE_BUSIEST = 8
-"""Number of bundles added to the busiest broker, so that some are small enough to move."""
+"""Number of bundles added to the busiest broker, so that some are small enough to be moved."""
 
 STRATEGY = "UniformLoadShedder"
 
@@ -289,7 +289,7 @@ IDLE_WITHOUT_BUNDLES = 0.5
 """Probability that a broker without bundles reports no traffic, instead of earlier traffic."""
 
 NEARLY_THE_MOST = 0.98
-"""Minimum traffic of brokers if one of them has no bundles, as a share of the highest traffic."""
+"""Lowest traffic of other brokers if one has no bundles, as a share of the highest traffic."""
 
 
 class Carried(NamedTuple):
@@ -312,8 +312,8 @@ offsets = st.sampled_from((0.02, -0.02, 0.1, -0.1, 0.5, 2, 0.5))
 def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
     """Draw brokers whose rates differ by about the thresholds, or at random.
 
-    Sometimes the broker with the lowest rate is idle, or the only one without bundles, or messages
-    and bytes disagree on which broker carries the most.
+    In some cases, the broker with the lowest rate is idle, or it is the only one without bundles.
+    In others, messages and bytes disagree on which broker carries the most.
     """
     size, way = draw(loads.sizes(fewest)), draw(cluster_kinds)
     rate, factor = draw(rate_thresholds), draw(multipliers)
@@ -355,7 +355,7 @@ def uniform(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def _levels(random: Random, carried: Sequence[Carried]) -> list[float]:
-    """Return brokers' usage in percent; mostly, usage and traffic rank the brokers in one order."""
+    """Return brokers' usage in percent; in most cases, usage ranks the brokers as traffic does."""
     count = len(carried)
     steps = max(100, count)
     levels = [100 * step / steps for step in random.sample(range(steps), count)]

@@ -102,7 +102,7 @@ def overload_by_default(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def overload_with_few_bundles(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw overloaded brokers with two bundles or fewer."""
+    """Draw overloaded brokers, all but one of which have at most two bundles."""
     size = draw(loads.sizes(fewest))
     random = draw(randoms)
     levels = [random.choice((90, 95, 100)) for _ in range(size.brokers)]
@@ -161,7 +161,7 @@ def any_strategy(fewest: int = 2) -> st.SearchStrategy[Sketch]:
 
 
 def switched_off(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for clusters with shedding disabled that would otherwise shed."""
+    """Return a strategy for the clusters of `any_strategy`, with shedding disabled."""
     return any_strategy(fewest).map(_without_shedding)
 
 
@@ -202,7 +202,7 @@ def _without_ties(sketch: Sketch) -> Sketch:
 
 
 def after_splits(random: Random, case: Json) -> Json:
-    """Replace some recent unloads by unloads of their parents, as if these were split later."""
+    """Replace some recently unloaded bundles by their parents, as if these were split later."""
     unloaded = case["recentlyUnloaded"]
     for name in list(unloaded):
         part = HashRange.parse(name)
@@ -247,7 +247,7 @@ def with_another_overload_threshold(random: Random, case: Json) -> Json:
 
 
 def with_another_long_term(random: Random, case: Json) -> Json:
-    """Return the case; in one of three cases, bundles swap their long-term averages."""
+    """Return the case; in a third of all cases, bundles exchange their long-term averages."""
     known = [data for data in case["bundles"].values() if "longTermData" in data]
     if random.random() < 1 / 3:
         exchanged = random.sample([data["longTermData"] for data in known], len(known))

@@ -130,7 +130,7 @@ def _at_the_edge(
 
 @st.composite
 def near_the_limit(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw one broker slightly below or above the limit of the average plus the threshold."""
+    """Draw one broker slightly below or above the limit; the limit is average plus threshold."""
     size, even = draw(loads.sizes(fewest)), draw(other_levels)
     limit, step = draw(points_above), draw(limit_offsets)
     random, count = draw(randoms), size.brokers
@@ -179,7 +179,7 @@ def with_idle_brokers(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers for which the weights of resources decide whether they exceed the limit."""
+    """Draw the clusters of `threshold` with random weights of resources."""
     sketch = draw(threshold(fewest))
     chosen = (0, 0.25, 0.5, 1.0) if sketch.exact else (0, 0.1, 0.3, 0.5, 0.8, 1.0)
     sketch.settings |= {name: sketch.random.choice(chosen) for name in WEIGHTS}
@@ -188,7 +188,7 @@ def with_weights(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def with_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw brokers whose earlier usage is steady, rising or falling."""
+    """Draw the clusters of `threshold` with usage histories and a weight of history."""
     sketch = draw(threshold(fewest))
     sketch.exact = False
     sketch.settings[HISTORY_SHARE] = draw(history_weights)
@@ -203,7 +203,7 @@ BELOW: tuple[Callable[[float], float], ...] = (
     lambda threshold: threshold,
     lambda threshold: float(LOWER_BOUNDARY_LOAD) - threshold,
 )
-"""Points of the lower boundary below the average, for each alternative of `lower-boundary`."""
+"""Points from the lower boundary to the average, for each alternative of `lower-boundary`."""
 
 boundary_distances = st.sampled_from(BELOW)
 boundary_offsets = st.sampled_from((0.25, -0.25, 0.02, -0.02, 0.75, -0.75))
@@ -219,7 +219,7 @@ level_usages = st.sampled_from(loads.EXACT_PERCENTS)
 
 @st.composite
 def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> Sketch:
-    """Draw busy brokers, and a broker near the lower boundary under some reading, or idle."""
+    """Draw busy brokers; one may be near the lower boundary of a reading, far below it, or idle."""
     size, busy, limit = (
         draw(loads.sizes(max(fewest, 3))),
         draw(busy_levels),
@@ -241,7 +241,7 @@ def _idle_among_busy(draw: st.DrawFn, fewest: int, settings: dict[str, Any]) -> 
 
 
 LIGHTER, WEIGHT = 0.2, 0.8
-"""Share of clusters in which all resources have the same weight below 1, and that weight."""
+"""Share of clusters in which all resources have one weight below 1, and that weight."""
 
 
 def _weighted_alike(sketch: Sketch) -> Sketch:
@@ -255,7 +255,7 @@ def _even_usages(random: Random, size: Size, busy: float) -> list[float]:
 
 
 def _one_below_the_average(random: Random, size: Size, busy: float, below: float) -> list[float]:
-    """Return usage in percent of brokers, of which one is `below` points below the average."""
+    """Return the brokers' usage in percent; one of them is `below` points below the average."""
     levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     of_all_others = sum(levels) - levels[place]
     levels[place] = max(0, round((of_all_others - size.brokers * below) / (size.brokers - 1), 4))
@@ -263,7 +263,7 @@ def _one_below_the_average(random: Random, size: Size, busy: float, below: float
 
 
 def _one_lower(random: Random, size: Size, busy: float, low: float | None) -> list[float]:
-    """Return nearly equal usage, with one broker lowered by points or to a fraction of the rest."""
+    """Return nearly equal usages in percent, except for a broker lowered to or by `low`."""
     levels, place = _even_usages(random, size, busy), random.randrange(size.brokers)
     if low is not None:
         levels[place] = busy + low if low < 0 else busy * low
@@ -277,7 +277,7 @@ def lower_boundary_on(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 
 def lower_boundary_with_small_bundles(fewest: int = 2) -> st.SearchStrategy[Sketch]:
-    """Return a strategy for `lower_boundary_on`; brokers report more than their bundles carry."""
+    """Return a strategy for `lower_boundary_on`; brokers report 50 times their bundles' traffic."""
     return lower_boundary_on(fewest).map(_with_small_bundles)
 
 
@@ -344,8 +344,9 @@ class DecisiveHistory(NamedTuple):
 def decisive_history(random: Random, brokers: int, share: float, past: bool) -> DecisiveHistory:
     """Return usages with which the weight of history alone decides whether a broker sheds.
 
-    Usage is high in the past if `past`, else now. If the high usage weighs one half or more, the
-    smoothed usage is 1.5 thresholds or more above the average; otherwise, 0.75 thresholds or less.
+    The broker's usage is high in earlier cycles if `past`, else in the current one. If the high
+    usage has a weight of one half or more, the smoothed usage is at least 1.5 thresholds above the
+    average; otherwise, at most 0.75.
     """
     threshold, others = random.choice((5, 8, 10)), random.choice((5, 10, 20))
     weight = share if past else 1 - share
@@ -358,7 +359,7 @@ def decisive_history(random: Random, brokers: int, share: float, past: bool) -> 
 
 @st.composite
 def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
-    """Draw a broker whose past usage differs from the present, and counts with a drawn weight."""
+    """Draw a broker whose earlier usage differs from its current usage, with a random weight."""
     size, share, past = draw(loads.sizes(fewest)), draw(history_shares), draw(past_is_high)
     random = draw(randoms)
     one = decisive_history(random, size.brokers, share, past)
@@ -375,7 +376,7 @@ def decided_by_history(draw: st.DrawFn, fewest: int = 2) -> Sketch:
 
 @st.composite
 def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Draw brokers whose past usage differs from the present, but has a weight of 0."""
+    """Draw brokers whose earlier usage differs from their current usage but has a weight of 0."""
     sketch, random = draw(threshold(fewest)), draw(randoms)
     history = {
         index: [max(0, 100 - level), max(0, level - 50)]
@@ -389,7 +390,7 @@ def forgotten_history(draw: st.DrawFn, fewest: int) -> Sketch:
 
 @st.composite
 def single_bundles(draw: st.DrawFn, fewest: int) -> Sketch:
-    """Draw a broker far above the average with one or two bundles, and others with at most one."""
+    """Draw a broker far above the average that has one or two bundles; others have at most one."""
     random = draw(randoms)
     count = max(fewest, 2, draw(st.integers(2, 6)))
     levels = [draw(st.sampled_from([60.0, 80.0, 95.0]))]

@@ -49,7 +49,7 @@ def _deviation(loads: Sequence[float], sample: int = 0) -> float:
 
 
 def _unbalanced_loads(random: Random, fewest: int = 2, most: int = 6) -> tuple[Loads, Json]:
-    """Return settings, and loads that deviate by one to two times the target."""
+    """Return loads that deviate by one to two times the target, and the settings."""
     count = random.randint(fewest, most)
     low, high = random.randint(10, 20), random.randint(60, 84)
     inner = random.sample(range(low + 3, high - 3), count - 2)
@@ -77,7 +77,7 @@ def _balanced_loads(random: Random) -> tuple[Loads, Json]:
 
 
 def _idle(random: Random) -> tuple[Loads, Json]:
-    """Return loads that deviate little, and settings; the least loaded broker is the first."""
+    """Return loads with a small deviation, and the settings; the first load is the lowest."""
     count, high = random.randint(2, 6), random.randint(40, 80)
     low = high * random.choice((0.5, 0.6, 0.7))
     loads = [round(low, 1), *[high - random.randint(1, 4) for _ in range(count - 2)], high]
@@ -86,7 +86,7 @@ def _idle(random: Random) -> tuple[Loads, Json]:
 
 
 def _underloaded(random: Random) -> tuple[Loads, Json]:
-    """Return loads and settings; the first load is slightly below the limit for underload."""
+    """Return loads and settings; the first load is slightly below the underload limit."""
     count, high = random.randint(4, 6), random.randint(40, 60)
     target = random.choice((0.3, 0.4, 0.5, 0.8, 1.5))
     share = min(0.5, target / 2)
@@ -111,7 +111,7 @@ def _overloaded(random: Random) -> tuple[Loads, Json]:
 
 
 def _uneven_after_moves(random: Random) -> tuple[Loads, Json]:
-    """Return loads that remain uneven after several brokers have unloaded, and settings."""
+    """Return loads that are still uneven after several brokers have unloaded, and the settings."""
     high = random.sample(range(60, 85), 4)
     low = random.sample(range(5, 30), 4)
     return dict(zip(_names(random, 8), [*low, *high], strict=True)), {TRANSFER_TARGET: 0.02}
@@ -167,7 +167,7 @@ MakeCycle = Callable[[Random], Json]
 
 
 def one_cycle(make: MakeCycle) -> st.SearchStrategy[Trial]:
-    """Return a strategy for trials of one cycle, with settings by which one is enough to unload."""
+    """Return a strategy for trials of one cycle, with settings that let one cycle unload."""
 
     def made(random: Random) -> Trial:
         found = make(random)
@@ -249,7 +249,10 @@ def without_data(random: Random) -> Json:
 
 
 def under_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; a namespace on the most loaded broker has a policy."""
+    """Return an unbalanced cycle; a namespace on the most loaded broker is under a policy.
+
+    The policy is an isolation policy or an anti-affinity group.
+    """
     loads, settings = _unbalanced_loads(random)
     found = cluster(random, loads, namespaces=_busiest_has(loads, "shop/us"))
     policy: Json = {"groups": {"shop/us": "apart"}}
@@ -260,7 +263,7 @@ def under_policies(random: Random) -> Json:
 
 
 def within_policies(random: Random) -> Json:
-    """Return an unbalanced cycle; a policy permits the most loaded broker but not the least."""
+    """Return an unbalanced cycle; a policy permits the most but not the least loaded broker."""
     loads, settings = _unbalanced_loads(random, fewest=3)
     least, most = min(loads, key=lambda name: loads[name]), max(loads, key=lambda one: loads[one])
     others = [name for name in loads if name not in (least, most)]
@@ -329,7 +332,7 @@ WITHOUT_HISTORY = {HISTORY_SHARE: 0, TRANSFER_TARGET: 0.1}
 
 
 def hits_in_a_row(random: Random) -> Trial:
-    """Return a trial of cycles that are unbalanced, with or without interruption."""
+    """Return a trial of unbalanced cycles in a row: enough or too few, with or without a break."""
     count = random.choice((None, 0, 1, 2, 2, 3, 4))
     needed = (3 if count is None else count) + 1
     course = random.choice(
@@ -353,7 +356,11 @@ def hits_in_a_row(random: Random) -> Trial:
 
 
 def after_an_unload(random: Random) -> Trial:
-    """Return a trial of unbalanced cycles within the delay after unloads."""
+    """Return a trial of unbalanced cycles, either within the delay after an unload or just after
+    it.
+
+    If they are just after it, their load data were measured within the delay.
+    """
     delay = random.choice((None, 120, 300, 600))
     seconds = 180 if delay is None else delay
     passed = [0, *[random.choice((1, 2)) for _ in range(random.randint(1, 3))]]

@@ -39,7 +39,7 @@ def only_owned_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect
 
 
 def _of_others(case: SheddingCycle, answer: Unloading) -> list[str]:
-    """Return the unloads of bundles that their broker does not own, with the owners."""
+    """Return the unloads whose broker does not own the bundle, each with the bundle's owner."""
     owners: dict[str, list[str]] = {}
     for name, broker in case.brokers.items():
         for bundle in broker.bundles:
@@ -69,7 +69,7 @@ def recently_unloaded_bundles_stay(case: SheddingCycle, answer: Unloading, expec
 
 
 def _assume_same_cluster(asked: Sequence[Asked[SheddingCycle, Unloading]], expect: Expect) -> None:
-    """Assume that both questions have the same cluster, and that only one answer is allowed."""
+    """Assume that both questions have the same brokers, and that no tie leaves the answer open."""
     (case, _), (_, named) = asked
     expect.given(case.enabled and named.cycle.enabled, "shedding runs")
     expect.given(case.case["brokers"] == named.cycle.case["brokers"], "one cluster")
@@ -124,7 +124,7 @@ def the_setting_selects_the_strategy(
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps a bundle with more traffic that it may shed."""
+    """A broker sheds no bundle while it keeps one with more traffic that it may also shed."""
     expect.given(quantities.sheds_by(case, "OverloadShedder"), "OverloadShedder sheds")
     one = expect.readings["overload-amount"] == "one"
     expect.given(not one, "more than one bundle may go")

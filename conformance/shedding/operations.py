@@ -178,7 +178,7 @@ NO_READINGS = Readings({})
 
 
 def _read(row: CyclesInARow, answer: Json) -> UnloadingInARow:
-    """Return each cycle's unloads, given the answers to earlier cycles. Errors: `Violated`."""
+    """Return each cycle's unloads; earlier answers affect the cycle's state. Errors: `Violated`."""
     found: list[Unloading] = []
     answered = answer["cycles"]
     if len(answered) != len(row):
@@ -211,9 +211,10 @@ def _same_cycles(_case: Json, answer: Json) -> object:
 
 
 def _row_is_determined(row: CyclesInARow, readings: Readings) -> bool:
-    """True if every cycle has a single allowed answer, whatever the answers to earlier cycles.
+    """True if every cycle has a single allowed answer, whatever was answered for earlier cycles.
 
-    It is false for a strategy that smooths usage, because the documents leave the formula open.
+    False for several cycles under a strategy that smooths usage, because the documents leave the
+    formula open.
     """
     alone = [row.alone(index) for index in range(len(row))]
     mixed = len(alone) > 1 and alone[0].strategy == "ThresholdShedder"

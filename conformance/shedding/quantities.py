@@ -144,9 +144,9 @@ class UsageLevels:
         )
 
     def over(self, broker: Broker) -> bool | None:
-        """True if a broker sheds: it is above the limit, and would shed the minimum throughput.
+        """True if a broker is above the limit, and would shed more than the minimum throughput.
 
-        None if the usage or the throughput is too close to its limit.
+        None if rounding or an open detail could decide it.
         """
         above = self._above(broker)
         return self.worthwhile(broker) if above else above
@@ -222,7 +222,7 @@ def can_shed_by_any_measure(cycle: SheddingCycle, broker: Broker) -> bool:
 
 
 def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect: Expect) -> None:
-    """Demand that a broker sheds the traffic `need` or, if it has less, all that may move."""
+    """Demand that a broker sheds `need` of traffic or more, or all that may move if it has less."""
     movable = answer.cycle.carried(answer.cycle.movable(broker))
     which = of if movable >= need else f"{of}, all that it may move:"
     expect.at_least(answer.traffic_from(broker), min(need, movable), which, answer.cycle.written)
@@ -231,7 +231,7 @@ def expect_enough(answer: Unloading, broker: Broker, need: Rate, of: str, expect
 def overload_need_of_subset(cycle: SheddingCycle, broker: Broker) -> Rate:
     """Return the traffic that an overloaded broker must shed if it may keep one bundle.
 
-    A broker may keep one bundle if even all its bundles would not be enough to shed.
+    It may keep one if all its bundles together carry less traffic than it has to shed.
     """
     need, movable = overload_need(cycle, broker), cycle.movable(broker)
     whole = len(movable) == len(set(broker.bundles)) and cycle.carried(movable) < need
@@ -318,7 +318,7 @@ def sheds_by(cycle: SheddingCycle, strategy: str) -> bool:
 
 
 def is_determined(case: SheddingCycle, _readings: Readings) -> bool:
-    """True if no two bundles of a broker have equal traffic, and the decision is certain."""
+    """True if shedding is off, or if no bundles of a broker tie and the decision is certain."""
     if not case.settings.flag(ENABLED):
         return True
     decides, brokers = STRATEGIES.get(case.strategy), case.brokers.values()

@@ -237,7 +237,11 @@ def idle_brokers_trigger_nothing_by_default(
 
 
 def _busiest_beside_an_idle_broker(levels: UsageLevels, expect: Expect) -> list[Broker]:
-    """Return the brokers with the highest usage, assuming that another broker is idle."""
+    """Return the brokers with the highest usage, assuming that some broker is idle.
+
+    Also assume that no broker is above the limit, and that the unloads exceed the minimum
+    throughput.
+    """
     brokers = levels.cycle.brokers.values()
     expect.given(levels.cycle.settings.flag(LOWER_BOUNDARY), "the lower boundary is switched on")
     _assume_none_above(levels, expect)
@@ -293,7 +297,7 @@ def sheds_the_excess_over_the_limit(case: SheddingCycle, answer: Unloading, expe
 def bundles_with_more_traffic_go_first(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A broker sheds no bundle while it keeps a bundle with more traffic that may move."""
+    """A broker sheds no bundle while it keeps one with more traffic that may also move."""
     levels_of(case, expect)
     for broker in case.brokers.values():
         if not may_shed_its_most_expensive(case, broker):
@@ -307,7 +311,7 @@ def bundles_with_more_traffic_go_first(
 def the_busiest_comes_below_the_average(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """A busiest broker that unloads for an idle broker sheds to five points below the average."""
+    """If the busiest broker unloads for an idle one, it sheds down to five points below average."""
     levels = levels_without_history(case, expect)
     for broker in _busiest_beside_an_idle_broker(levels, expect):
         need = levels.need_of(broker)

@@ -41,7 +41,7 @@ MINUTE = 60
 
 
 def _loads(cycle: SheddingCycle, expect: Expect) -> LoadsOfCycle:
-    """Return the loads in a cycle; assume that TransferShedder sheds, without history."""
+    """Return a cycle's loads, assuming that TransferShedder sheds and brokers have no history."""
     expect.given(sheds_by(cycle, TRANSFER_SHEDDER), "TransferShedder sheds")
     expect.given(
         TRANSFER_TARGET in cycle.settings.defaults, "the documents describe TransferShedder"
@@ -115,7 +115,7 @@ def an_overloaded_broker_unloads(case: SheddingCycle, answer: Unloading, expect:
 
 @dataclass(frozen=True)
 class _Course:
-    """The cycles up to the first that unloads anything, and which of them have uneven loads."""
+    """The cycles up to and including the first that unloads, and which of them are uneven."""
 
     cycles: Sequence[Unloading]
     uneven: Sequence[bool | None]
@@ -139,7 +139,9 @@ class _Course:
         return cls(found, uneven, row.settings.number(HITS))
 
     def in_a_row(self, place: int, ending: tuple[bool | None, ...]) -> int:
-        """Return the number of cycles in a row up to this one; a state in `ending` ends a row."""
+        """Return the length of the run of cycles that ends with this one; `ending` states end a
+        run.
+        """
         found = 0
         for one in reversed(self.uneven[: place + 1]):
             if one in ending:
@@ -217,7 +219,7 @@ def no_destination_without_transfers(
 def _seconds_since_unloads(
     answer: UnloadingInARow, row: CyclesInARow, place: int
 ) -> list[tuple[Fraction, set[str]]]:
-    """Return, for each earlier cycle with unloads, the seconds since it and its source brokers."""
+    """Return, for each earlier cycle with unloads, its age in seconds and its source brokers."""
     cycles, found = row.case["cycles"], []
     for earlier, one in enumerate(list(answer)[:place]):
         minutes = total(exact(each["minutes"]) for each in cycles[earlier + 1 : place + 1])
@@ -261,7 +263,7 @@ def nothing_goes_by_data_from_the_delay(
 
 @SHED.check("TRANSFER-12", draws=draws.one_cycle(draws.outdated))
 def outdated_data_do_not_count(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if brokers with current data are balanced."""
+    """Nothing is unloaded if brokers with current data are balanced; outdated data do not count."""
     found = _loads(case, expect)
     old = any(found.outdated(name) for name in case.brokers)
     if expect.reached(old and len(found.load) > 1 and found.uneven is False):
@@ -281,7 +283,7 @@ def a_broker_without_data_stops_the_cycle(
 
 @SHED.check("TRANSFER-14", draws=draws.one_cycle(draws.under_policies))
 def bundles_under_policies_stay(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """By default, no bundle of a namespace with a policy is unloaded."""
+    """By default, no bundle of a namespace with a policy or an anti-affinity group is unloaded."""
     _loads(case, expect)
     kept = {*case.case.get("groups", {}), *_isolated(case)}
     if expect.reached(bool(kept) and not case.settings.flag(WITH_POLICIES)):
@@ -303,7 +305,7 @@ def _isolated(case: SheddingCycle) -> dict[str, set[str]]:
 def isolated_bundles_go_where_they_may(
     case: SheddingCycle, answer: Unloading, expect: Expect
 ) -> None:
-    """An isolated bundle goes to a broker that its policy names."""
+    """If an unload of an isolated bundle names a destination, the bundle's policy permits it."""
     _loads(case, expect)
     allowed = _isolated(case)
     expect.reached(bool(allowed) and case.settings.flag(WITH_POLICIES))
@@ -325,7 +327,7 @@ def excluded_namespaces_stay(case: SheddingCycle, answer: Unloading, expect: Exp
 
 @SHED.check("TRANSFER-17", draws=draws.one_cycle(draws.top_bundles))
 def only_top_bundles_go(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Only the configured number of a broker's busiest bundles may be unloaded."""
+    """Only a broker's busiest bundles, up to the configured number, may be unloaded."""
     _loads(case, expect)
     top = int(case.settings.number(TOP))
     for name, broker in case.brokers.items():

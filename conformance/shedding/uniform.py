@@ -43,8 +43,9 @@ from pulsar_conformance.reference.uniform import (
 )
 
 TRIGGERS = {"both": all, "either": any}
-"""For each alternative of `uniform-trigger`: `all` if the differences in messages and in bytes must
-both exceed their thresholds, `any` if one of them must.
+"""For each alternative of `uniform-trigger`, how its two conditions are combined.
+
+The conditions are that the differences in messages and in bytes exceed their thresholds.
 """
 
 MIN_COMPARED = Fraction(1)
@@ -72,7 +73,9 @@ class Ends(NamedTuple):
         return Amount(self.high.messages - self.low.messages, self.high.size - self.low.size)
 
     def limit_text(self, limit: str, amount: Amount, gone: Amount) -> str:
-        """Return text with the limits of both measures, and with what was unloaded instead."""
+        """Return text with the limits in both measures, and the traffic that was unloaded
+        instead.
+        """
         pairs = ((messages, amount.messages, gone.messages), (throughput, amount.size, gone.size))
         (rate, sent), (size, carried) = (
             [written(one, places_apart(most, found, written)) for one in (most, found)]
@@ -83,7 +86,7 @@ class Ends(NamedTuple):
 
 
 def too_small_text(extremes: Extremes, settings: Settings) -> str:
-    """Return text saying that the share of both differences is below its minimum."""
+    """Return text saying that the amounts to move are below the minimums of both measures."""
     share = settings.number(MAX_SHARE)
     ends = ((messages, extremes.messages), (throughput, extremes.throughput))
     parts = " and ".join(written((most - least) * share) for written, (least, most) in ends)
@@ -255,7 +258,7 @@ def no_more_than_the_share_moves(case: SheddingCycle, answer: Unloading, expect:
 
 @SHED.check("UNIFORM-06", draws=limited)
 def small_differences_are_left(case: SheddingCycle, answer: Unloading, expect: Expect) -> None:
-    """Nothing is unloaded if the share of the gap is below the minimums for both measures."""
+    """Nothing is unloaded if the amounts to move are below their minimums in both measures."""
     _limits_given(case, expect)
     extremes, share = Extremes.of(case), case.settings.number(MAX_SHARE)
     ends = ((extremes.messages, MIN_MESSAGES), (extremes.throughput, MIN_BYTES))

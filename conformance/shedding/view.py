@@ -177,7 +177,7 @@ def usage_of(broker: Broker) -> Percent:
 
 
 def is_recent(ago: Minutes, grace: Minutes, edge: bool) -> bool:
-    """True if `ago` is within the grace period, or if `edge` is true, exactly at its end."""
+    """True if `ago` is less than the grace period, or equal to it if `edge` is true."""
     return ago < grace or (edge and ago == grace)
 
 
@@ -189,7 +189,7 @@ def contains_bundle(whole: str, bundle: str) -> bool:
 
 @dataclass(frozen=True)
 class Unloading:
-    """The unloads that an implementation answered for a cycle, in order."""
+    """An implementation's answer for one cycle: its unloads, in order."""
 
     cycle: SheddingCycle
     pairs: tuple[tuple[str, str], ...]
@@ -233,9 +233,10 @@ class CyclesInARow:
         return self._cycle(self.case["cycles"][place])
 
     def after(self, unloads: Sequence[Iterable[str]]) -> SheddingCycle:
-        """Return the cycle that follows the earlier cycles, given the bundles that these unloaded.
+        """Return the cycle that follows the earlier cycles.
 
-        Usage in earlier cycles becomes the brokers' history, if the strategy keeps a history.
+        `unloads` has the bundles that each earlier cycle unloaded. If the strategy keeps a history,
+        usage in the earlier cycles becomes the brokers' history.
         """
         place = len(unloads)
         now = self.case["cycles"][place]
@@ -249,7 +250,7 @@ class CyclesInARow:
         return self._cycle({**now, "brokers": brokers, "recentlyUnloaded": recent})
 
     def _unloaded_before(self, unloads: Sequence[Iterable[str]]) -> dict[str, Minutes]:
-        """Return the minutes since each bundle was last unloaded, in or before earlier cycles."""
+        """Return the minutes since the last unload of each bundle, made or listed so far."""
         now = self._clocks[len(unloads)]
         found: dict[str, Minutes] = {}
         for index, clock in enumerate(self._clocks[: len(unloads) + 1]):
@@ -279,7 +280,7 @@ class CyclesInARow:
 
 @dataclass(frozen=True)
 class UnloadingInARow:
-    """The unloads that an implementation answered for each of several cycles."""
+    """An implementation's answer for several cycles: the unloads of each cycle."""
 
     cycles: tuple[Unloading, ...]
 
@@ -321,7 +322,7 @@ class LoadsOfCycle:
 
     @property
     def deviates(self) -> bool | None:
-        """True if the deviation exceeds the target; False if the sample deviation is below it."""
+        """True if the deviation exceeds the target, None if only the sample deviation does."""
         squares = total((one - self.mean) ** 2 for one in self.load.values())
         count = len(self.load)
         if squares / count > (self.target + POINTS) ** 2:
@@ -370,7 +371,7 @@ class LoadsOfCycle:
 
     @property
     def can_move(self) -> bool:
-        """True if each of the most loaded brokers has a bundle smaller than half the gap."""
+        """True if each most loaded broker has a bundle below half its lead over the least."""
         if len(self.load) < 2 or is_restricted(self.cycle):
             return False
         least, most = min(self.load.values()), max(self.load.values())
@@ -379,7 +380,7 @@ class LoadsOfCycle:
         return all(self._has_small_bundle(broker, share) for broker in busy)
 
     def _has_small_bundle(self, broker: Broker, share: Fraction) -> bool:
-        """True if three or more measured bundles may move, all are reported, and one is small."""
+        """True if a broker can certainly move a bundle with less than `share` of its traffic."""
         limit, top = share * self.cycle.rates_of(broker).throughput, self.cycle.settings.number(TOP)
         measured = map(self.cycle.measured, self.cycle.movable(broker))
         movable = [rates.throughput for rates in measured if rates]

@@ -65,7 +65,7 @@ def overloaded_again(draft: StoryDraft) -> None:
 
 
 def _what_was_shed_grows(draft: StoryDraft) -> None:
-    """Give one of many brokers two bundles with 95 MB/s in total, then raise each to about 90."""
+    """Give a broker two bundles with 95 MB/s in total; later, raise each to about 90 MB/s."""
     _one_with_all(draft, 95, parts=2)
     _wait(draft)
     for _ in range(draft.random.randint(10, 14)):
@@ -77,7 +77,7 @@ def _what_was_shed_grows(draft: StoryDraft) -> None:
 
 
 def _everything_on_one(draft: StoryDraft) -> None:
-    """Crash one of two brokers, so that the other one owns all bundles."""
+    """Crash and restart one of two brokers, so that the other one gets all bundles."""
     _one_with_all(draft, 90, crew_of=1, parts=draft.random.randint(2, 3))
     _wait(draft)
     for _ in range(draft.random.randint(1, 2)):
@@ -90,7 +90,7 @@ def _everything_on_one(draft: StoryDraft) -> None:
 
 
 def overloads_every_owner(draft: StoryDraft) -> None:
-    """Add load that overloads every owner, and therefore moves in every cycle; cycles are rare."""
+    """Add load that overloads every owner, so that each of the rare cycles moves it."""
     draft.settings |= {
         SHEDDING_INTERVAL: draft.random.choice((3, 5, 10)),
         GRACE: draft.random.choice((0, 1)),
@@ -103,8 +103,9 @@ def overloads_every_owner(draft: StoryDraft) -> None:
 
 
 def beside_a_large_bundle(draft: StoryDraft) -> None:
-    """Overload one broker with a single large bundle and another with several, while others are
-    idle.
+    """Overload two brokers, one with a single large bundle and one with several bundles.
+
+    The other brokers are idle.
     """
     draft.settings |= {REPORT_INTERVAL: 1, SHEDDING_INTERVAL: draft.random.choice((5, 7))}
     draft.up()
@@ -246,13 +247,13 @@ def _all_nearly_alike(draft: StoryDraft) -> None:
 
 
 def _wait_for_cycles(draft: StoryDraft) -> None:
-    """Let several cycles pass, so that even a strategy that sheds at random sheds in some."""
+    """Let several cycles pass, so that even a strategy that sheds at random sheds in some cycle."""
     for _ in range(draft.random.choice((1, 3, 6))):
         _wait(draft)
 
 
 def _wait(draft: StoryDraft) -> None:
-    """Let time pass, in steps or at once, until all reports and a cycle are due."""
+    """Let time pass, in one step or several, until all reports and a cycle are due."""
     minutes = draft.settings[REPORT_INTERVAL] + draft.settings[SHEDDING_INTERVAL] + 1
     for _ in range(minutes if draft.random.random() < 0.7 else 1):
         draft.tick(1)
@@ -261,9 +262,10 @@ def _wait(draft: StoryDraft) -> None:
 
 
 def unloaded_by_hand(draft: StoryDraft) -> None:
-    """Unload a bundle as an administrator; within the grace period, it overloads its new broker.
+    """Unload a bundle as an administrator; soon after, it overloads the broker that got it.
 
-    All other bundles are light, so that only this bundle could be shed.
+    That is within the grace period. All other bundles are light, so that only this bundle could be
+    shed.
     """
     draft.settings[GRACE] = draft.random.choice((10, 30, 30))
     draft.up(capacity=CAPACITY)
@@ -332,9 +334,10 @@ def with_changes(draft: StoryDraft) -> None:
 
 
 def many_partitions(draft: StoryDraft) -> None:
-    """Use 16 partitions in a namespace of many bundles, and other topics in another namespace.
+    """Use 16 partitions in a namespace of many bundles, and 10 to 14 topics in another namespace.
 
-    The number of other topics is between the default number of bundles before 5.0 and since 5.0.
+    The number of topics is between the default number of bundles before 5.0 and the default since
+    5.0.
     """
     add_brokers(draft)
     space = draft.space(draft.random.choice((None, 32, 64)))
@@ -384,7 +387,7 @@ def split_by_hand(draft: StoryDraft) -> None:
 
 
 def another_default(draft: StoryDraft) -> None:
-    """Change the default number of bundles before brokers start; create namespaces with it."""
+    """Create namespaces with a default number of bundles that was changed before brokers start."""
     for number in draft.random.sample((1, 2, 16), draft.random.randint(1, 2)):
         how = draft.random.choice(("conf", "dynamic"))
         draft.add_event("setting", name=DEFAULT_BUNDLES, value=number, how=how)

@@ -27,10 +27,10 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 
 MEGABYTE = 1_000_000
 MESSAGES = 100
-"""Messages per megabyte: messages and bytes rank bundles in the same order."""
+"""Messages per megabyte; with one fixed number, messages and bytes rank bundles alike."""
 
 CAPACITY = 100 * MEGABYTE
-"""Capacity in bytes per second of a broker that has a usage of 1 % at 1 MB/s."""
+"""A broker's capacity in bytes per second; with it, 1 MB/s is a usage of 1 %."""
 
 CALM_SETTINGS: Mapping[str, Any] = {
     REPORT_INTERVAL: 1,
@@ -42,7 +42,7 @@ CALM_SETTINGS: Mapping[str, Any] = {
     candidates.AUTO_SPLIT: False,
     **dict.fromkeys(SELECTING_SETTING.values(), RANGE),
 }
-"""All settings on which a story may depend; with these values, brokers do nothing on their own."""
+"""Values of all settings on which a story may depend; brokers then do nothing on their own."""
 
 SHEDDING: Mapping[str, Any] = {
     **CALM_SETTINGS,
@@ -211,7 +211,7 @@ EVENTS_WITHOUT_LOAD: tuple[Callable[[StoryDraft], object], ...] = (
     _group,
     _setting,
 )
-"""Functions that add events because of which no topic leaves a broker that keeps running."""
+"""Functions that each add an event that moves no topic away from a broker that stays up."""
 
 Plot = Callable[[StoryDraft], None]
 
@@ -219,7 +219,7 @@ Plot = Callable[[StoryDraft], None]
 def stories(*plots: Plot, settings: Mapping[str, Any] = CALM_SETTINGS) -> st.SearchStrategy[Trial]:
     """Return a strategy for stories with one of the plots.
 
-    Of the stories, 1 % have no events, 2 % are long, and 60 % have many brokers.
+    1 % of the stories have no events, 2 % are long, and 60 % have many brokers.
     """
     return st.builds(
         lambda plot, random, kind: _story(
@@ -258,7 +258,7 @@ def first_uses(draft: StoryDraft) -> None:
 
 
 def without_brokers(draft: StoryDraft) -> None:
-    """Use topics while no broker is up; add brokers, remove them and bring them back."""
+    """Use topics while no broker is up; then add brokers, crash all of them, and add more."""
     space = draft.space()
     draft.use(space, 5)
     add_brokers(draft)

@@ -89,7 +89,7 @@ def _spread(
 
 
 def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
-    """True if the leader assigned all bundles itself, or brokers have reported to it since.
+    """True if the leader knows all assignments: it made them, or brokers have reported to it since.
 
     No document says what a new leader knows of its predecessor's last assignments.
     """
@@ -105,7 +105,7 @@ def _leader_knows_assignments(course: Scenes, scene: Scene) -> bool:
 
 
 def _none_overloaded(scene: Scene, moment: Moment) -> bool:
-    """True if no broker is near the overload threshold, so that none is excluded."""
+    """True if no broker is near or above the overload threshold, so that none is excluded."""
     if not moment.is_known(OVERLOAD_THRESHOLD):
         return False
     threshold = moment.settings().number(OVERLOAD_THRESHOLD)
@@ -134,7 +134,7 @@ def first_of_a_group(draft: StoryDraft) -> None:
 
 
 def another_group(draft: StoryDraft) -> None:
-    """Move used namespaces to another group, then use that group's other namespaces."""
+    """Move used namespaces to another group or none, then use more namespaces of both groups."""
     _brokers(draft)
     old = _grouped(draft, "apart", draft.random.randint(2, 4))
     new = _grouped(draft, "away", draft.random.randint(1, 3))
@@ -175,7 +175,7 @@ def outage_of_a_domain(draft: StoryDraft) -> None:
 
 
 def _brokers(draft: StoryDraft) -> dict[str, list[str]]:
-    """Register at least two domains; return their brokers."""
+    """Add brokers, register two to four domains, and return the brokers of each domain."""
     draft.up(draft.random.randint(5, 7) if draft.large else draft.random.randint(2, 4))
     draft.add_unrelated_namespaces()
     count = draft.random.randint(2, min(4, len(draft.brokers)))
@@ -229,7 +229,7 @@ def former_domains_do_not_count(_case: Story, answer: Scenes, expect: Expect) ->
 
 
 def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
-    """Demand a choice that the former groups or domains alone cannot explain."""
+    """Reject a choice that is among the best only with the former groups or domains."""
     wrong = set(former.best) - set(placed.spread.best)
     if expect.reached(bool(wrong)) and placed.broker in wrong:
         _among_the_best(placed, expect)
@@ -237,7 +237,7 @@ def _not_as_if(placed: FirstUse, former: GroupSpread, expect: Expect) -> None:
 
 @REPLAY.check("ANTI-14", draws=draws.stories(outage_of_a_domain))
 def an_outage_leaves_other_domains_alone(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """When a broker goes down, brokers of other domains keep their bundles."""
+    """When a broker goes down, brokers of other domains keep their grouped namespaces' bundles."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid or scene.after.domains_unknown:
             continue
@@ -255,7 +255,7 @@ def an_outage_leaves_other_domains_alone(_case: Story, answer: Scenes, expect: E
 
 
 def _second_registrations(course: Scenes) -> Iterator[tuple[Scene, list[str]]]:
-    """Yield each event that registers brokers of another domain, and these brokers."""
+    """Yield each event that puts brokers of another domain into a domain, with these brokers."""
     for scene in course:
         if scene.before.domains_unknown:
             return
@@ -292,7 +292,7 @@ def a_second_domain_takes_the_broker(_case: Story, answer: Scenes, expect: Expec
 
 
 def _placed_until_changed(course: Scenes, place: int, domains: Domains) -> Iterator[FirstUse]:
-    """Yield the first uses after a scene, until domains change again."""
+    """Yield the certain first uses after a scene, until an event about domains."""
     for scene in course.scenes[place:]:
         if scene.kind == "domain":
             return

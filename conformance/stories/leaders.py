@@ -31,7 +31,7 @@ def the_leader_alone_assigns(_case: Story, answer: Scenes, expect: Expect) -> No
 
 @REPLAY.check("MANAGER-10", draws=draws.stories(draws.leaders))
 def another_broker_can_lead(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """When the leader goes down, another active broker leads."""
+    """When the leader goes down, the next leader is a broker that is up."""
     for scene in answer:
         gone = scene.kind == "broker_down" and scene.then.leader == scene.about["broker"]
         if gone and expect.reached(scene.after.valid and bool(scene.after.brokers)):
@@ -69,7 +69,7 @@ def the_node_names_the_leader(_case: Story, answer: Scenes, expect: Expect) -> N
 
 @REPLAY.check("REPORT-11", draws=draws.stories(*PLOTS))
 def each_broker_reports_in_time(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """Every broker that is up writes its local data at least once per interval."""
+    """Every broker that is up writes its local data at least once per report interval."""
     since: dict[str, Fraction] = {}
     for scene in answer:
         clock = scene.after.clock
@@ -106,7 +106,7 @@ def _in_time(
 
 
 def _is_known(scene: Scene, setting: str, written: object) -> bool:
-    """True if time passes in a scene, and both the interval `setting` and `written` are known."""
+    """True if the interval `setting` is known, and so is `written` if time passes in the scene."""
     known = setting in scene.after.base.given and setting not in scene.after.changed
     return known and (written is not None or not scene.time_passes)
 
@@ -153,7 +153,7 @@ class BundleDataWrite:
 
 @REPLAY.check("DATA-12", draws=draws.stories(*PLOTS))
 def the_leader_writes_in_time(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """The leader writes bundle data at least once per interval."""
+    """The leader writes bundle data at least once per write interval."""
     last: Fraction | None = None
     for scene in answer:
         clock = scene.after.clock
@@ -170,7 +170,7 @@ def the_leader_writes_in_time(_case: Story, answer: Scenes, expect: Expect) -> N
 
 @REPLAY.check("DATA-11", draws=draws.stories(*PLOTS))
 def each_report_is_a_sample(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """Between two writes, a bundle gains a sample with each report of its owner."""
+    """Between two writes, a bundle gains at least one sample for each report of its owner."""
     for scene, holders, first, second in _pairs_of_writes(answer):
         for bundle, before in first.counts.items():
             owner, after = holders.get(bundle), second.counts.get(bundle)

@@ -83,7 +83,7 @@ class Division:
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """The answer about one event; a bundle that it does not mention keeps its owner."""
+    """The answer about one event; bundles that the answer does not mention keep their owners."""
 
     owners: Mapping[str, str | None]
     assigned: tuple[Move, ...]
@@ -195,7 +195,9 @@ class Scenes:
         return found
 
     def unloads_to_crashed(self, scene: Scene) -> bool:
-        """True if an administrator unloads a bundle to a broker that crashed and is down."""
+        """True if an administrator unloads a bundle to a broker that has crashed and not
+        returned.
+        """
         past, to = self.scenes[: scene.after.place - 1], scene.about.get("to", "")
         about = [one.kind for one in past if one.after.valid and one.about.get("broker") == to]
         return about[-1:] == ["broker_down"]
@@ -205,13 +207,13 @@ class Scenes:
         return self.count_if_unsplit(namespace, scene) == 1
 
     def count_if_unsplit(self, namespace: str, scene: Scene) -> int | None:
-        """Return the number of a namespace's bundles if none was split; None if unknown."""
+        """Return a namespace's number of bundles; None if unknown or if one was split."""
         never = len(self.scenes) + 1
         intact = self._split_first.get(namespace, never) > scene.after.place
         return scene.after.spaces.get(namespace) if intact else None
 
     def most_bundles(self, namespace: str, scene: Scene) -> int | None:
-        """Return how many bundles a namespace has at most after a scene; None if unknown."""
+        """Return the maximum number of a namespace's bundles after a scene; None if unknown."""
         initial = scene.after.spaces.get(namespace)
         if initial is None:
             return None
@@ -233,7 +235,7 @@ def _scenes(story: Story, steps: list[Any]) -> Iterator[Scene]:
 
 
 A_DAY = 24 * 60
-"""Maximum length of a story in minutes, since the model computes every cycle in it."""
+"""Maximum length of a story in minutes; the model has to compute every shedding cycle in it."""
 
 LIMITS = (
     candidates.MAX_TOPICS,
@@ -265,7 +267,7 @@ def legal_story(case: Json, settings: Settings) -> Problems:
 
 
 def _time_setting_problems(case: Json, settings: Settings) -> Problems:
-    """Yield a problem for each missing setting that is needed because time passes."""
+    """Yield problems of settings that a story with passing time needs. Errors: `MissingSetting`."""
     settings.number(SHEDDING_INTERVAL)
     settings.number(REPORT_INTERVAL)
     if _is_ever_on(case, settings, candidates.AUTO_SPLIT):
@@ -289,7 +291,7 @@ def _time_setting_problems(case: Json, settings: Settings) -> Problems:
 
 
 def _algorithm(settings: Settings) -> None:
-    """Require a value of the setting that selects the split algorithm."""
+    """Require the settings that can select the split algorithm. Errors: `MissingSetting`."""
     for name in splitting.SELECTING_SETTING.values():
         settings.text(name)
 
@@ -304,7 +306,10 @@ def _is_ever_on(case: Json, settings: Settings, switch: str) -> bool:
 
 
 def _matches(allowed: Json, answer: Json) -> bool:
-    """True if two answers have the same steps, apart from the order of moves and their reasons."""
+    """True if two answers agree in every step.
+
+    The order of moves may differ, and so may the reasons for ignoring or refusing an event.
+    """
     steps = allowed["steps"], answer["steps"]
     return len(steps[0]) == len(steps[1]) and all(map(_same_step, *steps))
 
@@ -338,10 +343,10 @@ def _example(events: int) -> Json:
 
 
 def under_transfer_shedder(case: Json) -> Json:
-    """Return a story with TransferShedder, which acts on the first imbalance that it finds.
+    """Return a story with TransferShedder, set so that it acts on the first imbalance.
 
-    A story is returned unchanged if it has no shedding, changes the strategy, or is long, since a
-    cluster would take minutes for it.
+    A story is returned unchanged if shedding is not enabled, if the story changes the strategy, or
+    if it is so long that a cluster would take minutes to play it.
     """
     changed = [event["setting"]["name"] for event in case["events"] if "setting" in event]
     sheds = case["settings"].get(ENABLED) is True and len(case["events"]) < LONG_STORY

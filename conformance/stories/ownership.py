@@ -28,7 +28,7 @@ ANY_PLOT = (draws.first_uses, draws.crashes, draws.story_with_unloads, draws.lea
 
 @REPLAY.check("OWN-01", draws=draws.stories(draws.first_uses, draws.without_brokers, draws.stops))
 def a_topic_that_is_used_is_assigned(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """After a use of a topic without an owner, an active broker owns it."""
+    """A topic that is used while it has no owner is then owned by an active broker."""
     for scene in answer:
         for topic in courses.used_without_an_owner(scene):
             if expect.reached(scene.after.valid and bool(scene.after.brokers)):
@@ -39,7 +39,7 @@ def a_topic_that_is_used_is_assigned(_case: Story, answer: Scenes, expect: Expec
 
 @REPLAY.check("OWN-02", draws=draws.stories(*ANY_PLOT, *SPACES))
 def topics_of_a_bundle_go_together(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """A namespace has at most as many owners as bundles; a single bundle has one owner."""
+    """A namespace has no more owners than bundles; all topics of a single bundle have one owner."""
     for scene, assigned in courses.with_assigned_bundles(answer):
         for space in {one.namespace for one in scene.now.assigned}:
             most = answer.count_if_unsplit(space, scene)
@@ -63,7 +63,7 @@ def topics_of_a_bundle_go_together(_case: Story, answer: Scenes, expect: Expect)
 
 @REPLAY.check("OWN-03", draws=draws.stories(*ANY_PLOT, *SPLITS, *SPACES))
 def assignment_is_of_whole_bundles(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """A topic changes its owner only with its bundle, and goes where the bundle goes."""
+    """A topic changes its owner only together with its bundle, and to the same broker."""
     for scene, left in courses.with_former_owners(answer):
         for space in scene.after.spaces:
             if answer.has_one_bundle(space, scene):
@@ -75,7 +75,7 @@ def assignment_is_of_whole_bundles(_case: Story, answer: Scenes, expect: Expect)
 def _goes_with_some_bundle(space: str, scene: Scene, left: set[str], expect: Expect) -> None:
     """Demand that topics in a namespace of several bundles move with their bundles.
 
-    `left` are the brokers whose bundles were all assigned elsewhere; no topic may stay there.
+    `left` has the brokers that lost all bundles of the namespace; no topic may stay there.
     """
     to = {one.broker for one in scene.now.assigned if one.namespace == space}
     for topic in courses.topics_of(scene.after, space):
@@ -107,7 +107,7 @@ def _goes_with_its_bundle(space: str, scene: Scene, expect: Expect) -> None:
 
 @REPLAY.check("OWN-04", draws=draws.stories(*CRASHES, draws.without_brokers))
 def others_take_over_from_a_crashed_broker(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """Another active broker soon owns the topics of a crashed broker; the latter gets no topics."""
+    """Other active brokers soon own the topics of a crashed broker, which itself gets no topics."""
     orphans: dict[str, Fraction] = {}
     for scene in answer:
         clock, up = scene.after.clock, scene.after.brokers
@@ -149,7 +149,7 @@ def _keeps_nothing(scene: Scene, expect: Expect) -> None:
 
 @REPLAY.check("OWN-05", draws=draws.stories(draws.crashes, draws.leaders))
 def others_take_over_at_once(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """After a crash, every topic has an owner while any broker is up."""
+    """As soon as a broker has crashed, its topics have active owners, if any broker is up."""
     for scene in answer:
         if scene.kind != "broker_down" or not scene.after.valid:
             continue
@@ -209,7 +209,7 @@ def load_is_shed_by_unloading(_case: Story, answer: Scenes, expect: Expect) -> N
 
 
 def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
-    """Demand that topics of other namespaces keep their owners, and that none is unloaded."""
+    """Demand that in other namespaces no bundle is unloaded by hand and no topic moves."""
     others = [one for one in scene.now.unloaded if one.namespace != space]
     by_hand = [one.bundle for one in others if one.reason == "admin"]
     expect.nothing(by_hand, f"{scene}: bundles of other namespaces are not unloaded")
@@ -220,7 +220,7 @@ def _others_stay(scene: Scene, space: str, expect: Expect) -> None:
 
 
 def _released_and_assigned(scene: Scene, space: str, owners: list[str], expect: Expect) -> None:
-    """Demand that bundles of these owners, and no others, are unloaded and reassigned."""
+    """Demand that each of `owners` releases bundles of `space` for reassignment; others stay."""
     released = [one for one in scene.now.unloaded if one.namespace == space]
     unloaded = ", ".join(f"{one.bundle} from {one.broker}, {one.reason}" for one in released)
     for owner in owners:
@@ -283,7 +283,7 @@ def a_bundle_can_be_unloaded_by_hand(_case: Story, answer: Scenes, expect: Expec
 
 
 def _no_other_bundle(scene: Scene, space: str, owner: str, expect: Expect) -> None:
-    """Demand that only one bundle of a namespace is unloaded, and no bundle of another broker."""
+    """Demand that at most one bundle of `space` is unloaded, and other owners keep their topics."""
     released = {one.bundle for one in scene.now.unloaded if one.namespace == space}
     found = ", ".join(sorted(released))
     expect.that(len(released) <= 1, f"{scene}: one bundle of {space} is unloaded", found)
@@ -314,7 +314,7 @@ def _single_destination(scene: Scene, moved: Move) -> str | None:
 
 @REPLAY.check("OWN-14", draws=draws.stories(draws.one_is_idle, plots.split_beside_a_busy_broker))
 def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """No bundle goes to a broker with far more load than another available broker."""
+    """Not all bundles assigned in a step go to brokers with far more load than another broker."""
     averages = courses.known_averages(answer)
     for scene, unchanged in courses.with_last_changes(answer):
         assigned = scene.now.assigned
@@ -336,7 +336,7 @@ def a_bundle_goes_where_the_load_is_low(_case: Story, answer: Scenes, expect: Ex
 
 @REPLAY.check("OWN-15", draws=draws.stories(draws.unused_bundles, draws.first_uses, *SPACES))
 def unused_bundles_have_no_owner(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """No more bundles of a namespace have owners than topics of the namespace are in use."""
+    """The number of a namespace's bundles with owners never exceeds its number of topics in use."""
     for scene, assigned in courses.with_assigned_bundles(answer):
         used = {space_of(scene.about["topic"])} if scene.kind == "topic" else set()
         for space in used.union(one.namespace for one in scene.now.assigned):
@@ -351,7 +351,7 @@ def unused_bundles_have_no_owner(_case: Story, answer: Scenes, expect: Expect) -
 
 
 MANY_PARTITIONS = 16
-"""Number of partitions that are in the same sixteenth of all hashes once in 16^15 trials."""
+"""Minimum number of partitions to check: all share one 16th of the hashes once in 16^15 times."""
 
 
 def _partitions_differ(scene: Scene, space: str, assigned: set[str], expect: Expect) -> None:

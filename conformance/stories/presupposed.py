@@ -1,9 +1,9 @@
-"""Questions about single moments of a story, for rules that rules about stories presuppose.
+"""Questions about single moments of a story, for the rules that rules about stories presuppose.
 
-A balancer that sheds nothing violates a rule about a single moment, and therefore fails in every
-story. Its answers to these questions show the violated rule, so that its faults in stories do not
-count against rules about stories. The last part of this module has stories that distinguish the
-alternatives of readings.
+A balancer that never sheds, for example, violates a rule about a single moment and therefore fails
+in every story. Its answers to these questions show which rule it violates, so that its failures in
+stories do not count against the rules about stories. The module also has stories whose answers
+distinguish the alternatives of readings (`AIMED`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pulsar_conformance.reference.numbers import Fraction, jsonable
 from pulsar_conformance.reference.ranges import namespace_of
 
 MAX_MOMENTS = 5
-"""Maximum number of moments of a story to ask about: the latest moments."""
+"""Maximum number of questions derived from a story; the latest are kept."""
 
 
 def moment_questions(
@@ -45,7 +45,7 @@ def moment_questions(
     defaults: Mapping[str, Any],
     readings: Readings,
 ) -> list[Question]:
-    """Return questions about the latest moments of a story, for each operation of a rule."""
+    """Return questions about the latest moments of a story that use the operations of a rule."""
     makers = [MAKERS[operation] for operation in rule.operations if operation in MAKERS]
     settings = Settings(question.case["settings"], defaults)
     try:
@@ -72,7 +72,7 @@ Maker = Callable[[Scenes, Scene], Iterator[Question]]
 
 
 def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
-    """Yield the question of which bundles the cluster sheds at the start of a scene."""
+    """Yield a question that asks which bundles the cluster sheds at the start of a scene."""
     if scene.time_passes and all(map(scene.before.is_known, scene.before.changed)):
         case = courses.cycle(course, scene).case
         given = dict(scene.before.settings().given)
@@ -80,7 +80,7 @@ def _shedding(course: Scenes, scene: Scene) -> Iterator[Question]:
 
 
 def _usage(course: Scenes, scene: Scene) -> Iterator[Question]:
-    """Yield questions about each broker's usage at the start of a scene, weighted and not."""
+    """Yield questions about each broker's weighted and plain usage at the start of a scene."""
     for _, case in _shedding(course, scene):
         for broker in case["brokers"].values():
             for weighted in (False, True):
@@ -89,7 +89,7 @@ def _usage(course: Scenes, scene: Scene) -> Iterator[Question]:
 
 
 def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
-    """Yield the question of which bundles with known names are split at the start of a scene."""
+    """Yield a question that asks which bundles with known names are split as a scene starts."""
     for _, case in _shedding(course, scene):
         counted = {space: course.most_bundles(space, scene) for space in scene.before.spaces}
         spaces = {space: count for space, count in counted.items() if count is not None}
@@ -107,7 +107,7 @@ def _growing(course: Scenes, scene: Scene) -> Iterator[Question]:
 
 
 def _placing(course: Scenes, scene: Scene) -> Iterator[Question]:
-    """Yield, for each assigned bundle, the question of where it is placed at that moment."""
+    """Yield a question for each bundle assigned in a scene: on which broker it is placed."""
     case = courses.cycle(course, scene).case
     up = [broker for broker in scene.after.brokers if broker in scene.before.brokers]
     data = {
@@ -137,7 +137,7 @@ def _rates(data: Json) -> Json:
 
 
 def _with_json_numbers(value: Any) -> Any:
-    """Convert fractions in a value to JSON numbers."""
+    """Return a value in which fractions, at any depth, are replaced by JSON numbers."""
     if isinstance(value, Mapping):
         return {name: _with_json_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -157,7 +157,10 @@ PRESUPPOSED = (DerivedQuestions(moment_questions, operation=REPLAY.id),)
 
 
 def _draft_with_busy_and_idle(random: Random) -> tuple[StoryDraft, str]:
-    """Return a draft with a busy and a lightly loaded broker, and a namespace for the latter."""
+    """Return a draft with a busy and a lightly loaded broker, and an empty namespace.
+
+    Topics of the namespace go to the lightly loaded broker if load decides.
+    """
     draft = StoryDraft(random, dict(CALM_SETTINGS), large=False)
     draft.up()
     draft.use(draft.space(), random.choice((40, 60)))
@@ -212,7 +215,7 @@ def shed_although_unloaded_by_hand(random: Random) -> Json:
 
 
 def in_two_domains(random: Random) -> Json:
-    """Return a story in which a broker is registered in a second domain."""
+    """Return a story in which a broker is registered in a second failure domain."""
     draft = _draft(random, CALM_SETTINGS)
     registered_twice(draft)
     return draft.case()

@@ -1,4 +1,4 @@
-"""Quantities of stories: the load of the answered owners, and times of the last changes."""
+"""Quantities of stories: the load of brokers that answers name as owners, and times of changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Owners = Mapping[str, str | None]
 
 @dataclass
 class LastChanges:
-    """The times, in minutes, of the last changes in a cluster before a scene, by kind."""
+    """The time of the last change of each kind in a cluster before a scene, in minutes."""
 
     loads: Fraction = ZERO
     """Time of the last change of brokers, topics, rates or owners."""
@@ -36,7 +36,7 @@ class LastChanges:
     decreased: dict[str, Fraction] = field(default_factory=dict)
     """Time of the last decrease of each broker's load: a topic left it, or traffic fell."""
     assigned: dict[str, Fraction] = field(default_factory=dict)
-    """Time of the last assignment to each broker; an unreported bundle has an assumed load."""
+    """Time of each broker's last assigned bundle, whose load is assumed until it is reported."""
 
 
 def with_last_changes(course: Scenes) -> Iterator[tuple[Scene, LastChanges]]:
@@ -89,7 +89,10 @@ def cover_the_namespace(bundles: Iterable[str]) -> bool:
 
 
 def used_without_an_owner(scene: Scene) -> list[str]:
-    """Return the topics without an owner that an event uses, or with traffic as time passes."""
+    """Return the topics without an owner that are used in a scene.
+
+    A topic is used by a `topic` event, or by its traffic while time passes.
+    """
     if scene.kind == "topic":
         used = [scene.about["topic"]]
     elif scene.time_passes:
@@ -100,7 +103,7 @@ def used_without_an_owner(scene: Scene) -> list[str]:
 
 
 def unload_requests(answer: Scenes, *what: str) -> Iterator[tuple[Scene, str]]:
-    """Yield the valid events that unload a topic, bundle or namespace, with the namespace."""
+    """Yield each scene with a valid request to unload one of `what`, and the namespace."""
     for scene in answer:
         if scene.kind == "unload" and scene.after.valid:
             kind, named = next(one for one in scene.about.items() if one[0] != "to")
@@ -167,12 +170,12 @@ def owners_of(owners: Owners, moment: Moment, namespace: str) -> list[str]:
 
 @dataclass(frozen=True)
 class KnownAverages:
-    """Namespaces whose long-term averages follow from their current traffic."""
+    """Namespaces whose long-term average rates are known or bounded by their current traffic."""
 
     equal: frozenset[str]
     """Namespaces whose average equals the current traffic, because all topics started together."""
     no_higher: frozenset[str]
-    """Namespaces whose average is at most the current traffic, because no topic changed."""
+    """Namespaces whose average is at most the current traffic, because no topic's rates changed."""
 
 
 def known_averages(course: Scenes) -> KnownAverages:
@@ -257,7 +260,7 @@ def has_to_shed(now: SheddingCycle) -> list[str]:
 
 
 def sheds_nothing(now: SheddingCycle) -> bool:
-    """True if certainly no broker sheds."""
+    """True if it is certain that no broker sheds."""
     if not now.enabled:
         return True
     quiet = all(is_overloaded(now, one) is False for one in now.brokers.values())
@@ -272,7 +275,11 @@ def sheds_nothing(now: SheddingCycle) -> bool:
 
 
 def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return a broker's minimum messages, bytes and CPU in a scene, without released bundles."""
+    """Return the minimum of a broker's messages/s, bytes/s and CPU percentage in a scene.
+
+    Namespaces of which a bundle is unloaded in the scene do not count. None if the broker was not
+    up before the scene, or if a minimum is 0.
+    """
     if broker not in scene.before.brokers:
         return None
     released = {one.namespace for one in scene.now.unloaded}
@@ -283,7 +290,11 @@ def least_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
-    """Return a broker's maximum messages, bytes and CPU, with assumed load of new bundles."""
+    """Return the maximum of a broker's messages/s, bytes/s and CPU percentage in a scene.
+
+    For each of the broker's topics, the messages and bytes include the load that is assumed for an
+    unmeasured bundle. None if the broker was not up before the scene.
+    """
     if broker not in scene.before.brokers:
         return None
     rates = broker_load(scene.then.owners, scene.before, broker)
@@ -294,7 +305,7 @@ def most_load(scene: Scene, broker: str) -> tuple[Fraction, ...] | None:
 
 
 FAR_LESS = 4
-"""Factor by which every measure of a broker's load must be lower for it to have far less load."""
+"""Factor by which a broker's load must be lower in every measure to count as far less."""
 
 
 def is_chosen_by_load(scene: Scene) -> bool:
@@ -307,7 +318,7 @@ def is_chosen_by_load(scene: Scene) -> bool:
 
 
 def _may_be_random(scene: Scene) -> bool:
-    """True if AvgShedder may both shed and place: bundles without a plan go to random brokers."""
+    """True if AvgShedder may both shed and place, since it places unplanned bundles at random."""
     settings = scene.after.settings()
     return PLACEMENT_STRATEGY in settings.defaults and all(
         not scene.after.is_known(one) or settings.text(one).endswith(AVERAGE_SHEDDER)
@@ -345,7 +356,7 @@ def less_busy(
 
 
 def _before(moment: Fraction, broker: str, *since: Mapping[str, Fraction]) -> bool:
-    """True if all times of a broker in the maps `since` are before `moment`, in minutes."""
+    """True if the broker's time in each map of `since`, if given, is before minute `moment`."""
     return all(one.get(broker, moment - 1) < moment for one in since)
 
 
@@ -354,5 +365,5 @@ def _spaces_owned(scene: Scene, broker: str) -> set[str]:
 
 
 def _was_unloaded_from(scene: Scene, broker: str) -> bool:
-    """True if a bundle was unloaded from a broker in a scene; it need not return to that broker."""
+    """True if a bundle was unloaded from a broker in a scene; the bundle need not return to it."""
     return any(one.broker == broker for one in scene.now.unloaded)

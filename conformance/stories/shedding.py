@@ -31,7 +31,7 @@ DISTURBING_EVENTS = ("broker_up", "broker_down", "broker_stop", "restart", "lead
 
 
 def _settings_are_known(scene: Scene) -> bool:
-    """True if all settings are known."""
+    """True if the effective values of all settings are certain before a scene."""
     return all(map(scene.before.is_known, scene.before.changed))
 
 
@@ -40,14 +40,14 @@ def _given(moves: list[Move]) -> str:
 
 
 def _long_enough(scene: Scene, unchanged: LastChanges) -> bool:
-    """True if all reports and a shedding cycle have been due since the last change."""
+    """True if all reports and a shedding cycle have come due since the last change."""
     pace = courses.intervals(scene)
     since = max(unchanged.loads, unchanged.settings)
     return pace is not None and scene.after.clock - since > sum(pace)
 
 
 def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect: Expect) -> None:
-    """Demand that brokers shed in time if they must, and another broker can take the bundles."""
+    """Demand that brokers that must shed have done so in time, if others can take their bundles."""
     shed, late = scene.now.shed(), _long_enough(scene, unchanged)
     if not _settings_are_known(scene) or not (late or shed):
         return
@@ -65,7 +65,7 @@ def _sheds_in_time(answer: Scenes, scene: Scene, unchanged: LastChanges, expect:
     ),
 )
 def brokers_shed_once_an_interval(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """An overloaded broker sheds within an interval, and no interval has two cycles that shed."""
+    """An overloaded broker sheds in time, and cycles that shed are at least an interval apart."""
     shedding: list[Scene] = []
     for scene, unchanged in courses.with_last_changes(answer):
         if scene.kind in DISTURBING_EVENTS and scene.after.valid:
@@ -101,7 +101,7 @@ def a_strategy_needs_a_restart(_case: Story, answer: Scenes, expect: Expect) -> 
 
 
 def _others_would(now: SheddingCycle) -> bool:
-    """True if another strategy could move load."""
+    """True if another strategy could shed: shedding is enabled, and some broker can shed."""
     return now.enabled and any(can_shed(now, broker) for broker in now.brokers.values())
 
 
@@ -140,7 +140,7 @@ def _goes_to_less(scene: Scene, shed: Move, expect: Expect) -> None:
 
 
 def _less_loaded(scene: Scene, broker: str) -> list[str]:
-    """Return the brokers with less load by every measure, newly assigned bundles included."""
+    """Return the brokers with less load than `broker` by every measure, new bundles included."""
     source = _carries(scene, broker)
     return [
         name
@@ -154,9 +154,9 @@ def _less_loaded(scene: Scene, broker: str) -> list[str]:
 
 
 def _carries(scene: Scene, broker: str, most: bool | None = None) -> tuple[Fraction, ...]:
-    """Return a broker's messages, bytes and CPU before a scene, or their extremes in it.
+    """Return a broker's messages/s, bytes/s and CPU percentage before or in a scene.
 
-    `most`: true for the maximum, false for the minimum, None for the value before the scene.
+    `most` is true for the maximum in the scene, false for the minimum, None for the value before.
     """
     owners = dict(scene.then.owners)
     moved = scene.now.assigned if most else scene.now.unloaded
@@ -195,7 +195,7 @@ def shed_bundles_stay_for_a_while(_case: Story, answer: Scenes, expect: Expect) 
 
 
 def _moved_before(before: Move, now: Move, expect: Expect) -> bool:
-    """True if `before` moved the bundle of `now` or, by `grace-of`, a bundle that contains it."""
+    """True if `before` moved the same bundle as `now` or, by `grace-of`, one that contains it."""
     if before.namespace != now.namespace or expect.readings["grace-of"] == "bundle":
         return before.bundle == now.bundle
     try:
@@ -244,7 +244,7 @@ GROWING = draws.stories(plots.grown)
 
 
 def _by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
-    """Yield the splits that brokers make on their own."""
+    """Yield each split that a broker makes on its own, with its scene."""
     for scene in answer:
         for one in scene.now.split:
             if scene.kind == "tick" and one.reason == "broker":
@@ -252,7 +252,7 @@ def _by_brokers(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
 
 
 def _unloads_parts(scene: Scene) -> bool | None:
-    """True if the parts of split bundles are unloaded; None if uncertain."""
+    """True if parts of split bundles are unloaded by the settings; None if that is uncertain."""
     if not scene.before.is_known(AUTO_UNLOAD):
         return None
     return scene.before.settings().flag(AUTO_UNLOAD)
@@ -289,7 +289,7 @@ def a_namespace_never_outgrows_its_maximum(_case: Story, answer: Scenes, expect:
 
 @REPLAY.check("SPLIT-22", draws=GROWING)
 def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -> None:
-    """By default, the parts of a split bundle are unloaded and assigned in the same step."""
+    """If the unloading of parts is enabled, parts are unloaded and assigned in the same step."""
     for scene, one in _by_brokers(answer):
         if _unloads_parts(scene) and expect.reached(bool(scene.after.brokers)):
             new = {one.bundle, *one.into, *_descendants(scene, one)}
@@ -301,17 +301,17 @@ def parts_are_reassigned_at_once(_case: Story, answer: Scenes, expect: Expect) -
 
 
 def _descendants(scene: Scene, whole: Division) -> Iterator[str]:
-    """Yield a bundle's parts, including parts of parts split in the same step."""
+    """Yield the parts into which a bundle's parts are split in the same step."""
     for one in scene.now.split:
         if one.bundle in whole.into:
             yield from one.into
 
 
 def _by_hand(answer: Scenes) -> Iterator[tuple[Scene, Division]]:
-    """Yield the splits that administrators request, if nothing is unloaded.
+    """Yield each split that an administrator requests and that unloads nothing, with its scene.
 
-    The setting for the unloading of parts applies only to splits by brokers, so a requested split
-    may unload the parts.
+    The setting for the unloading of parts applies only to splits by brokers: a requested split may
+    unload the parts, and is then not yielded.
     """
     for scene in answer:
         if scene.kind == "split" and scene.after.valid and not scene.now.unloaded:

@@ -20,7 +20,7 @@ CHANGES_OF_LEADERS = ("broker_down", "broker_stop", "restart", "leader_lost")
 
 @dataclass(frozen=True)
 class ChangedSetting:
-    """A setting that was changed while brokers were running, and the brokers that wait for it."""
+    """A setting changed while brokers were running, and the brokers still without the new value."""
 
     former: Value
     latest: Value
@@ -53,7 +53,7 @@ class Moment:
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     domains_unknown: bool = False
-    """True after a broker was registered in a second domain: the balancer may refuse or move it."""
+    """True after a broker was registered in a second domain: it may be in either of the two."""
     changed: Mapping[str, ChangedSetting] = field(default_factory=dict)
 
     @classmethod
@@ -86,8 +86,10 @@ class Moment:
 
 
 NOBODY = ""
-"""A name that no broker has. A setting changed in broker.conf waits for this broker, and so remains
-uncertain, if a dynamic value was set before.
+"""A broker name that no broker has.
+
+If a setting with a dynamic value is then changed in broker.conf, the change is recorded as waiting
+for this broker, so that the setting's value remains uncertain.
 """
 
 
@@ -97,7 +99,7 @@ def space_of(topic: str) -> str:
 
 
 def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
-    """Yield the cluster after each event."""
+    """Yield the state of the cluster after each event."""
     now = Moment.first(settings)
     for index, event in enumerate(events, start=1):
         [(kind, about)] = event.items()
@@ -111,7 +113,7 @@ def moments(events: Iterable[Json], settings: Settings) -> Iterator[Moment]:
 
 
 def _is_valid(now: Moment, kind: str, about: Json) -> bool:
-    """True if an event is possible, because its subject exists."""
+    """True if an event is possible at this point, such as the crash of a broker that is up."""
     if kind == "broker_up":
         return about["broker"] not in now.brokers
     if kind in ("broker_down", "broker_stop", "restart"):
@@ -136,7 +138,7 @@ def _is_valid(now: Moment, kind: str, about: Json) -> bool:
 
 
 def _elsewhere(now: Moment, about: Mapping[str, Any]) -> bool:
-    """True if a domain names a broker of another domain."""
+    """True if a `domain` event names a broker that is registered in another domain."""
     others = (brokers for name, brokers in now.domains.items() if name != about["name"])
     return any(set(about["brokers"]) & set(brokers) for brokers in others)
 

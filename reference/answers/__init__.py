@@ -1,4 +1,4 @@
-"""Answers to each operation, by subject area."""
+"""The functions that answer each operation, by subject area."""
 
 from __future__ import annotations
 

@@ -93,8 +93,9 @@ RATE_PLACES = 6
 """Decimal places of printed rates, enough to show each difference that a check detects."""
 
 SHOWN = 6
-"""Number of values up to which a printed sum lists all of them; a longer sum lists only the first
-two and the last.
+"""Maximum number of values for which a printed sum lists all of them.
+
+A longer sum lists only the first two and the last.
 """
 
 

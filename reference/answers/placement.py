@@ -66,7 +66,7 @@ def broker(context: Context, case: Case) -> Derivation:
 
 
 def _below_mean(found: LeastUsage) -> Iterator[Step]:
-    """Yield each candidate's usage, their mean, and the decision as steps."""
+    """Yield as steps each candidate's usage, the mean usage, and the decision."""
     for name, usage in found.usage.items():
         yield Step(name, f"{plain(usage)} %")
     if found.usage:
@@ -75,7 +75,7 @@ def _below_mean(found: LeastUsage) -> Iterator[Step]:
 
 
 def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
-    """Yield the plan, the overloaded candidates and the decision as steps."""
+    """Yield as steps the plan, the overloaded candidates and the decision."""
     if found.plan is None:
         yield Step("plan", "none")
     else:
@@ -89,7 +89,7 @@ def _as_planned(found: PlannedPlacement) -> Iterator[Step]:
 
 
 def _compared(bundle: str, placed: Placement) -> Iterator[Step]:
-    """Yield each candidate's usage and message rate, and the decision, as steps."""
+    """Yield as steps each candidate's usage and message rate, and the decision."""
     yield Step("bundle", f"{bundle}, {messages(placed.bundle_rate)} long-term")
     yield Step("threshold", f"{plain(placed.threshold)} %")
     for candidate in placed.candidates:
@@ -141,7 +141,7 @@ def anti_affinity(context: Context, case: Case) -> Derivation:
 
 
 def _spread(spread: Spread) -> Iterator[Step]:
-    """Yield the number of the group's namespaces in each domain and on each broker as steps."""
+    """Yield as steps the number of the group's namespaces in each domain and on each broker."""
     yield Step("group", spread.group or "none: any candidate")
     if spread.group is None:
         return

@@ -62,10 +62,10 @@ def cycles(context: Context, case: Case) -> Derivation:
 def decide_in_turn(
     row: CycleSequence, decide: Callable[[Sequence[Sequence[str]]], Derivation]
 ) -> Derivation:
-    """Return the decisions of consecutive cycles, or the first answer without unloads, such as
-    `unsupported`.
+    """Return the decisions of consecutive cycles as one answer.
 
-    `decide` receives the bundles that each earlier cycle unloaded, and returns the next decision.
+    If a decision has no field `unload`, such as `unsupported`, it is returned instead. `decide`
+    receives the bundles that each earlier cycle unloaded, and returns the next decision.
     """
     decisions: list[Derivation] = []
     unloads: list[list[str]] = []
@@ -111,9 +111,9 @@ def strategies_of(defaults: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def strategy_in(case: Case, defaults: Mapping[str, object]) -> str | None:
-    """Return the shedding strategy that a case, its settings or `defaults` name; the first counts.
+    """Return the shedding strategy named by a case, else by its settings, else by `defaults`.
 
-    None if none of them names a strategy.
+    None if none of them names a strategy, or if the case has no field `strategy`.
     """
     if "strategy" not in case or case["strategy"] is not None:
         return case.get("strategy")
@@ -154,8 +154,9 @@ def decided(cycle: Cycle) -> list[Unloads]:
 
 
 def _together(cycle: Cycle, first: Unloads, second: Unloads) -> Unloads:
-    """Merge a broker's unloads by the cycle's strategy with those by other rules, most traffic
-    first.
+    """Merge a broker's unloads under the cycle's strategy and its unloads under other rules.
+
+    The bundle with the most traffic is first.
     """
     both = {*first, *second}
     movable = cycle.movable(cycle.brokers[first.broker])

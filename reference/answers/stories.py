@@ -1,4 +1,4 @@
-"""Answers about stories: replays the events of a cluster one by one. [OWN]"""
+"""Answers about stories, found by replaying the events of a cluster one by one. [OWN]"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsar_conformance.reference.story.events import EVENTS
 from pulsar_conformance.reference.story.world import EventResult, Explanation, Ignored, World
 
 UNPLAYED = frozenset({"AvgShedder"})
-"""Strategies whose shedding cycles the model answers, but that it cannot play in stories."""
+"""Strategies for which the model answers questions about cycles, but not about stories."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def replay(case: Mapping[str, Any], defaults: Mapping[str, Value], readings: Rea
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Format the main fields of an event: its name, its destination, and its time."""
+    """Format the minutes of an event, or the name of its subject with the destination, if any."""
     if "minutes" in about:
         return f"{plain(about['minutes'])} min"
     named = [value for name, value in about.items() if name != "to" and isinstance(value, str)]

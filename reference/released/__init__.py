@@ -1,1 +1,1 @@
-"""Decisions of releases that differ from the documents, in each release's own arithmetic."""
+"""Decisions of releases where they differ from the documents, in the releases' own arithmetic."""

@@ -1,4 +1,4 @@
-"""Answers of releases that differ from the documents."""
+"""Answers of releases where they differ from the documents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pulsar_conformance.reference.splitting import Split
 from pulsar_conformance.reference.usage import nic_speed
 
 PARTS_OF_TOPIC = 2
-"""Number of slashes in a topic's name after its domain, such as `persistent://`."""
+"""Number of slashes in a topic's name after `persistent://` or another domain."""
 NO_CANDIDATES = "division by the number of candidates, 0"
 EMPTIEST = "LoadManagerShared.filterDomainsNotHavingLeastNumberAntiAffinityNamespaces"
 

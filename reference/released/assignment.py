@@ -1,4 +1,4 @@
-"""Assignment of a bundle to a broker in a release, `ModularLoadManagerImpl.selectBroker`."""
+"""Assignment of a bundle to a broker in a release (`ModularLoadManagerImpl.selectBroker`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ MAX_TOPICS = "loadBalancerBrokerMaxTopics"
 EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 LATER = "preferLaterVersions"
 DOMAINS = "failureDomainsEnabled"
-"""Setting that counts as true if a case does not give it, since the documents assume that it is
-true.
-"""
+"""Setting that is treated as true if a case omits it, since the documents assume so."""
 
 SHARED = "LoadManagerShared."
 POLICIES = f"{SHARED}applyNamespacePolicies"
@@ -150,7 +148,7 @@ class ReleasedAssignment:
         yield from (self.second or self.first).steps()
 
     def _why_again(self) -> str:
-        """Return which candidates are overloaded, the reason to choose a second time."""
+        """Return the reason for choosing a second time: which candidates are overloaded."""
         if self.first.strategy == IN_TURN:
             return f"{self.first.best[0]}, the first in turn, is overloaded"
         whole = "all" if self.first.overloaded.issuperset(self.first.best) else "some"
@@ -159,8 +157,8 @@ class ReleasedAssignment:
     def _among(self, candidates: Candidates, again: bool = False) -> ReleasedPlacement:
         """Return the placement of the bundle among candidates, by the strategy in use.
 
-        At the first choice, bundles of namespaces excluded from shedding are placed in turn.
-        `again` marks the second choice.
+        At the first choice, RoundRobinBrokerSelector places bundles of namespaces that are excluded
+        from shedding. `again` marks the second choice.
         """
         spared = str(self._settings.given.get(EXCLUDED, "")).split(",")
         excluded = self._all.namespace in spared
@@ -191,7 +189,7 @@ class ReleasedAssignment:
         return fewest(emptiest_domains(among, count, home), count)
 
     def _even(self, among: Candidates) -> Candidates:
-        """Return the brokers with the fewest of the namespace's bundles."""
+        """Return the brokers with the fewest of the namespace's bundles, if even spread is on."""
         if self._spread_by_setting and not self._settings.flag(EVENLY):
             return among
         return fewest(among, {name: self.served[name][self._all.namespace] for name in among})
@@ -211,7 +209,7 @@ class ReleasedAssignment:
         return f", although {EVENLY} is false: {SYSTEM} is always spread"
 
     def _latest(self, among: Candidates) -> Candidates:
-        """Return the brokers with the latest version, or all if any broker's version is unknown."""
+        """Return the brokers with the latest version; all permitted if any version is unknown."""
         if not self._settings.flag(LATER) or not among:
             return among
         versions = self.known.case["versions"]

@@ -106,10 +106,10 @@ def _shedding(
 
 
 def _counted(hits: Mapping[str, int], pair: Sequence[str], setting: str, needed: int) -> str:
-    """Return text with the hits of each broker: consecutive cycles in which it was far from its
-    partner.
+    """Return text with the hits of both brokers of a pair.
 
-    `needed` is the number of hits from which on the pair sheds; `setting` names the threshold.
+    A broker's hits are the consecutive cycles in which it was far from its partner. `needed` is the
+    minimum number of hits for the pair to shed; `setting` names the threshold.
     """
     counts = " and ".join(f"{name} {hits.get(name, 0)}" for name in pair)
     return f"by {setting}, {counts} of {needed} times"
@@ -202,8 +202,8 @@ def _steps(
 def _unpaired_steps(
     view: ClusterView, scores: Mapping[str, float], ordered: Sequence[str], name: str
 ) -> Iterator[Step]:
-    """Yield the step that says why a broker is not the busier one of a pair whose difference is
-    large enough.
+    """Yield the steps that explain why a broker is not the busier one of a pair with a large enough
+    difference.
     """
     place = ordered.index(name)
     other = ordered[-1 - place]

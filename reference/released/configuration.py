@@ -14,7 +14,7 @@ from pulsar_conformance.reference.released.java import INT
 PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 
 Version = tuple[int, ...]
-"""Major, minor and patch version of a release."""
+"""The numbers of a version from left to right; trailing numbers may be missing."""
 
 
 def version_of(text: str) -> Version:
@@ -39,7 +39,7 @@ class BrokerField(NamedTuple):
 
     type: str
     defaults: Mapping[Version, Any]
-    """Each default of the field, by the version that introduced it; the first one added the field.
+    """The defaults of the field, each by the version that introduced it; the first added the field.
     """
 
 

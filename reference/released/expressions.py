@@ -1,4 +1,4 @@
-"""Java's regular expressions (`java.util.regex.Pattern`), as Python evaluates them."""
+"""Java's regular expressions (`java.util.regex.Pattern`), translated for Python."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SWITCH = re.compile(r"\(\?[ims]+\)")
 """Matches flags for the rest of the expression; Python allows them only at its start."""
 
 SINGLE = re.compile(r"\\?.|\\x..|\\u....", re.DOTALL)
-"""Matches a single character of a class, as Python writes it."""
+"""Matches a single character of a class, as it is written in Python."""
 
 ONLY_PYTHON = re.compile(r"\(\?(?:P|#|\(|<\w*_)")
 
@@ -76,9 +76,9 @@ class Expression:
 
     @classmethod
     def of(cls, text: str) -> Expression:
-        """Compile an expression that is matched with ASCII names.
+        """Compile an expression for matching ASCII names.
 
-        Errors: `BadExpression`, also for syntax of Java that is not evaluated.
+        Errors: `BadExpression`, also for Java syntax that is not supported here.
         """
         written = "".join(_Translation(text).parts())
         try:
@@ -98,7 +98,7 @@ def _unevaluated(text: str, what: str) -> BadExpression:
 
 
 class _Translation:
-    """A regular expression of Java, translated from left to right."""
+    """The translation of a regular expression from Java to Python, from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -223,7 +223,7 @@ class _Translation:
         return known[0]
 
     def _repetition(self) -> str:
-        """Return the translation of a quantifier, such as `+` or `{2,3}`."""
+        """Return the translation of a quantifier in braces, such as `{2,3}`."""
         known = self._taken(REPETITION)
         if known is None:
             shown, end, _ = self.text[self.at :].partition("}")

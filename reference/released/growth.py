@@ -1,4 +1,4 @@
-"""Automatic splits in a release, `BundleSplitterTask.findBundlesToSplit`."""
+"""Automatic splits in a release (`BundleSplitterTask.findBundlesToSplit`)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SplitterTask:
 
     @cached_property
     def _cuts(self) -> Mapping[str, list[int]]:
-        """The known boundaries of each namespace: those of the bundles that brokers own."""
+        """The boundaries of each namespace that are known from the bundles that brokers own."""
         cuts: dict[str, set[int]] = defaultdict(lambda: {0, FULL_UPPER})
         for bundle in (one for name in self.known.brokers for one in self.known.owned(name)):
             part = HashRange.parse(bundle)
@@ -119,7 +119,7 @@ class SplitterTask:
         return found
 
     def _stays(self, bundle: str, stats: Json, taken: int) -> str:
-        """Return why a bundle is not split, if `taken` bundles of its namespace are split before.
+        """Return why a bundle is not split after `taken` other bundles of its namespace.
 
         Empty if it is split.
         """

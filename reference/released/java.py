@@ -26,7 +26,7 @@ def to_int(number: float) -> int:
 
 
 def wrap_int(number: int) -> int:
-    """Wrap an integer around as a Java int overflows."""
+    """Reduce an integer to 32 bits, as a Java int does when it overflows."""
     return (number + INT) % (2 * INT) - INT
 
 

@@ -23,7 +23,7 @@ ALMOST_NONE = 1.0
 GOES, STAYS, COMES = "goes", "stays", "comes"
 
 TopBundles = Mapping[str, float | None]
-"""The bytes per second of each top bundle of a broker, as listed; None if unknown."""
+"""The bytes per second of each top bundle of a broker, in the listed order; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class LoadData:
     carried: Mapping[str, float]
     """The bytes per second of each broker, in and out."""
     written: Mapping[str, float]
-    """The milliseconds since 1970 at which each broker's data were written, if known."""
+    """The time at which each broker's data were written, if known, in milliseconds since 1970."""
     outdated: frozenset[str] = frozenset()
     """The brokers whose data are outdated, and left out of the mean and the standard deviation."""
     notes: tuple[str, ...] = ()
-    """Notes on the input files that are not used."""
+    """Notes about input files that were not used."""
     bound: Mapping[str, str] | None = None
     """The policies of each namespace that has any, as text; None if policies are unknown."""
 
@@ -51,16 +51,16 @@ class LoadData:
 
     @cached_property
     def mean(self) -> float:
-        """The mean of the brokers' loads."""
+        """The mean load of the brokers whose data are not outdated."""
         return fmean(self.current)
 
     @cached_property
     def deviation(self) -> float:
-        """The standard deviation of the brokers' loads."""
+        """The standard deviation of the loads of the brokers whose data are not outdated."""
         return pstdev(self.current)
 
     def age(self, name: str) -> float:
-        """Return by how many seconds a broker's data are older than the newest broker data."""
+        """Return the age of a broker's data in seconds, relative to the newest data of all."""
         newest = max(self.written.values(), default=0)
         return (newest - self.written.get(name, newest)) / 1000
 
@@ -89,12 +89,12 @@ class TransferRules:
 
     @property
     def share(self) -> float:
-        """The fraction of the mean load, or of the highest traffic, that counts as underload."""
+        """Fraction of the mean load or highest traffic below which a broker is underloaded."""
         return min(HALF, max(0.0, self.target / 2))
 
 
 class BundleRow(NamedTuple):
-    """A bundle, with its fate in a cycle: it goes, stays or comes in exchange, and why."""
+    """A bundle, its outcome in a cycle (it goes, stays or comes in exchange), and the reason."""
 
     outcome: str
     bundle: str
@@ -104,7 +104,7 @@ class BundleRow(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadState:
-    """The brokers that are not yet paired in a cycle, least loaded first, and the deviation."""
+    """The brokers not yet paired in a cycle, least loaded first, with statistics of the load."""
 
     data: LoadData
     rules: TransferRules
@@ -166,7 +166,7 @@ class LoadState:
 
     @property
     def amount(self) -> float:
-        """The bytes per second to move so that the loads of the two brokers become equal."""
+        """The bytes per second to move so that the busiest and the idlest broker become equal."""
         high, low = self.data.loads[self.busy], self.data.loads[self.idle]
         return self.data.carried[self.busy] * ((high - low) / 2) / high if high else 0.0
 
@@ -189,9 +189,9 @@ class LoadState:
 
 @dataclass(frozen=True)
 class LoadPair:
-    """The most and the least loaded broker at one point of a cycle, and what becomes of bundles.
+    """The most and the least loaded broker at one point of a cycle, and the outcome for bundles.
 
-    `rows` lists the top bundles of the most loaded broker.
+    `rows` lists the top bundles of the most loaded broker, and bundles that come in exchange.
     """
 
     state: LoadState
@@ -205,19 +205,19 @@ class LoadPair:
 
     @property
     def moves(self) -> bool:
-        """True if a bundle goes."""
+        """True if any bundle moves to the less loaded broker."""
         return any(one.outcome == GOES for one in self.rows)
 
     @property
     def moved(self) -> float:
-        """The bytes per second of the bundles that go."""
+        """The bytes per second of the bundles that move to the less loaded broker."""
         return sum(one.rate for one in self.rows if one.outcome == GOES)
 
     @property
     def moved_net(self) -> float:
-        """The bytes per second that leave the most loaded broker.
+        """The bytes per second that leave the most loaded broker, as the release computes them.
 
-        In its debug mode, a release subtracts the bundles that come in exchange.
+        The release subtracts bundles that come in exchange only in its debug mode.
         """
         back = sum(one.rate for one in self.rows if one.outcome == COMES)
         return self.moved - (back if self.state.rules.debug else 0.0)
@@ -226,7 +226,7 @@ class LoadPair:
 def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
     """Yield the pairs of brokers between which TransferShedder moves bundles in a cycle, in order.
 
-    If the traffic of the busier broker's top bundles is unknown, its pair is the last.
+    If the traffic of a top bundle of the busier broker is unknown, the pair is the last one.
     """
     state = LoadState.first(data, rules)
     while state.shed < rules.brokers and len(state.order) > 1 and state.uneven:
@@ -238,10 +238,11 @@ def load_pairs(data: LoadData, rules: TransferRules) -> Iterator[LoadPair]:
 
 
 def _rows(state: LoadState) -> Iterator[BundleRow]:
-    """Yield what becomes of each top bundle of the busier broker whose traffic is known.
+    """Yield the outcome for each top bundle of the busier broker, and for exchanged bundles.
 
-    Bundles are considered in the order of the list, up to the first that neither fits nor can be
-    exchanged; at least one bundle stays (TransferShedder.findBundlesForUnloading).
+    Bundles with unknown traffic are left out. Bundles are considered in the order of the list, up
+    to the first that neither fits nor can be exchanged; at least one bundle stays
+    (TransferShedder.findBundlesForUnloading).
     """
     top, rules = state.data.top.get(state.busy, {}), state.rules
     back = iter(state.data.top.get(state.idle, {}).items())
@@ -281,7 +282,7 @@ def _kept(state: LoadState, bundle: str, rate: float, left: int) -> str:
 
 
 def _policies_that_keep(state: LoadState, bundle: str) -> str:
-    """Return the policies of a bundle's namespace if they keep it where it is; otherwise empty."""
+    """Return the policies of a bundle's namespace that keep it on its broker; empty if none."""
     bound = {} if state.rules.with_policies else state.data.bound or {}
     return bound.get(namespace_of(bundle), "")
 
@@ -289,10 +290,10 @@ def _policies_that_keep(state: LoadState, bundle: str) -> str:
 def _exchanged(
     state: LoadState, back: Iterator[tuple[str, float | None]], net: float
 ) -> Iterator[BundleRow]:
-    """Yield the bundles that the less loaded broker gives in exchange for a bundle that is too
-    large.
+    """Yield the bundles that the less loaded broker gives in exchange for a large bundle.
 
-    Yield none if no exchange helps. `net` is the traffic moved so far, with the large bundle.
+    Nothing is yielded if no exchange helps. `net` is the traffic moved so far, including the large
+    bundle.
     """
     whole = state.data.carried[state.busy]
     high, low = whole - net, state.data.carried[state.idle] + net

@@ -18,7 +18,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 Json = Mapping[str, Any]
 
 PORT = ":8080"
-"""Port in the lookup address of a broker whose name has none; it affects the order of a map."""
+"""Port that is assumed for a broker whose name has none; it affects the order of hash maps."""
 
 PORTED = re.compile(r".+:[0-9]+")
 
@@ -33,7 +33,7 @@ SPARED = {
     ),
     "own-without-cluster": re.compile(r"(?:pulsar|sla-monitor)/[^:/]+:\d+"),
 }
-"""Patterns of the namespaces of brokers, for heartbeats and monitoring, that shedding leaves alone.
+"""Patterns of the brokers' own namespaces, such as those for heartbeats, that are never shed.
 
 The keys are the alternatives of the way `spared-namespaces`.
 """
@@ -58,7 +58,7 @@ class Leader:
     """Capacities of the leader's hash maps by name; they grow from cycle to cycle."""
 
     def way(self, name: str) -> str:
-        """Return the release's alternative of a way; see `ReleasedWays`."""
+        """Return the alternative of a way that the release follows; see `ReleasedWays`."""
         return self.release.ways[name]
 
     def value(self, name: str) -> Value:
@@ -122,7 +122,7 @@ class Leader:
         return in_map_order(names, concurrent=True, size=self._places(table, names))
 
     def _places(self, table: str, names: Iterable[str]) -> int:
-        """Return the capacity of a hash map, which never shrinks."""
+        """Grow a hash map to hold the names, if it is too small; return its capacity."""
         before = self.tables.get(table, TABLE)
         self.tables[table] = map_capacity(len(set(names)), concurrent=True, size=before)
         return self.tables[table]
@@ -177,9 +177,7 @@ class Leader:
         return used
 
     def without_weight(self, broker: str) -> dict[str, float]:
-        """Return the usage in percent of resources that count in some strategies but have a weight
-        of 0.
-        """
+        """Return the unweighted usage in percent of each counted resource whose weight is 0."""
         counted = self._counted(broker, weighted=True)
         return {name: used for name, used in counted.items() if self.weight(name) == 0}
 

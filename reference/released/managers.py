@@ -1,4 +1,4 @@
-"""Choice of the load manager in a release, `BrokerService` and `LoadManager.create`."""
+"""Choice of the load manager in a release (`BrokerService` and `LoadManager.create`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsar_conformance.reference.released.release import ReleasedWays
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 FILE = Path(specs.__file__).parent / "classes.yaml"
 NOOP = f"{PACKAGE}NoopLoadManager"
-"""A load manager in the tests of releases; it decides nothing."""
+"""A load manager that exists only in Pulsar's tests and decides nothing."""
 
 MANAGERS: Mapping[str, str] = {
     managers.SIMPLE: "simple",

@@ -1,4 +1,4 @@
-"""Placement strategies of releases, `ModularLoadManagerStrategy.selectBroker`."""
+"""Placement strategies of releases (`ModularLoadManagerStrategy.selectBroker`)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ReleasedPlacement:
 
     @cached_property
     def best(self) -> Sequence[str]:
-        """The candidates among which the strategy chooses at random."""
+        """The candidates from which the strategy chooses at random."""
         return CHOICE[self.strategy](self) if self.candidates else ()
 
     @cached_property
@@ -164,7 +164,7 @@ class ReleasedPlacement:
 
     @property
     def apart(self) -> float:
-        """The fraction by which a candidate's usage must be below the mean usage."""
+        """The difference by which a candidate's usage must be below the mean, as a fraction."""
         return self.known.number(DIFFERENCE) / 100.0
 
     @cached_property
@@ -176,7 +176,7 @@ class ReleasedPlacement:
 
     @property
     def _leaves_out_overloaded(self) -> bool:
-        """True if the strategy avoids the overloaded candidates: some are not overloaded."""
+        """True if the strategy leaves out overloaded candidates, since some are not overloaded."""
         return self.strategy == LEAST_RATE and not self.overloaded.issuperset(self.candidates)
 
     def _decision(self) -> str:
@@ -215,14 +215,14 @@ def _least_usage(placing: ReleasedPlacement) -> Sequence[str]:
 
 
 def _next(placing: ReleasedPlacement) -> Sequence[str]:
-    """Return the candidate whose turn it is, in a hash set's order."""
+    """Return the candidate whose turn it is, in the iteration order of the hash set."""
     return [placing.ordered[placing.turn % len(placing.ordered)]]
 
 
 def _as_planned(placing: ReleasedPlacement) -> Sequence[str]:
     """Return only the planned destination if it is a candidate, or else all candidates.
 
-    The plan counts even after the attempt to unload the bundle has ended.
+    The plan applies even after the attempt to unload the bundle has ended.
     """
     plan = placing.known.case.get("plan")
     return [plan["to"]] if plan and plan["to"] in placing.candidates else sorted(placing.candidates)

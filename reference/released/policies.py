@@ -1,4 +1,4 @@
-"""Isolation policies that change, as releases before 4.0 compare them."""
+"""Changes of isolation policies, as releases before 4.0 evaluate them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ SUMMED: Mapping[str, str] = {
     "numProducers": "producerCount",
     "numConsumers": "consumerCount",
 }
-"""Totals of a simple report, each with the field of its bundles whose values are added up."""
+"""The totals of a simple report, each with the field of its bundles that is summed."""
 
 MIN_SECONDS = 5
 """Minimum seconds between two checks of the load in 2.4, a constant of LoadManagerShared."""
@@ -59,9 +59,7 @@ def due(context: Context, case: Case, release: ReleasedWays) -> Derivation:
 
 @dataclass(frozen=True)
 class _ReleasedDue(ReportDue):
-    """A `report.due` case, decided by the usage and the minimum interval that a release
-    compares.
-    """
+    """A `report.due` case, decided by a release's own usage and minimum interval."""
 
     release: ReleasedWays
 
@@ -73,7 +71,7 @@ class _ReleasedDue(ReportDue):
         return exact(self.case["seconds"]) < MIN_SECONDS
 
     def usage(self, name: str) -> Percent:
-        """Return the usage whose change counts; `name` is `written` or `now`."""
+        """Return the usage in percent that is compared; `name` is `written` or `now`."""
         modular = self.case["manager"] == "modular"
         weighted = modular and self.release.ways["reported-change"] == "weighted"
         one = {"brokers": {name: self.case[name]}, "bundles": {}}
@@ -81,7 +79,7 @@ class _ReleasedDue(ReportDue):
 
 
 class _Mismatch(Exception):
-    """A value that Jackson cannot parse as the field's type."""
+    """Raised for a value that Jackson cannot parse as the field's type."""
 
 
 def read(case: Case, release: ReleasedWays) -> Derivation:

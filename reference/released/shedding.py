@@ -1,4 +1,4 @@
-"""A shedding cycle of a release's modular manager, `ModularLoadManagerImpl.doLoadShedding`."""
+"""A shedding cycle of a release's modular manager (`ModularLoadManagerImpl.doLoadShedding`)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def select(
 
 
 def _offered(release: ReleasedWays) -> frozenset[str]:
-    """Return those of the release's shedding strategies that the model implements."""
+    """Return the shedding strategies of the release that the model implements."""
     return SHEDDERS[release.ways["shedders"]]
 
 

@@ -1,4 +1,4 @@
-"""Splitting a bundle in a release, `NamespaceService.splitAndOwnBundle`."""
+"""Splitting a bundle in a release (`NamespaceService.splitAndOwnBundle`)."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def _is_default(asked: str | None, by: str, settings: Settings) -> bool:
 def _algorithm_of(
     split: Split, asked: str | None, by: str, settings: Settings, release: ReleasedWays
 ) -> tuple[str, str | None]:
-    """Return the algorithm that a release uses, and the reason for a refusal, None if it accepts.
+    """Return the algorithm that a release uses, and the reason if it refuses the request.
 
-    Only an administrator's request names an algorithm; in other cases, `asked` is the broker's
-    default.
+    The reason is None if it accepts. Only an administrator's request names an algorithm; in other
+    cases, `asked` is the broker's default.
     """
     if release.ways["split-algorithms"] == "range":
         return RANGE, None
@@ -189,8 +189,8 @@ def _flow_boundaries(
 ) -> tuple[list[int], str | None]:
     """Return the cuts of a bundle, and the reason for no cut (None if there are cuts).
 
-    A cut is made before a topic that would make its part exceed a limit. If several topics have one
-    hash, the traffic of the last one counts once for each of them.
+    A cut is made before a topic that would make its part exceed a limit. If several topics have the
+    same hash, the traffic of the last of them is used for each.
     """
     by_hash = {one.place: one for one in traffic}
     if len(by_hash) < FEWEST:

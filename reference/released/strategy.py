@@ -93,7 +93,7 @@ class ClusterView:
     memory: CycleMemory = field(default_factory=CycleMemory)
 
     def not_recently_unloaded(self, bundles: Sequence[str]) -> list[str]:
-        """Return those of the bundles that were not unloaded recently."""
+        """Return the bundles that were not unloaded recently, in the given order."""
         return [bundle for bundle in bundles if bundle not in self.recent]
 
     def movable_bundles_of(self, broker: str) -> list[str]:
@@ -138,10 +138,10 @@ def bundle_steps(
     full: str = "",
     idle: str = "",
 ) -> Iterator[Step]:
-    """Yield a step for each bundle that says whether it is shed or kept, and why.
+    """Yield a step for each bundle: whether it is shed or kept, and why.
 
-    The reasons for keeping an eligible bundle: `stays`; `full`, if given, for bundles after the
-    last that is shed; `idle`, if given, for bundles without traffic.
+    An eligible bundle is kept for the reason `stays`. If given, `full` is the reason for bundles
+    after the last one that is shed, and `idle` for bundles without traffic.
     """
     known, free = view.known, set(eligible)
     carried, left = 0.0, len(chosen)
@@ -168,12 +168,12 @@ def keep_all_steps(view: ClusterView, broker: str, why: str) -> Iterator[Step]:
 
 
 def too_few(owned: Sequence[str]) -> str:
-    """Return why a broker sheds nothing: it has fewer than two bundles."""
+    """Return the remark that a broker has no bundles, or only one, so that it sheds nothing."""
     return "it has a single bundle" if owned else "it has no bundles"
 
 
 def _last_unload(view: ClusterView, bundle: str) -> str:
-    """Return how long ago a bundle that the grace period still protects was unloaded."""
+    """Return how long ago a bundle was unloaded; the grace period still protects it."""
     ago = view.known.case.get("recentlyUnloaded", {}).get(bundle)
     if ago is None:
         return "unloaded within the grace period"

@@ -35,11 +35,10 @@ MARGIN_CONSTANT = "ThresholdShedder.ADDITIONAL_THRESHOLD_PERCENT_MARGIN"
 RELIEF_CONSTANT = "ThresholdShedder.LOWER_BOUNDARY_THRESHOLD_MARGIN"
 
 HALF = 0.5
-"""Share of the threshold that the busiest broker sheds for an idle one."""
+"""Factor of the threshold that gives the share of traffic to shed for an idle broker."""
 
 HISTORY = ("cpu", "bandwidthIn", "bandwidthOut")
-"""Resources of which the first with a weight above 0 stands for a broker's usage in earlier cycles.
-"""
+"""Resources by preference: the first with a weight above 0 represents usage in earlier cycles."""
 
 
 FULL = 100.0
@@ -58,7 +57,7 @@ class _Cycle:
 
 
 def sheds(view: ClusterView) -> Iterator[BrokerUnloads]:
-    """Yield the unloads of each broker; usage histories are replayed as earlier cycles first."""
+    """Yield each broker's unloads, after replaying the usage histories as earlier cycles."""
     memory, reports = view.memory, view.known.case["brokers"].items()
     memory.mixed = {}
     histories = {name: one["usageHistory"] for name, one in reports if one.get("usageHistory")}
@@ -135,13 +134,13 @@ def _cycle(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> 
 
 
 def _looks_for_idle(known: Leader) -> bool:
-    """True if the lower boundary is on: the busiest broker sheds when another one is idle."""
+    """True if the lower boundary is enabled, so that the busiest broker sheds for an idle one."""
     looks = known.way("lower-boundary-relief") == "half-threshold"
     return looks and known.settings.flag(LOWER_BOUNDARY)
 
 
 def _relieved(view: ClusterView, memory: CycleMemory, now: Mapping[str, float]) -> str | None:
-    """Mix the usage in once more; return the busiest broker if any is below the lower boundary."""
+    """Smooth the usage again; return the busiest broker if some broker is below the boundary."""
     known = view.known
     threshold = known.number(SHEDDER_THRESHOLD) / 100.0
     memory.observe(now, known.number(HISTORY_SHARE), again=True)

@@ -36,11 +36,11 @@ ENOUGH = 0.75
 """A swap must bring the busier broker's throughput below this fraction of its former value."""
 
 STEPS = {"msgThroughputIn": 100_000.0, "msgThroughputOut": 100_000.0, "msgRate": 100.0}
-"""Granularity with which NamespaceBundleStats.compareTo compares each rate, in its order."""
+"""Granularity of each rate in NamespaceBundleStats.compareTo, in the order of comparison."""
 
 
 class Smoothed(NamedTuple):
-    """A broker's smoothed load, and its throughput."""
+    """A broker's smoothed load and smoothed throughput."""
 
     load: float
     throughput: float
@@ -255,13 +255,13 @@ class ReleasedTransfer:
         return sum(self.carried(one.bundle) for one in unloads if one.source == source)
 
     def _counted(self, gained: float) -> float:
-        """Return the traffic sent back in swaps, which a release counts only in its debug mode."""
+        """Return the traffic sent back in swaps in debug mode; otherwise 0."""
         return gained if self.known.settings.flag(DEBUG) else 0.0
 
     def _pair(
         self, source: str, target: str, top: Sequence[str], amount: float
     ) -> Iterator[Unload]:
-        """Yield the unloads from one broker to another: bundles that fit, then a swap."""
+        """Yield the unloads between two brokers: bundles that fit, and swaps for larger bundles."""
         whole, other = (self.known.carries(one, "msgThroughput") for one in (source, target))
         back = iter(self.top_bundles(target))
         moved, left = 0.0, len(top)
@@ -293,7 +293,7 @@ class ReleasedTransfer:
         after: tuple[float, float],
         whole: float,
     ) -> list[Unload]:
-        """Return a swap: a large bundle goes and smaller ones come back; empty if none helps."""
+        """Return the bundles that come back in a swap for a large bundle; empty if none helps."""
         if not self.known.settings.flag(TRANSFERS):
             return []
         high, low = after

@@ -84,7 +84,7 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
 
 
 def _later_steps(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
-    """Yield the unloads of the first later cycle with enough hits, for unchanged loads."""
+    """Yield steps with the unloads of the first later cycle with enough hits, at equal loads."""
     later = decision.unloads_called_for(stats)
     below = "these bundles go" if later else "nothing goes either"
     yield Step("later", f"{below}, if the loads are the same once there are enough hits")
@@ -132,7 +132,7 @@ def _kept(
 
 
 def _moves(decision: ReleasedTransfer, label: str, unloads: Sequence[Unload]) -> Iterator[Step]:
-    """Yield the amount that may move between two brokers, and each unload of that pair."""
+    """Yield as steps, for each pair of brokers, the traffic that may move, and each unload."""
     for pair, group in groupby(unloads, key=_pair_of):
         moves = [*group]
         swaps = any(one.swapped_for for one in moves)

@@ -24,7 +24,7 @@ MAX_SHARE = "maxUnloadPercentage"
 MAX_BUNDLES = "maxUnloadBundleNumPerShedding"
 LEAST = {"msgRate": "minUnloadMessage", "msgThroughput": "minUnloadMessageThroughput"}
 CONSTANT = {MAX_SHARE: 0.2, LEAST["msgRate"]: 1000.0, LEAST["msgThroughput"]: 1024.0 * 1024.0}
-"""Constants in the source of releases that lack the settings with these names."""
+"""Constants that releases use instead of settings that they lack, by the setting's name."""
 
 THRESHOLDS = {
     "msgRate": (RATE_THRESHOLD, "%"),
@@ -36,7 +36,7 @@ MEASURES = {"msgRate": "messages", "msgThroughput": "throughput"}
 NEAR_NOTHING = 1e-6
 SLACK = {"none": (), "rate": ("msgRate",), "both": ("msgRate", "msgThroughput")}
 MORE = 1000
-"""Traffic by which a bundle may exceed the amount still to move."""
+"""Messages or bytes per second by which a bundle may exceed the amount still to move."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _need(view: ClusterView, spread: _Spread) -> int:
 
 
 def _apart(view: ClusterView, kind: str) -> _Spread:
-    """Return the busiest broker and the extremes of one measure."""
+    """Return the busiest and the idlest broker by one measure, with their traffic."""
     busiest, idlest, most, least = None, None, -1.0, float(INT - 1)
     for name in view.known.brokers:
         carries = view.known.carries(name, kind)
@@ -172,7 +172,7 @@ def _fitting(view: ClusterView, broker: str, kind: str, need: int) -> Iterator[s
 
 
 def _most_bundles(known: Leader) -> int:
-    """Return the maximum number of bundles of a cycle; -1 for no maximum."""
+    """Return the maximum number of bundles that a cycle unloads; -1 for no maximum."""
     return -1 if known.way("uniform-settings") == "constants" else int(known.number(MAX_BUNDLES))
 
 

@@ -58,7 +58,7 @@ def eligible_brokers(world: World, broker: str, reading: str) -> list[str]:
 
 
 def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list[str]:
-    """Return the brokers that were less loaded than `broker` before the cycle and still are.
+    """Return the brokers whose load, before the cycle and now, is below that of `broker` before it.
 
     [SHED-11]
     """
@@ -70,7 +70,7 @@ def less_loaded(world: World, broker: str, usage: Mapping[str, Percent]) -> list
 
 
 def _apart(world: World, bundle: str, brokers: Sequence[str]) -> Sequence[str]:
-    """Return the brokers on which a bundle keeps its anti-affinity group spread. [ANTI-11]"""
+    """Return the brokers that may get a bundle to keep its anti-affinity group spread. [ANTI-11]"""
     namespace = namespace_of(bundle)
     if namespace not in world.groups:
         return brokers
@@ -194,7 +194,7 @@ def _case(world: World) -> dict[str, Any]:
 
 
 def _remember(world: World, cycle: Cycle) -> None:
-    """Store each broker's usage history for ThresholdShedder. [THRESHOLD-07]"""
+    """Store each broker's smoothed usage for ThresholdShedder's next cycle. [THRESHOLD-07]"""
     if cycle.strategy != "ThresholdShedder":
         return
     for name, usage in Levels(cycle).usage.items():

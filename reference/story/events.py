@@ -54,7 +54,7 @@ def why_invalid(name: str, value: Value) -> str | None:
 def change_setting(world: World, name: str, value: Value, how: str) -> str:
     """Change a setting, and return text on when the value takes effect.
 
-    `how` says where: in broker.conf, which is read at the next start, or dynamically. Errors:
+    `how` is `conf` for broker.conf, which a broker reads when it starts, or `dynamic`. Errors:
     `Ignored` for an unknown setting or an invalid value.
     """
     why = why_invalid(name, value)
@@ -184,7 +184,7 @@ SECOND_DOMAIN: Mapping[str, Callable[[World, str, list[str], EventResult], None]
     "refused": _refuse,
     "moved": _leave,
 }
-"""The registration of brokers that already belong to another domain.
+"""The function that handles brokers that already belong to another domain.
 
 The keys are the alternatives of the reading `second-domain`. [ANTI-15, ANTI-16]
 """

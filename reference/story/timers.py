@@ -73,12 +73,11 @@ WRITE_INTERVAL = "loadBalancerResourceQuotaUpdateIntervalMinutes"
 
 
 def pass_time(world: World, minutes: Minutes, result: EventResult) -> None:
-    """Advance time: brokers report, and the leader sheds and writes bundle data, at their
-    intervals.
+    """Advance the clock by `minutes`, and run the periodic tasks that come due.
 
-    Intervals count from the start of the story. If several end at once, reports come first and
-    bundle data last. If no interval for bundle data is set, they are not written. [SHED-09,
-    REPORT-11, DATA-12]
+    Brokers report, and the leader splits, sheds and writes bundle data. Intervals count from the
+    start of the story. If several end at the same time, reports come first and bundle data last.
+    Bundle data are not written if no interval for them is set. [SHED-09, REPORT-11, DATA-12]
     """
     end = world.clock + minutes
     if minutes:

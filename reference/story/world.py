@@ -68,7 +68,7 @@ class World:
     unloaded_at: dict[str, Minutes] = field(default_factory=dict)
     """Time of each bundle's last unload that starts a grace period."""
     changes: int = field(init=False)
-    """Number of changes on which a later decision may depend."""
+    """Number of changes so far that may affect a later decision."""
     counted: Iterator[int] = field(default_factory=count)
     carried: dict[str, Rates] = field(default_factory=dict)
     """Cached rates of bundles."""
@@ -80,13 +80,13 @@ class World:
     measured: dict[str, Rates] = field(default_factory=dict)
     """Rates of each bundle in its broker's last report."""
     transfers: list[Past] = field(default_factory=list)
-    """Earlier cycles of TransferShedder on which later ones depend."""
+    """Earlier cycles of TransferShedder that affect later cycles."""
     transfers_at: Minutes = ZERO
     """Time of the last cycle of TransferShedder."""
     last_cycle: tuple[int, int] | None = None
-    """The number of `changes` and of blocked bundles at the last shedding cycle."""
+    """`changes` and the number of blocked bundles, as of the last shedding cycle."""
     reported_changes: int | None = None
-    """Value of `changes` when every broker last sent a load report."""
+    """Value of `changes` when the brokers last sent load reports."""
     split_checked_changes: int | None = None
     """Value of `changes` when the leader last looked for bundles to split."""
 
@@ -140,7 +140,7 @@ class World:
         return sorted(owned)
 
     def use(self, topic: str, namespace: str, rates: Rates) -> str:
-        """Set the rates of a topic, which is in use from now on; return its bundle."""
+        """Mark a topic as in use, set its rates, and return its bundle."""
         if topic not in self.bundle_of:
             ranges = self.namespaces[namespace]
             place = LOCATE[self.readings["partitions"]](ranges, topic)
@@ -217,7 +217,7 @@ class World:
         return {bundle: samples.data for bundle, samples in self.samples.items()}
 
     def unowned(self) -> list[str]:
-        """Return the bundles with topics that no broker owns."""
+        """Return the bundles that contain topics in use but have no owner."""
         return [bundle for bundle in self.topics_in if bundle not in self.owner]
 
     def owners(self) -> dict[str, str | None]:
@@ -241,13 +241,13 @@ class EventResult:
     split: list[dict[str, Any]] = field(default_factory=list)
     decided_by: str | None = None
     reports: dict[str, Any] | None = None
-    """Local data that brokers wrote while time passed; None if none did."""
+    """Local data that brokers wrote while time passed; None if no time passed."""
     written: dict[str, Any] | None = None
     """Bundle data that the leader wrote; None if no time passed or no interval is set."""
     explanations: list[Explanation] = field(default_factory=list)
 
     def note(self, label: str, text: str) -> None:
-        """Add an explanation without a calculation."""
+        """Add a single step to the explanations."""
         self.explanations.append(lambda: (Step(label, text),))
 
     def reported(self, world: World) -> None:
@@ -266,7 +266,7 @@ class EventResult:
         self.written = {"minutes": [*minutes, jsonable(world.clock)], "bundles": bundles}
 
     def step(self, world: World, owners: dict[str, str | None]) -> dict[str, Any]:
-        """Return the result of the event in the protocol's format."""
+        """Return the result of the event as a step of an answer."""
         step: dict[str, Any] = {"owners": owners, "leader": world.leader}
         lists = {"assigned": self.assigned, "unloaded": self.unloaded, "split": self.split}
         step |= {name: found for name, found in lists.items() if found}

@@ -34,7 +34,7 @@ MAX_LISTED_ANSWERS = 12
 
 
 def format_answers(answers: Sequence[Json]) -> str:
-    """Return the answers to the questions as text. Equal answers are given once."""
+    """Return the answers to the questions as text. Consecutive equal answers are given once."""
     if len(answers) == 1:
         return _format_answer(answers[0])
     groups = [(answer, len(list(equal))) for answer, equal in groupby(answers)]

@@ -1,4 +1,4 @@
-"""Values of cases and answers as texts with their units, for cells of tables."""
+"""Formatting of values in cases and answers as text with units, for cells of tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ values and its length.
 FIRST_VALUES = 3
 
 PLACES = 6
-"""Number of decimal places that are shown, enough to tell answers under different readings
-apart.
-"""
+"""Number of decimal places shown, enough to distinguish answers under different readings."""
 
 MIN_SHOWN_PERCENT = Fraction(1, 100)
 """Percentage below which a cell says only "under 0.01 %"."""
@@ -30,7 +28,7 @@ STRATEGIES = "org.apache.pulsar.broker.loadbalance.impl."
 
 MESSAGES = ("msgRateIn", "msgRateOut")
 UNITLESS_SETTINGS = ("share", "ratio")
-"""Units of settings that are plain numbers, and are not shown."""
+"""Units that are not shown, since the settings that have them are plain numbers."""
 
 BYTES = ("msgThroughputIn", "msgThroughputOut")
 RATES = (*MESSAGES, *BYTES)
@@ -47,7 +45,7 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "reportedGbps": lambda value: f"{plain(exact(value))} Gbit/s",
     "gbps": lambda value: f"{plain(exact(value))} Gbit/s",
 }
-"""Functions that format amounts with their units, by the name of the field."""
+"""By field name, the function that formats a value of the field with its unit."""
 
 
 def format_field(name: str, value: Any) -> str:
@@ -96,9 +94,7 @@ def format_object(value: Json) -> str:
 
 
 def format_usage(value: Json) -> str:
-    """Return the usage of a resource as text. It includes the percentage if the limit is
-    not 100.
-    """
+    """Return the usage of a resource as text; add the percentage if the limit is not 100."""
     used, limit = exact(value["usage"]), exact(value["limit"])
     if limit == 100:
         return f"{plain(used)} %"
@@ -122,7 +118,7 @@ def format_load(value: Json) -> str:
 
 
 def format_assumed_load(value: Json) -> str:
-    """Return the values assumed for a load that was never measured, as text."""
+    """Return the values of a load as text: bytes, messages, other fields, then sessions."""
     carried = [format_ways(value, BYTES), format_ways(value, MESSAGES)]
     others = [
         format_field(name, one)
@@ -136,15 +132,15 @@ def format_assumed_load(value: Json) -> str:
 
 
 def _noun(name: str, value: Any) -> str:
-    """Return the heading of a field for this value, in the singular if the value is 1."""
+    """Return the heading of a field to follow a value: in the singular if the value is 1."""
     title = TITLES.get(name, name)
     return title.removesuffix("s") if value == 1 else title
 
 
 def format_ways(value: Json, names: Sequence[str]) -> str:
-    """Return the values in and out as one text, or as a sum if they differ.
+    """Return the values in and out as text: their sum, or the other value if one is 0.
 
-    `names` are the fields with these values. Empty if the object has neither field.
+    `names` are the fields with the two values. Empty if the object has neither field.
     """
     parts = [format_field(name, value[name]) for name in names if value.get(name)]
     if len(parts) == 2 and parts[0].partition(" ")[2] == parts[1].partition(" ")[2]:
@@ -165,9 +161,7 @@ def format_setting(name: str, value: Any) -> str:
 
 
 def join_shortened(texts: Sequence[str]) -> str:
-    """Return texts joined with commas. Many texts are shortened to the first ones, the last one and
-    their number.
-    """
+    """Return texts joined with commas; of many, only the first ones, the last one and the count."""
     if len(texts) <= MAX_SHOWN_VALUES:
         return ", ".join(texts) or "none"
     return f"{', '.join(texts[:FIRST_VALUES])}, …, {texts[-1]} ({len(texts)})"

@@ -26,10 +26,10 @@ TAG = re.compile(f"<(?!{LINE[1:]})")
 STORY, CHANNEL = "cluster.replay", "channel.apply"
 
 ABOUT: Mapping[str, Sequence[str]] = {"DATA": WRITTEN, "REPORT": WRITTEN, "MANAGER": LED}
-"""Fields of a story's steps that are shown only for areas with rules about the fields, by area."""
+"""By area, the fields of a story's steps that are shown only in examples of the area's rules."""
 
 AVERAGE_FIELDS: Mapping[str, str] = {"short-term": "shortTermData", "long-term": "longTermData"}
-"""Field of a bundle that holds the average to use, by value of the reading `shed-window`."""
+"""By value of the reading `shed-window`, the bundle's field that holds the average to use."""
 
 TITLES: Mapping[str, str] = {
     "BUNDLE": "Namespaces, bundles and hashes",
@@ -70,7 +70,7 @@ class ShownExample:
 
     @cached_property
     def questions(self) -> list[tuple[str, list[Table], Table, int]]:
-        """The questions: operation, tables, derivation, and how often the question is repeated."""
+        """The questions: operation, case tables, derivation, and number of consecutive times."""
         found: list[tuple[str, list[Table], Table, int]] = []
         before: tuple[str, Case] | None = None
         for question, derived in zip(self.example.questions, self.worked.derivations, strict=True):
@@ -109,7 +109,7 @@ class ShownExample:
 
     @property
     def released(self) -> list[tuple[str, str]]:
-        """Answers that releases give and the documents do not allow, as texts, by version."""
+        """Each version whose answer the documents do not allow, with the answer as text."""
         each = self.example.released.items()
         return [(version, format_answers(one.answers)) for version, one in each]
 
@@ -120,12 +120,12 @@ class ShownExample:
 
     @cached_property
     def other_rules(self) -> list[Rule]:
-        """The rules that judge the case, too, besides those that the example names."""
+        """Rules that the case also exercises, other than those that the example names."""
         return list(self.worked.other_rules())
 
     @cached_property
     def outcomes(self) -> list[tuple[str, str, str, str]]:
-        """Reading, value, meaning and answer of each alternative under which the answer differs."""
+        """Each alternative that changes the answer: reading, value, meaning and new answer."""
         return [
             (
                 one.reading,
@@ -154,15 +154,17 @@ class ShownExample:
 
     @property
     def other_event_results(self) -> list[str]:
-        """Where the events of a story may have other results, as a text for each other answer."""
+        """For each further allowed answer to a story, text on the events whose results differ."""
         [(_, case)] = self.example.questions
         answers = [answer for [answer] in self.example.allowed or ()]
         return [event_differences(case, answers[0], other, self._about) for other in answers[1:]]
 
     @cached_property
     def event_table(self) -> Table | None:
-        """A table of a story's events with their results: those worked out by hand, else the
-        model's.
+        """A story's events as a table, with results worked out by hand, or else the model's
+        results.
+
+        None if the example is not a story.
         """
         if self.operations != [STORY]:
             return None
@@ -172,7 +174,7 @@ class ShownExample:
 
     @cached_property
     def answer_tables(self) -> list[Table]:
-        """The answer to a single question as tables, if its text would be too long for one line."""
+        """The answer to a single `channel.apply` question as tables; empty for other questions."""
         if self.operations != [CHANNEL] or len(self.example.questions) > 1:
             return []
         [[answer]] = self.example.allowed or [self.worked.answers]
@@ -180,9 +182,9 @@ class ShownExample:
 
     @property
     def assumed(self) -> str:
-        """The time frames that another reading uses, but in which some bundles have no average.
+        """The time frames that other alternatives use but for which some bundles have no average.
 
-        A text; empty if there are none.
+        The names are joined with "and"; empty if there are none.
         """
         bundles = [
             bundle
@@ -264,5 +266,5 @@ def _escaped(text: str) -> str:
 
 
 def _question(operation: str) -> str:
-    """Return the question of an operation as a sentence."""
+    """Return the question that an operation asks, which is the title of its schema."""
     return str(schema(f"operations/{operation}")["title"])

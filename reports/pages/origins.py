@@ -22,7 +22,7 @@ DEFAULTS = "settings.defaults"
 OWN = "this example's own or defaults"
 
 MAX_COUNT = 4
-"""Highest number that needs no source. Numbers up to it are counts, such as two brokers."""
+"""Highest number that needs no source, since small numbers are counts, such as two brokers."""
 
 NUMBER = re.compile(r"(?<![\w.#])\d+(?:\.\d+)?(?![\w.]*_)")
 

@@ -14,7 +14,7 @@ from pulsar_conformance.reports.pages.answers import format_answers
 from pulsar_conformance.specs import Alternative, Rule, load
 
 ABOUT_ALL = "settings.defaults"
-"""Operation whose answers every rule about a setting judges, whatever the example is about."""
+"""Operation whose answers every rule about a setting judges, even if unrelated to the example."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ class DerivedExample:
         return tuple(dict(one.answer) for one in self.derivations)
 
     def other_rules(self) -> Iterator[Rule]:
-        """Yield the rules that the case reaches and the model's answers keep, under the example's
-        readings, besides the rules that the example names.
+        """Yield the rules that the case also exercises, other than those that the example names.
+
+        The model's answers keep these rules under the example's readings.
         """
         trial, bundled = Trial.asking(self.example.questions), load()
         readings = Readings.of(self.profile, self.example.readings)
@@ -76,9 +77,7 @@ class DerivedExample:
                 yield rule
 
     def outcomes(self) -> Iterator[ReadingOutcome]:
-        """Yield each alternative of a reading that changes the answers. All other readings stay the
-        same.
-        """
+        """Yield each alternative that changes the answers if all other readings stay the same."""
         bundled = load()
         taken = {**bundled.default_readings(self.profile), **self.example.readings}
         for reading in bundled.readings.values():

@@ -49,7 +49,7 @@ def _steps(answer: Json, about: Sequence[str]) -> Sequence[Json]:
 
 
 def event_differences(case: Json, answer: Json, other: Json, about: Sequence[str] = ()) -> str:
-    """Return minute, event and result of each step in which another answer to a story differs."""
+    """Return the minute, event and result of each step at which `other` differs, as text."""
     pairs = (_rows(case["events"], _steps(one, about)) for one in (answer, other))
     return LINE.join(
         f"minute {minute}, {event}: {comes}"
@@ -96,7 +96,7 @@ def _event(kind: str, about: Json) -> str:
 
 
 def _step_results(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the results in a step as texts."""
+    """Yield the results of a step as texts."""
     for word in ("refused", "ignored"):
         if word in step:
             yield word if step[word] == "*" else f"{word}: {step[word]}"
@@ -129,7 +129,7 @@ def _led_by(step: Json, before: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _written_results(step: Json) -> Iterator[str]:
-    """Yield when brokers reported and when the leader wrote, with the samples that it wrote."""
+    """Yield text on when each broker reported and when the leader wrote how many samples."""
     for broker, report in step.get("reports", {}).items():
         if report["minutes"]:
             yield f"{broker} reports at {_minutes(report['minutes'])}"

@@ -32,22 +32,20 @@ MINUTES, SINCE = "minutes", "minutes since the cycle before"
 """Field of a cycle, and its heading; in the first cycle, the field has no meaning."""
 
 UNUSED = dict.fromkeys((TITLES.get(name, name) for name in RESOURCES), "0 %") | {"bundles": "0"}
-"""Values shown for resources that a broker does not report, by the heading of the column."""
+"""By column heading, the value shown for a broker that does not report one."""
 
 NUMBERED = re.compile(r"(\D*)(\d+)(\D.*|)")
-"""Pattern of a name with a number, such as that of a broker of a StatefulSet."""
+"""Pattern of a name that contains a number, such as a broker's name in a StatefulSet."""
 
 MAX_EQUAL_BROKERS = 2
-"""Maximum number of equal consecutive brokers that have a row each. More brokers share one row."""
+"""Maximum number of equal consecutive brokers with a row each; a longer run shares one row."""
 
 MAX_FIELD_COLUMNS = 8
-"""Maximum number of different fields of objects that have a column each. More fields share one
-column.
-"""
+"""Maximum number of fields with a column each; if objects have more, all share one column."""
 
 
 ONE_BROKER = ("broker", "written", "now")
-"""Fields that hold what one broker reports."""
+"""Fields that each hold the report of a single broker."""
 
 FIRST_COLUMNS = (*(TITLES.get(name, name) for name in RESOURCES), "bytes", "messages", "bundles")
 """Columns that come first in a table of brokers, in this order."""
@@ -90,9 +88,7 @@ def case_tables(case: Json, heading: str = "case") -> Iterator[Table]:
 
 
 def _cycle_tables(cycles: Sequence[Json]) -> Iterator[Table]:
-    """Yield the tables of each cycle. Tables that are equal to those of the cycle before are only
-    named.
-    """
+    """Yield the tables of each cycle; a table that did not change since the last is only named."""
     before: list[Table] = []
     runs = groupby(enumerate(cycles, 1), key=lambda one: (one[0] == 1, one[1]))
     for (first, cycle), run in runs:
@@ -150,9 +146,10 @@ def _of_field(case: Json, name: str, value: Any) -> Table:
 
 
 def _alike(case: Json) -> list[list[str]]:
-    """Return the brokers in groups, each with consecutive brokers that share a row of the table.
+    """Return groups of consecutive brokers; the brokers of a group share a row of the table.
 
-    They have equal reports and equal bundles. A small group is split into single brokers.
+    They have equal reports, equal bundles, and names numbered without a gap. A run of up to
+    `MAX_EQUAL_BROKERS` such brokers is split into single brokers.
     """
     bundles = case.get("bundles", {})
 
@@ -162,7 +159,7 @@ def _alike(case: Json) -> list[list[str]]:
         return broker, [(bundles.get(one), latest.get(one)) for one in owned]
 
     def numbered(place: int, name: str) -> object:
-        """Return the same value for names that are numbered without a gap."""
+        """Return a value that is the same for consecutive names numbered without a gap."""
         found = NUMBERED.fullmatch(name)
         return (found[1], int(found[2]) - place, found[3]) if found else name
 

@@ -23,7 +23,7 @@ PADDING = 10
 FAILURE_VERDICTS = ("error", "fail", "unexpected_pass", "unexercised")
 """Verdicts that are failures in JUnit XML."""
 JUNIT_WORDS = {"not_applicable": "not applicable", "warning": "warning"}
-"""Words for verdicts in JUnit XML, if they differ from those in tables."""
+"""Words for verdicts in JUnit XML, where they differ from the words in tables."""
 MAX_QUOTED_LENGTH = 120
 """Maximum number of characters of an answer that a message of JUnit XML quotes."""
 
@@ -60,7 +60,7 @@ def badge_json(report: Report) -> str:
 
 
 def badge(report: Report) -> str:
-    """Return the badge as an SVG image, for which no badge service is needed."""
+    """Return the badge as an SVG image, which needs no badge service."""
     said = badge_text(report)
     left, right = (round(len(text) * PIXELS + PADDING) for text in (LABEL, said))
     return _rendered(
@@ -95,7 +95,7 @@ def summary_markdown(report: Report) -> str:
 
 
 def junit_xml(report: Report) -> str:
-    """Return JUnit XML with a suite per implementation and a case per rule."""
+    """Return the report as JUnit XML, with one suite and a test case per rule."""
     verdicts = report["verdicts"]
     name = f"{report['implementation']['name']}, {report['requirements']['profile']}"
     suite = ElementTree.Element("testsuite", name=name, tests=str(len(verdicts)))

@@ -158,9 +158,7 @@ def _command(first: Line, one: Line, known: str) -> str:
 
 
 def is_conformant(verdicts: Sequence[Line]) -> bool:
-    """True if all `must` rules are kept. Rules about operations that are not supported do not
-    count.
-    """
+    """True if at least one `must` rule passes and none has a verdict of `BREAKING_VERDICTS`."""
     musts = [line["verdict"] for line in verdicts if line["level"] == "must"]
     return "pass" in musts and not set(BREAKING_VERDICTS).intersection(musts)
 

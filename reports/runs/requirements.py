@@ -29,7 +29,7 @@ class Requirements:
     """Version number of the set; None for the current rules, which are not frozen."""
     rules: Mapping[str, Entry]
     changes: tuple[str, ...] = ()
-    """Changes since the version before it, one in each line."""
+    """Changes since the previous version, one string for each change."""
 
     @property
     def checksum(self) -> str:
@@ -42,7 +42,7 @@ class Requirements:
         return f"{self.profile}, {f'version {self.version}' if self.version else 'not frozen'}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of the file of this set."""
+        """Return the content of the JSON file for this set."""
         return {
             "profile": self.profile,
             "version": self.version,
@@ -97,7 +97,7 @@ def _read(file: Path) -> Requirements:
 
 
 def requirements_to_report(profile: str) -> Requirements:
-    """Return the newest frozen set if it equals the current rules; otherwise the current rules."""
+    """Return the oldest frozen set that equals the current rules; if none, the current rules."""
     current = current_requirements(profile)
     return next(
         (one for one in frozen_requirements(profile) if one.checksum == current.checksum), current

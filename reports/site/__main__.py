@@ -16,7 +16,7 @@ TO = Path("reports/out")
 ASSETS = "assets"
 VENDOR = "vendor"
 SOURCES, THEME, CONFIGURATION = "site-sources", "site-theme", "zensical.toml"
-"""Folders of the pages and of changes to the theme, and the file with the generator's settings."""
+"""Folder of the pages, folder of changes to the theme, and file with the generator's settings."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

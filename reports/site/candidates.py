@@ -1,6 +1,4 @@
-"""A picture of a placement: the candidates with their usage and score, and a mark on each that may
-be chosen.
-"""
+"""A picture of a placement: the candidates with usage and score, and marks on possible choices."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ SCORE = re.compile(r".* = (\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class DrawnCandidate:
-    """A broker that placement compares, with its numbers in the derivation."""
+    """A broker that placement compares, with its numbers from the derivation."""
 
     name: str
     usage: float
@@ -41,7 +39,7 @@ class DrawnCandidate:
 
     @property
     def kind(self) -> str:
-        """The class of the broker's bar, by which the style colors it."""
+        """The CSS class that determines the color of the broker's bar."""
         if self.chosen:
             return "bar"
         return "over" if self.left_out else "other"

@@ -25,19 +25,19 @@ def svg(height: float, said: str, body: Sequence[str]) -> str:
 
 
 def rectangle(left: float, top: float, width: float, height: float, kind: str) -> str:
-    """Return a rectangle of a class that the style defines."""
+    """Return a rectangle with the CSS class `kind`."""
     size = f'width="{max(width, 0.5):.1f}" height="{height:g}"'
     return f'<rect class="pc-{kind}" x="{left:.1f}" y="{top:g}" {size}/>'
 
 
 def vertical_line(left: float, top: float, height: float, kind: str) -> str:
-    """Return a vertical line of a class that the style defines."""
+    """Return a vertical line with the CSS class `kind`."""
     ends = f'y1="{top:g}" y2="{top + height:g}"'
     return f'<line class="pc-{kind}" x1="{left:.1f}" x2="{left:.1f}" {ends}/>'
 
 
 def beside_lines(left: float, words: str, lines: Sequence[float]) -> float:
-    """Return the first position, from `left` to the right, where no line crosses a text.
+    """Return the leftmost position, `left` or right of it, at which no line crosses the text.
 
     `lines` are the horizontal positions of the vertical lines.
     """

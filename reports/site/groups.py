@@ -13,10 +13,9 @@ BROKER, CELLS = 84, 158
 
 
 def group_chart(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return a picture with a row per broker: its domain, and the namespaces of the group that it
-    has.
+    """Return a picture with a row per broker: its domain, and its namespaces of the group.
 
-    A broker to which the next namespace may go has an open cell for it.
+    An open cell marks each broker to which the next namespace may go.
     """
     group = case["groups"].get(case["namespace"])
     may = answer.get("candidates") or [answer.get("broker")]

@@ -38,7 +38,7 @@ GUIDES = Path(__file__).parent / "guides"
 CHANGES = Path(__file__).parents[1] / "changes"
 CHANGELOG = Path("CHANGELOG.md")
 CONVERSATION = Path(__file__).parent / "reference" / "protocol.md"
-"""The first part of the page about the protocol; guides in the repository link to it as well."""
+"""File with the first part of the page about the protocol; guides also link to it."""
 EXAMPLES = "../../examples/README.md"
 """Path by which guides link to the worked examples. On the site, examples are on the pages of
 rules.
@@ -52,7 +52,7 @@ ADDRESS = re.compile(r"https?://[^\s<>]*[^\s<>.,;:)]")
 
 
 class Site:
-    """The data of all pages, which are read only once."""
+    """The data of all pages; it is read only once."""
 
     def __init__(self) -> None:
         self.specs: Specs = load()
@@ -180,7 +180,7 @@ class Site:
 
 
 def document_labels(every: Specs) -> Mapping[str, str]:
-    """Return a unique name for each document: title, version and, for a copy, its form."""
+    """Return a unique name for each document: title, version and, if needed, the form of a copy."""
     found = every.documents.values()
     named = {one.id: f"{one.title} ({one.version})" for one in found}
     often = Counter(named.values())
@@ -239,7 +239,7 @@ def _exchanges(every: Specs) -> Iterator[Mapping[str, object]]:
 
 
 def _asked_by(every: Specs, operation: str) -> Iterator[tuple[str, list[Rule]]]:
-    """Yield the profiles that have rules about an operation, with these rules."""
+    """Yield each of `PROFILES` that has rules about an operation, with these rules."""
     for profile in PROFILES:
         rules = [rule for rule in every.rules_of(profile) if operation in rule.operations]
         if rules:

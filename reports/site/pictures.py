@@ -39,7 +39,7 @@ LIMITS = ("threshold", "limit")
 
 @dataclass
 class MeasuredBroker:
-    """A broker with the percentages in its derivation, each of which is None if it is missing."""
+    """A broker with the percentages in its derivation; a missing percentage is None."""
 
     name: str
     usage: float | None = None
@@ -136,7 +136,7 @@ def _brokers(steps: Sequence[Step]) -> tuple[list[MeasuredBroker], float | None,
 
 
 def _ranges(case: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return a picture of a line of hashes, with the ranges of the question and of its answer."""
+    """Return a picture of the hash ranges in a question and in its answer."""
     rows = [
         (word, parts)
         for word, value in (

@@ -37,12 +37,10 @@ from pulsar_conformance.reports.table import (
 
 PUBLISHED = Path("reports", "published")
 JUDGED = re.compile(r"(pulsar|cluster)(?:-(simple|extensible))?-(\d.*)")
-"""Pattern of the names of lists of deviations: adapter, load manager (if it is not the usual one),
-version.
-"""
+"""Pattern of a deviation list's name: adapter, load manager (if not the usual one), version."""
 
 CASES = LISTS.parents[1]
-"""Folder from which the paths of cases start."""
+"""Folder to which the paths of cases are relative."""
 
 SIMULATIONS = Path("reports", "strategies", "simulations.json")
 Line = Mapping[str, Any]
@@ -64,7 +62,7 @@ class Result:
 
     @property
     def slug(self) -> str:
-        """The name of its page, without a suffix."""
+        """The file name of the result's page, without a suffix."""
         return self.file.removesuffix(".json")
 
     @property
@@ -86,9 +84,7 @@ class Result:
 
     @property
     def requirements(self) -> str:
-        """The version of the requirements in the report, and the newest version if that is another
-        one.
-        """
+        """The report's requirements version, with the newest version if that is different."""
         version = self.report["requirements"].get("version")
         newest = max((one.version or 0 for one in frozen_requirements(self.profile)), default=0)
         if version is None:
@@ -117,27 +113,25 @@ class Result:
 
     @property
     def saved(self) -> int:
-        """The number of saved cases of earlier runs that this run asked. A case counts once for
-        each rule.
-        """
+        """The number of saved cases from earlier runs that this run replayed, counted per rule."""
         return sum(one["saved"] for one in self.verdicts.values())
 
     def verdict_text(self, rule: str) -> str:
-        """Return the verdict on a rule as tables give it."""
+        """Return the verdict on a rule in the words used in tables."""
         return WORDS.get(self.word(rule), self.word(rule))
 
 
 @dataclass(frozen=True)
 class DeviationReplay:
-    """A case of a known deviation, and the command that asks the case again."""
+    """A case of a known deviation, and the command that replays it."""
 
     case: str
     explanation: str
-    """The command that explains the case by the documents that judge it."""
+    """The command that explains the case under the profile that judges it."""
     command: str
     rule: str
-    """The rule that fails when the command asks the case: the rule of the deviation, except for a
-    case without an answer that counts against another rule.
+    """The rule that fails in the replay: the deviation's rule, unless the case gets no answer and
+    that counts against another rule.
     """
 
 
@@ -161,7 +155,7 @@ class ListedDeviation:
 
     @property
     def replays(self) -> Sequence[DeviationReplay]:
-        """The cases of the deviation, each with the command that asks the release again.
+        """The cases of the deviation, each with the command that replays it on the release.
 
         Empty if the list is not about a release.
         """
@@ -178,7 +172,7 @@ class ListedDeviation:
         return [self._replay(words, profile, case) for case in self.entry.get("cases", ())]
 
     def _replay(self, words: Sequence[str], profile: str, case: str) -> DeviationReplay:
-        """Return the command for a case. It chooses the rule that judges the case."""
+        """Return a case with its replay command, limited to the deviation's rule if possible."""
         rule, first = self.entry["rule"], case == self.entry["cases"][0]
         if first and self.entry.get("answers", "").startswith("failed:"):
             rule = _counted_against(rule, profile, self.entry.get("readings", {}), case)
@@ -236,7 +230,7 @@ class VersionStep:
 
 
 def version_steps(every: Sequence[Result]) -> list[VersionStep]:
-    """Return the steps between versions of each implementation, by rules that judge both."""
+    """Return the steps between versions of each implementation, for rules in both reports."""
     found = []
     for before, after in pairwise(every):
         if before.name.rpartition(" ")[0] == after.name.rpartition(" ")[0]:

@@ -26,8 +26,8 @@ SHOWN = (
     "overload-95-over-85",
     "usage-weight-changes-the-busiest",
 )
-"""Worked examples that illustrate an operation. For any other operation, it is the shortest of the
-examples with the most fields.
+"""Worked examples that illustrate an operation. For other operations, it is the shortest of the
+examples with the fewest empty fields.
 """
 
 Schema = Mapping[str, Any]
@@ -67,9 +67,7 @@ def own_shapes(operation: str) -> tuple[Shape, ...]:
 
 
 def fields_of(whole: Schema, operation: str = "") -> tuple[SchemaField, ...]:
-    """Return the fields of an object. The fields of an object within it follow that
-    object's field.
-    """
+    """Return the fields of an object; a nested object's fields follow the field that holds it."""
     return tuple(_fields(whole, operation, ""))
 
 
@@ -155,7 +153,7 @@ def format_json(value: Any, indent: str = "", used: int = 0) -> str:
 
 
 def example_case(operation: str, profile: str = DEFAULT_PROFILE) -> Mapping[str, object]:
-    """Return the worked example of an operation: from `SHOWN`, or the one with most fields."""
+    """Return an example case of an operation: from `SHOWN`, or with the fewest empty fields."""
     model, known = Model(profile), {rule.id for rule in load().rules_of(profile)}
     found = []
     for example in examples():

@@ -66,7 +66,7 @@ def claims_by_section(document: str) -> Mapping[tuple[str, int], Sequence[str]]:
 
 
 def repeated_sentences(rule: Rule) -> Mapping[str, Sequence[tuple[str, int]]]:
-    """Return where documents repeat the sentences that a rule claims, by document."""
+    """Return the repetitions of a rule's source sentences: section and number, by document."""
     own = {
         (source.document, source.section, number)
         for source in rule.sources

@@ -54,7 +54,7 @@ PARTS: Mapping[ModuleType, tuple[str, ...]] = {
 ABSENT = frozenset({"fingerprint", "overloads", "page", "search", "starts", "variants"})
 """Modules that only commands need, and that the playground leaves out."""
 YAML = "import json\n\nsafe_load = json.loads\nSafeLoader = Node = MappingNode = object\n"
-"""Module that replaces the reader of YAML, since every data file for the browser is JSON."""
+"""Source of a module that replaces the YAML parser, since data files for the browser are JSON."""
 
 
 class CannotVendor(UserError):

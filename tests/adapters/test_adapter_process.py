@@ -66,7 +66,7 @@ GOES_ON = {
 
 
 def alive_in(group: int) -> list[int]:
-    """Return the processes of a group that still run; a zombie does not."""
+    """Return the processes of a group that still run, without zombies."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -79,7 +79,7 @@ def alive_in(group: int) -> list[int]:
 
 
 def left_of(groups: list[int]) -> list[int]:
-    """Return the processes of these groups that still run after a moment."""
+    """Return the processes of these groups that still run after `GONE_WITHIN` seconds."""
     deadline = time.monotonic() + GONE_WITHIN
     while left := [pid for group in groups for pid in alive_in(group)]:
         if time.monotonic() > deadline:

@@ -1,5 +1,5 @@
-"""Malicious adapters give one clear error and exit status 2, and leave no process and no escape
-code.
+"""Malicious adapters give one clear error without escape codes and exit status 2, and leave no
+process.
 """
 
 import io

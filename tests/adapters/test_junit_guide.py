@@ -38,7 +38,7 @@ READINGS = named()
 
 @cache
 def judged(strategy, profile):
-    """Return the examples of a strategy that hold in a profile, before any fault is planted."""
+    """Return the examples of shedding by a strategy that hold in a profile."""
     return [
         example
         for example in examples()
@@ -65,9 +65,7 @@ def has_history(example):
 
 
 def found_by(strategy, profile, readings, amount):
-    """The examples that a class fails which follows all readings of the guide, but sheds another
-    amount.
-    """
+    """Return the examples that fail for a class with the guide's readings and another amount."""
     found = []
     for example in asked(strategy, profile, readings):
         model = Model(profile, {**READINGS[strategy], **example.readings})

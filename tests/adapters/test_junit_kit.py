@@ -1,5 +1,5 @@
-"""The kit for JUnit 5, run by Maven: a right balancer passes, a wrong one fails with the
-arithmetic.
+"""The kit for JUnit 5, run by Maven: a correct balancer passes, and a wrong one fails with a
+message that shows the arithmetic.
 """
 
 import re
@@ -105,7 +105,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory):
-    """Run Maven once; return the result of each test class, of which the wrong one fails."""
+    """Run Maven once, which fails due to a wrong class; return the results by test class."""
     folder = tmp_path_factory.mktemp("kit")
     shutil.copytree(ROOT / "adapters/junit", folder / "junit")
     shutil.copytree(ROOT / "adapters/samples/java", folder / "samples" / "java")
@@ -166,7 +166,7 @@ def test_a_failure_says_what_differs_and_shows_traffic_in_each_direction(suites)
 
 @pytest.mark.parametrize("name", ["StrategyTest", "LaterTest"])
 def test_a_strategy_of_pulsar_is_handed_over_as_a_class(name, suites):
-    """OverloadShedder of 3.0.7 breaks OVERLOAD-09, as in its published run: heap memory counts."""
+    """OverloadShedder of 3.0.7 fails only the example of OVERLOAD-09 that heap memory counts."""
     cases = list(suites[name].iter("testcase"))
     failed = [one.find("failure").text for one in cases if one.find("failure") is not None]
     assert len(cases) > 15

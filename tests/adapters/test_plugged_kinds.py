@@ -10,7 +10,7 @@ import pytest
 from pulsar_conformance.adapters import AdapterError, bundled, names
 
 INSTALLED = Path(__file__).parent / "plugged_kind"
-"""A folder like one that pip installed: a module, and the metadata of its package."""
+"""A folder as if pip had installed a package there: a module and the package's metadata."""
 
 
 def command(*words):

@@ -1,4 +1,4 @@
-"""The sample in Java: compiled once into the cache, and started by its classes."""
+"""The sample in Java is compiled once into the cache, and started from its classes."""
 
 import shutil
 from dataclasses import replace

@@ -38,7 +38,7 @@ def java(folder, version):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Pretend that this version of PySpark is installed."""
+    """Return a function that pretends that a version of PySpark is installed."""
 
     def of(found):
         def version(name):
@@ -180,10 +180,11 @@ def test_large_batches_are_several_jobs():
 
 
 def test_what_draws_meanwhile_meets_no_library_half_imported():
-    """Drawing and starting Spark at once must not meet half-imported modules.
+    """pandas and PySpark are completely imported before Spark starts in the background.
 
-    Hypothesis seeds NumPy as soon as its import has begun, and fails if it cannot. Two threads that
-    import PySpark at once see only half of it."""
+    Hypothesis seeds NumPy as soon as its import has begun, and fails if NumPy is incomplete. Two
+    threads that import PySpark at the same time may see incomplete modules.
+    """
     asked = (
         "import sys; from pulsar_conformance.adapters.spark import java, session\n"
         "session.check_installed = lambda *given: None\n"

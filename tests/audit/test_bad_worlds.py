@@ -13,7 +13,7 @@ from pulsar_conformance.conformance.commands.main import main
 
 BROKER = {"bundles": 4, "usage": 40}
 NO_OPTIONS = ("seed", "bundle", "cycle")
-"""Parameters of load functions that are no options of a world."""
+"""Parameters of load functions that are not options of a world."""
 
 
 def run(capsys, *words):

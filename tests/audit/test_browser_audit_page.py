@@ -13,10 +13,10 @@ from selenium.webdriver.common.keys import Keys
 pytestmark = pytest.mark.browser
 
 BROKERS, POINTS, MARKS, ROWS, BUNDLES = 100, 300, 1000, 1000, 50
-"""The maximum numbers on the page of one cluster."""
+"""The maximum numbers of brokers, points, marks, rows and bundles on the page of one cluster."""
 
 BEGINS, STEP = 1_795_132_800, 300
-"""2026-11-20, and a cycle every five minutes."""
+"""The time of the first cycle, in seconds since 1970 (2026-11-20), and seconds between cycles."""
 
 BUNDLE = "shop/events-001/0x0ccccccc_0x13333333"
 SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")

@@ -83,7 +83,7 @@ def test_settings_are_read_as_a_broker_writes_them():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Record unloads immediately, although the leader may count them later."""
+    """Record unloads immediately, without waiting for the leader to count them."""
     monkeypatch.setattr("pulsar_conformance.audit.collect.recording.MAX_PAUSE", timedelta(0))
 
 
@@ -186,7 +186,7 @@ def test_an_unload_at_an_extensible_broker_that_stays_is_an_administrators(
 
 @pytest.mark.parametrize("counted", [1, 2])
 def test_a_transfer_that_the_leader_counts_once_all_are_over(cluster, tmp_path, counted):
-    """The owner released the bundle while the leader's cycle was still running."""
+    """The cause is shedding if the leader later counts one unload, and unknown if it counts two."""
     cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
     cluster.owned[cluster.names[0]] = [ONE, TWO]
     recorded = Recorded(cluster, tmp_path / "history")
@@ -227,7 +227,7 @@ def test_unloads_by_hand_that_an_extensible_leader_counts_are_not_shed(cluster, 
 
 
 def test_an_unload_right_before_the_end_of_a_recording_is_of_unknown_cause(cluster, tmp_path):
-    """The broker under the extensible load manager may be about to stop."""
+    """The cause is unknown, since a broker under the extensible load manager may be stopping."""
     one, two = cluster.names
     cluster.runtime["loadManagerClassName"] = "ExtensibleLoadManagerImpl"
     cluster.owned[one] = [ONE, TWO]
@@ -269,7 +269,7 @@ class SeenAgain:
 def test_all_bundles_of_an_extensible_broker_that_stopped_are_of_a_shutdown(
     stopped, tmp_path, monkeypatch
 ):
-    """Observations of 4.2.4 every 0.2 seconds. Before the stop, a bundle was unloaded by hand."""
+    """After an unload by hand, all causes are shutdown; 4.2.4 was observed every 0.2 seconds."""
     from pulsar_conformance.audit.collect import recording
 
     lines = [json.loads(line) for line in (STOPS / f"{stopped}.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Loops are recorded again from clusters of 4.2.4, three minutes each, and compared with
+"""Loops recorded anew from clusters of 4.2.4, for three minutes each, unload like their
 simulations.
 """
 
@@ -41,7 +41,7 @@ def record(name, folder):
 
 
 def brokers_without_traffic(history):
-    """Return the busy brokers whose traffic is missing, as after an update by Pulsar itself."""
+    """Yield time and broker of reports with CPU usage but no traffic, as Pulsar may write them."""
     for line in map(json.loads, history.open()):
         report = line.get("report")
         if report and report["cpu"]["usage"] and not report["lastStats"]:

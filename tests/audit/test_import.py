@@ -32,7 +32,7 @@ from standins.exported import (
 
 @pytest.fixture
 def imported(tmp_path, capsys):
-    """Return a function that imports sources: it returns records, output and exit status."""
+    """Return a function that imports sources, checks the status, and returns records and notes."""
 
     def run(*words, status=0):
         out = tmp_path / "history"

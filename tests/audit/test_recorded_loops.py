@@ -1,10 +1,10 @@
-"""Loops recorded from clusters of 4.2.4 in real time, and the same worlds simulated.
+"""Simulations make the same unloads as loops recorded from clusters of 4.2.4.
 
-`standins/recorded_loop.py` recorded them; for `uniform`, `standins/hurried_loop.py` skipped the
-waits between cycles. The leader shed by its own timer; only the loads of bundles, the first owners,
-the times of cycles, and the brokers that joined and stopped are taken from the recording. A single
-different decision would change the state on which all later decisions depend.
-`test_cluster_loops.py` records the loops anew.
+The simulations take from a recording only the loads of bundles, the first owners, the times of
+cycles, and the brokers that joined and stopped. A single different decision would change the state
+on which all later decisions depend. `standins/recorded_loop.py` recorded the loops in real time,
+with leaders that shed by their own timer; for `uniform`, `standins/hurried_loop.py` skipped the
+waits between cycles. `test_cluster_loops.py` records the loops anew.
 """
 
 import json

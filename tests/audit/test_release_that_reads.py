@@ -1,5 +1,5 @@
-"""Every command reads a file of settings as one release does: 4.0 and later accept the former names
-of the bandwidth weights only with the prefix.
+"""Every command reads a file of settings like the release that it is about: 4.0 and later accept
+the former names of the bandwidth weights only with the prefix.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The published smallest clusters never come to rest, under the model as under the releases."""
+"""The published smallest clusters never come to rest, with the model and with the releases."""
 
 import json
 import re
@@ -45,7 +45,7 @@ SMALLEST = {
     "TransferShedder": {(profile, "TransferShedder"): [[5], [5, 35, 40]] for profile in OLDER},
     "classes": {},
 }
-"""The published clusters: usages that the bundles of each broker cause, in percent."""
+"""By page, profile and strategy, the usages that the bundles of each broker cause, in percent."""
 
 
 RULES = {".": ENDLESS, "classes": ENDLESS, "AvgShedder": "LOOP-03", "TransferShedder": "LOOP-02"}
@@ -117,8 +117,8 @@ def test_the_model_repeats_a_published_loop(loop):
 
 
 TIED = ("LOOP-02", "OverloadShedder")
-"""A rule and strategy whose smallest clusters rest on a choice between equal brokers, which classes
-make at random.
+"""A rule and strategy whose smallest clusters depend on a choice between equal brokers, which
+classes make at random.
 """
 
 NOT_REPEATED = "LOOP-02-released-3.0-OverloadShedder"

@@ -15,7 +15,7 @@ OVER = "loadBalancerBrokerOverloadedThresholdPercentage=40"
 
 @pytest.fixture
 def world(tmp_path):
-    """Write a file with a world whose brokers have these usages."""
+    """Return a function that writes a file with a world whose brokers have given usages."""
 
     def written(*usages):
         file = tmp_path / "world.yaml"
@@ -122,7 +122,7 @@ def test_the_moves_are_a_table(simulate):
 
 
 def test_a_history_that_grows_without_bounds_is_refused_with_its_cycle(simulate, tmp_path):
-    """Brokers accept such a value; `explain` and `--setting` do not."""
+    """Brokers accept this history share of 90; `explain` and `--setting` do not."""
     conf = tmp_path / "broker.conf"
     conf.write_text(f"{HISTORY}=90\nloadBalancerBrokerOverloadedThresholdPercentage=20\n")
     words = ("--reports", "fixtures/reports/three-brokers/modular", "--conf", str(conf))

@@ -70,7 +70,7 @@ def test_a_history_moves_the_load_of_a_relieved_broker_until_the_other_is_full()
 
 
 def test_the_documents_shed_five_bundles_of_nine_percent():
-    """90 - (50 - 5) = 45 % of 90 is 40.5: four bundles of 9 % are 36, so five."""
+    """90 - (50 - 5) = 45 % of 90 is 40.5: four bundles of 9 % are only 36, so five are shed."""
     course = simulate("ninety-ten", profile=DOCUMENTED, settings={HISTORY: 0})
     assert len(course.sheds) == 5
     assert course.cycles[1].usage == {"broker-1": 45.0, "broker-2": 55.0}
@@ -83,23 +83,22 @@ def test_brokers_that_are_all_overloaded_unload_for_ever():
 
 
 def test_an_idle_broker_beside_five_at_half_is_left_alone():
-    """The limit is 250 / 6 + 10 = 51.7 %."""
+    """No broker exceeds the limit of 250 / 6 + 10 = 51.7 %, so nothing is unloaded."""
     measured = measures_of(simulate("five-and-idle"))
     assert (measured.unloads, measured.rest, measured.spread_last) == (0, 0, 50)
 
 
 def test_the_overload_shedder_moves_one_bundle():
-    """(90 - 85) + 5 = 10 % of 90 is 9: one bundle of 9 %."""
+    """(90 - 85) + 5 = 10 % of 90 is 9, so one bundle of 9 % is shed."""
     course = simulate("ninety-ten", "OverloadShedder")
     assert [move.cycle for move in course.sheds] == [0]
     assert course.cycles[-1].usage == {"broker-1": 81.0, "broker-2": 19.0}
 
 
 def test_the_documents_example_of_three_brokers_is_at_rest_on_its_limit():
-    """The average of 40, 10 and 10 % is 20 %. The excess of 25 points is 25 % of 40: two bundles of
-    5 %.
+    """Two bundles of 5 % are shed: 40 - (20 - 5) = 25 % of 40 is 10, with an average of 20 %.
 
-    The broker then is at 30 %, which does not exceed the limit of 20 + 10.
+    The broker is then at 30 %, which does not exceed the limit of 20 + 10.
     """
     brokers = [{"bundles": 8, "usage": 40}, {"count": 2, "bundles": 2, "usage": 10}]
     course = simulate(
@@ -112,7 +111,7 @@ def test_the_documents_example_of_three_brokers_is_at_rest_on_its_limit():
 
 @pytest.mark.parametrize("boundary", [False, True])
 def test_the_documents_example_of_an_idle_broker_needs_the_lower_boundary(boundary):
-    """The average of ten brokers at 80 % and one at 0 is 72.7 %, and the limit is 82.7 %."""
+    """Bundles are shed only with the lower boundary: no broker exceeds the limit of 72.7 + 10 %."""
     brokers = [{"count": 10, "bundles": 8, "usage": 80}, {"bundles": 0, "usage": 0}]
     settings = {"lowerBoundarySheddingEnabled": boundary}
     course = simulate(
@@ -272,10 +271,10 @@ def test_an_unloaded_bundle_leaves_its_owner_where_the_owner_may_not_take_it():
 
 
 def test_the_transfer_shedder_moves_half_of_the_difference_once_it_is_sure():
-    """Loads of 90 and 10 % deviate by 40 points, more than 25: a hit in each cycle.
+    """Loads of 90 and 10 % deviate by 40 points, more than 25, so each cycle counts as a hit.
 
-    More than three hits are needed, so nothing goes in cycles 0 to 2. Half of the difference is 40
-    points, of which four bundles of 9 % fit; 54 and 46 % deviate by 4 points.
+    More than three hits are needed, so nothing is moved in cycles 0 to 2. Half of the difference is
+    40 points, enough for four bundles of 9 %. The loads of 54 and 46 % then deviate by 4 points.
     """
     profile = "documented-4.2"
     course = simulate("ninety-ten", "TransferShedder", 10, profile, remembers=True)

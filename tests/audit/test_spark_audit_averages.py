@@ -36,8 +36,9 @@ CASES = {
     "old-record": ([10.0] * 12, (40.0, 10), 0, (10, 10)),
     "record-of-nothing": ([10.0], (50.0, 0), 0, (10, 1)),
 }
-"""By cluster: samples, a record of the leader (rate, number), before which sample it was written
-(at the same time as the one before), and the rate and number that are known at last."""
+"""By cluster: samples, a record of the leader (rate, number), the number of samples up to the time
+of the record (the last one at the same time), and the rate and number known at the end.
+"""
 
 
 def rows_of(cluster, samples, record, place):
@@ -88,7 +89,7 @@ def test_a_record_counts_for_the_samples_before_it_and_those_after_it_go_on(case
 
 @pytest.mark.parametrize("window", ["fading", "sliding"])
 def test_averages_of_a_short_series_are_those_of_a_long_one(audit_session, window):
-    """A series that is known to be short is computed in fewer steps."""
+    """A series that is known to be short is computed in fewer steps, with the same averages."""
     count, schema = 40, f"key int, at int, {', '.join(f'{name} double' for name in RATES)}"
     each = [(key, at, *_rates(key, at)) for key in range(2) for at in range(count)]
     rows = audit_session.createDataFrame(each, schema)
@@ -105,5 +106,5 @@ def test_averages_of_a_short_series_are_those_of_a_long_one(audit_session, windo
 
 
 def _rates(key, at):
-    """Return the columns of a sample's rates, null in every third row, which is an observation."""
+    """Return the rates of a row, which are null in every third row, an observation."""
     return [None] * len(RATES) if at % 3 == 2 else [key + at * 1.25 + place for place in range(4)]

@@ -1,6 +1,4 @@
-"""The checks of the audit, which are columns, agree with the suite's own checks on the suite's
-cases.
-"""
+"""The audit's checks, as Spark columns, agree with the suite's checks on the suite's cases."""
 
 from itertools import product
 from random import Random
@@ -54,7 +52,7 @@ OTHERWISE = {
 """An alternative other than the default, for every reading about shedding."""
 
 FEW, MANY = 6, 12
-"""Numbers of trials drawn for a rule. `FEW` suffice to keep, break and not reach each rule."""
+"""Numbers of trials per rule. `FEW` are enough to keep, to break and not to reach each rule."""
 
 RULES = {
     profile: [one.id for one in specs.load().rules_of(profile) if one.id in CHECKS]
@@ -90,7 +88,7 @@ def mutants(random, case, answer):
 
 
 def asked(readings, profile, rules, each):
-    """Return cases of every rule, each with right and wrong answers."""
+    """Yield trials of every rule, each with right and wrong answers."""
     model, random = Model(profile, readings), Random(5)
     for rule in rules:
         for trial in draw_trials(rule, profile, 12, each):
@@ -207,7 +205,7 @@ def test_columns_say_what_the_suite_says(audit_session, profile, rules, otherwis
 
 @pytest.mark.parametrize("each", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)])
 def test_bounds_accuse_nobody_who_decides_as_the_documents_say(audit_session, each):
-    """Whatever the share of earlier observations is, the model's answers are within the bounds."""
+    """With any share of earlier usage, the model's answers are within the bounds."""
     readings = specs.load().default_readings(PROFILE)
     model, questions = Model(PROFILE, readings), []
     for rule in RULES[PROFILE]:

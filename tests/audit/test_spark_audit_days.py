@@ -40,7 +40,7 @@ EVERY = 60
 """Minutes between the reports of a broker."""
 
 FRAMES = {"shortTermData": 4, "longTermData": 30}
-"""Sizes of the time frames, so small that the first days of the history no longer count."""
+"""Numbers of samples in the time frames, so small that the first days no longer count."""
 
 SETTINGS = {
     "loadBalancerSheddingIntervalMinutes": EVERY,
@@ -147,7 +147,7 @@ PLAN = AuditPlan.of("documented-3.0")
 
 
 def made(store, history, tell=lambda _table, _mark: None, count=None, plan=PLAN):
-    """Return the marks of a run; with `count`, of a run that stops after this number of tables."""
+    """Run an audit, or only its first `count` tables; return the marks of the tables."""
     first = records_step(store, str(history), current_files(store.spark, str(history)))
     every = list(build_steps(first, plan, None))
     with spark_tuning.tasks_at_once(store.spark) as tasks:
@@ -177,7 +177,7 @@ def rounded(value):
 
 
 def files_before(store, day):
-    """Return the files of an earlier day in tables that are rebuilt partly."""
+    """Return the files of the days before `day` in tables that are only partly rebuilt."""
     tables = [table for table in TABLES if table in INCREMENTAL or table not in GOLD]
     files = {file for table in tables for file in store.read(table).inputFiles()}
     return {file for file in files if "day=2" in file and file.partition("day=")[2][:10] < day}
@@ -195,7 +195,7 @@ def check(session, store, history, folder):
 
 @pytest.fixture(scope="module")
 def begun(session, every_line, tmp_path_factory):
-    """Audit a history of all days but the last; provide a copy of both."""
+    """Audit a history of all days but the last; return the folder of both, and a copy of it."""
     there = tmp_path_factory.mktemp("there")
     (there / "history").mkdir()
     for number in range(DAYS):
@@ -268,7 +268,7 @@ def test_a_corrected_day_and_a_day_more_come_to_what_all_of_it_at_once_does(
 def test_a_leader_remembers_what_was_before_the_cycles_that_are_asked_about(
     session, written, audited, tmp_path
 ):
-    """test_spark_audit_usages.py has the same test without files, which all runs include."""
+    """All runs include the same test without files, in test_spark_audit_usages.py."""
     history, store = audited
     plan, usage = replace(PLAN, since=START + DAYS * DAY), "broker_usage"
     count, whole = list(TABLES).index(usage) + 1, Store(session, str(tmp_path / "whole"))

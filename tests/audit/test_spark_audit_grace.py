@@ -54,7 +54,7 @@ def history(name):
 
 @pytest.fixture(scope="module")
 def asked(spark, tmp_path_factory):
-    """Run the audit; return its printed lines, and the folder of its output."""
+    """Run the audit; return the words of the command, and the folder with its input and output."""
     folder = tmp_path_factory.mktemp("grace")
     every = [line for name in FIRST for line in lines(history(name), name)]
     (folder / "history.json").write_text("\n".join(every) + "\n")
@@ -65,7 +65,7 @@ def asked(spark, tmp_path_factory):
 
 
 def test_an_unload_by_another_clock_accuses_only_beyond_five_seconds(asked):
-    """Two bundles are unloaded by hand 29:57 and 29:54 before the cycle; one is shed at 5:00."""
+    """SHED-04 is broken 29:59 after a shed and 29:54 after an unload by hand, but not at 29:57."""
     _, folder = asked
     found = json.loads((folder / "found.json").read_text())
     assert found["wrong"] == found["rules"]["SHED-04"]["violated"] == 2

@@ -1,4 +1,4 @@
-"""Histories written by hand: right decisions pass, and certain violations are found."""
+"""In histories written by hand, right decisions pass, and violations that are certain are found."""
 
 import json
 from collections import defaultdict
@@ -53,7 +53,7 @@ def bundle(word):
 
 
 def bundles(words):
-    """Return names and MB/s for texts such as `0-3`, `7` or `5=40`; by default, by the number."""
+    """Yield bundle names and MB/s for words such as `0-3`, `7` or `5=40`; default: number + 1."""
     for word in words:
         number, _, rate = word.partition("=")
         first, _, last = number.partition("-")
@@ -116,7 +116,7 @@ def said(event):
 
 
 def records(history):
-    """Return the records of a history by time. Records of an event are a millisecond apart."""
+    """Yield the records of a history; the records of one event are a millisecond apart."""
     cluster = history["name"]
     begun = history.get("leader", START)
     if begun is not None:
@@ -139,7 +139,7 @@ def records(history):
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """Audit all histories together, each as a cluster; return verdicts and causes."""
+    """Audit all histories together, each as a cluster; return rows by table and cluster."""
     folder = tmp_path_factory.mktemp("histories")
     lines = [json.dumps(one) for history in HISTORIES for one in records(history)]
     (folder / "history").mkdir()

@@ -1,8 +1,8 @@
-"""Histories by kind: right decisions pass, and certain violations are found.
+"""Histories by kind: right decisions pass, and violations that are certain are found.
 
-A history lists what it expects, with the minutes: `accuse` (broken, whatever the leader knew),
+A history lists the expected verdicts by minute: `accuse` (broken, whatever the leader knew),
 `accuse_any` (one of these rules is broken), `undecided` (the records do not show it), `fine`
-(right; undecided would be too cautious), `may` (accused or not: both can be defended).
+(right; undecided would be too cautious), `may` (broken or not, since both can be defended).
 """
 
 import pytest
@@ -57,7 +57,7 @@ def audited(spark, tmp_path_factory):
 
 
 def differences(audited, name, part):
-    """Return the differences between the verdicts and those that a history expects."""
+    """Yield the differences between the verdicts and those that a history expects."""
     expected = {
         key: {stamp(float(minute)): rules for minute, rules in part.get(key, {}).items()}
         for key in EXPECTED

@@ -1,4 +1,4 @@
-"""An audit counts the unloads that a release would have made and no broker made, even if no rule is
+"""An audit counts the unloads that a release would have made but no broker made, even if no rule is
 broken.
 """
 
@@ -23,8 +23,8 @@ assert spark
 IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 THRESHOLD = "loadBalancerBrokerThresholdShedderPercentage"
 USAGES = {"b1": 80, "b2": 20, "b3": 20}
-"""80 is over the average of 40 plus the release's default of 10, by 45 points with the margin of 5;
-that is 4.2 MB/s of the 12 MB/s of the three bundles, less than the least amount of 10 MiB/s.
+"""Usages in percent. b1 is 30 points over the limit of 40 + 10; with the margin of 5, it would shed
+35 % of the 12 MB/s of its three bundles: 4.2 MB/s, less than the release's minimum of 10 MiB/s.
 """
 
 CLUSTERS = {

@@ -43,7 +43,7 @@ def test_a_name_cannot_end_the_script():
 
 
 def test_many_large_clusters_share_one_page():
-    """A line for each of at most 100 brokers; at most 60,000 points and 2,000 marks on the page."""
+    """The page has at most 100 brokers' lines per cluster, 60,000 points and 2,000 marks."""
     assert series.drawing_limits([]) == (300, 1000)
     assert series.drawing_limits([100]) == (300, 1000)
     assert series.drawing_limits([100] * 2) == (300, 1000)

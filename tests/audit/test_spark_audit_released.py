@@ -47,7 +47,7 @@ USAGES = {"b161": 7, "b206": 20, "b32": 7, "b83": 6, "b87": 7}
 
 
 def measured(cluster, strategy, usages=MappingProxyType(USAGES)):
-    """Return a cycle without unloads, as in a release, which would shed less than its minimum."""
+    """Yield a cycle in which a release unloads nothing: it would shed less than its minimum."""
     settings = {**SETTINGS, "loadBalancerLoadSheddingStrategy": f"{IMPL}{strategy}"}
     yield 0, {"kind": "settings", "settings": settings}
     yield 0.1, {"kind": "leader", "broker": "b161:8080"}
@@ -80,7 +80,7 @@ FORMS = {"list": list_of, "curl": curl_folder, "znodes": znodes, "object": one_o
 
 @pytest.fixture(scope="module")
 def audited(spark, tmp_path_factory):
-    """Audit all clusters together; return profile, summary, its lines, and verdicts by cluster."""
+    """Audit all clusters together; return profile, summary, text, folder and rows of verdicts."""
     folder = tmp_path_factory.mktemp("released")
     conf, log, history = folder / "conf.json", folder / "broker.log", folder / "history"
     conf.write_text(
@@ -142,7 +142,7 @@ def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
 
 
 def test_documents_judge_beside_a_release_as_they_do_alone(audited, spark):
-    """The judgments by the release and by documents share the tables that are equal for both."""
+    """The findings by documents are the same beside a release, with which they share tables."""
     *_, folder, _ = audited
     history, out = str(folder / "history"), folder / "audit"
     assert not (out / "documented-unloads").exists()
@@ -176,7 +176,7 @@ def test_metrics_accuse_nobody_for_the_time_between_their_samples(audited):
 
 
 def test_the_documents_of_2_10_demand_that_an_overloaded_broker_sheds(spark, tmp_path):
-    """The documents demand it under any strategy, here ThresholdShedder."""
+    """The documents demand shedding under any strategy, here ThresholdShedder."""
     history, out = tmp_path / "history", str(tmp_path / "audit")
     history.mkdir()
     lines = [

@@ -1,4 +1,4 @@
-"""A stopped audit continues: missing tables are built, and no row is there twice."""
+"""A stopped audit continues: missing tables are built, and no row is duplicated."""
 
 import json
 import os
@@ -39,7 +39,7 @@ PROFILE = "documented-3.0"
 START = datetime(2026, 11, 20, 23, 50, tzinfo=UTC)
 CLUSTERS, BROKERS, REPORTS = 2, 3, 4
 CYCLES = 150
-"""A time at which no broker reports any more: one record of another year must not matter much."""
+"""Number of cycles after the last reports, so that one record of another year has little effect."""
 
 WHOLE = "t/ns/0x00000000_0x00000002"
 PARTS = ["t/ns/0x00000000_0x00000001", "t/ns/0x00000001_0x00000002"]
@@ -47,7 +47,7 @@ ENDS_WITHIN = 1200
 
 
 def lines():
-    """Return the lines of two clusters around midnight.
+    """Yield the lines of two clusters around midnight.
 
     They have an unload, a split, damaged lines, and a broker with a wrong clock.
     """

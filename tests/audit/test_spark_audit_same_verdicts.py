@@ -95,7 +95,7 @@ def named(form):
 
 
 def write_with_arrow(folder):
-    """Write Parquet files with Zstandard, as Kafka's connectors do."""
+    """Write JSON lines with Zstandard, and a Parquet file as Kafka's connectors write it."""
     arrow = pytest.importorskip("pyarrow")
     with arrow.CompressedOutputStream(str(folder / "z.jsonl.zst"), "zstd") as packed:
         packed.write(text("zstandard"))
@@ -112,7 +112,7 @@ def write_one_record_a_file(folder):
 
 
 def write_imported(folder, capsys):
-    """Import saved reports with a log, znodes with a log, and metrics; return what is unknown."""
+    """Import saved reports with a log, znodes with a log, and metrics; return the notes of each."""
     folder.mkdir()
     log, conf = folder / "broker.log", folder / "broker.conf"
     log.write_text(
@@ -140,7 +140,7 @@ def write_imported(folder, capsys):
 
 @pytest.fixture
 def audited(spark, tmp_path, capsys):
-    """Audit all clusters; return the verdicts by cluster, and what each import lacks."""
+    """Audit all clusters; return the verdicts by cluster, and the notes of each import."""
     folder = tmp_path / "history"
     folder.mkdir()
     for form, (ending, content) in FORMS.items():

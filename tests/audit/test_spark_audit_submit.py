@@ -40,7 +40,7 @@ ONE_CYCLE = [
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Unpack a wheel, from whose files alone Python imports the project here."""
+    """Write a wheel with the files of the installed project; return its path."""
     file = tmp_path_factory.mktemp("dist") / f"{submit.PACKAGE}-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for folder in FOLDERS:

@@ -48,7 +48,7 @@ def audit(output, *more, history=HISTORY):
 
 
 def ended(process):
-    """Return the exit status and the standard error of a process that has ended."""
+    """Wait until a process has ended; return its exit status and its standard error."""
     _, errors = process.communicate(timeout=ENDS_WITHIN)
     return process.returncode, errors
 
@@ -118,7 +118,7 @@ def test_an_audit_beside_watch_leaves_the_tables_of_one(spark, tmp_path):
 def test_killed_five_times_an_audit_ends_with_the_tables_of_a_quiet_one(
     spark, expected, tmp_path, seed
 ):
-    """Each kill is at a random time between the start of the lock and the end of the last run."""
+    """Each kill is 4 to 25 s after a start; if the audit has ended, a table is removed instead."""
     random, output = Random(seed), tmp_path / "out"
     for _ in range(5):
         process, deadline = audit(output), time.monotonic() + random.uniform(4, 25)

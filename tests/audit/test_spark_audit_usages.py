@@ -89,7 +89,7 @@ def frame(session, table, rows):
 
 @pytest.fixture(scope="module")
 def recorded(audit_session):
-    """Return reports and cycles. Every broker reports between the two moments of each cycle."""
+    """Return reports and cycles; most brokers report between the two moments of each cycle."""
     random, cycles, samples = Random(9), [], []
     for nth, share in enumerate(SHARES):
         cycle = START + EVERY * nth
@@ -116,7 +116,7 @@ def recorded(audit_session):
 
 
 def table(rows):
-    """Return rows as they are after they were written and read back."""
+    """Return rows with the column `day`, which rows have after they were written and read back."""
     return rows.selectExpr("*", "to_date(cycle) as day")
 
 

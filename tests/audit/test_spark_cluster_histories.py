@@ -24,8 +24,8 @@ SHED, BY_HAND, SPLIT = (f"shop/ns-{number}/{WHOLE}" for number in (1, 2, 3))
 
 
 class Cluster:
-    """A release, its brokers by time of start, the source and destination of the unload, and the
-    broker that was lost at the end.
+    """A recorded cluster: its release, profile, brokers by time of start, the broker that was lost,
+    the number of unloads by its shutdown, and lines about changes of leader.
     """
 
     def __init__(self, release, profile, brokers, gone, shutdowns, leaders):
@@ -61,8 +61,7 @@ RECORDED = [
     pytest.param(one, id=one.release, marks=() if one is CLUSTERS[0] else pytest.mark.thorough)
     for one in CLUSTERS
 ]
-"""The recorded clusters. Usual tests audit the first; below and elsewhere, they also audit 4.2.4.
-"""
+"""The recorded clusters. Usual tests audit only the first here, but 4.2.4 in other tests."""
 
 
 @pytest.fixture(scope="module", params=RECORDED)
@@ -152,7 +151,7 @@ NOT_DONE = "not done though due"
     ("profile", "verdict"), [("released-4.2", "undecided"), ("documented-3.0", NOT_DONE)]
 )
 def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, profile, verdict):
-    """Documents name no destination, and a different amount in the cycle before."""
+    """By documents, a destination is no reason to stay; the cycle before shed a wrong amount."""
     history, report = FOLDER / "cluster-4.2.4-kept.json.gz", tmp_path / "found.json"
     words = ["audit", "--input", str(history), "--output", str(tmp_path / "out"), "--spark", CORES]
     status = main([*words, "--judge-by", profile, "--json", str(report)])
@@ -190,8 +189,8 @@ def test_average_shedder_of_a_cluster_accuses_nobody_and_is_explained(spark, tmp
 def test_an_unload_counts_from_its_cycle_where_it_was_recorded_late(spark, tmp_path, capsys):
     """Bundles move to and fro every two cycles, 120.2 s apart; the grace period is two minutes.
 
-    The recorder sees an unload three seconds after its cycle. No cycle is recorded, so that a
-    bundle is certainly blocked only if it would also be so five seconds later.
+    The recorder sees an unload three seconds after its cycle. Since no cycle is recorded, a bundle
+    is certainly blocked only if it would still be blocked five seconds later.
     """
     history, report = FOLDER / "cluster-4.2.4-overload.json.gz", tmp_path / "found.json"
     words = ["audit", "--input", str(history), "--spark", CORES, "--output", str(tmp_path / "out")]

@@ -1,4 +1,4 @@
-"""Histories of fleets: equal for equal seeds, consistent, and without violations unless some are
+"""Histories of fleets are equal for equal seeds, consistent, and without violations unless some are
 planted.
 """
 
@@ -44,7 +44,7 @@ def texts(spark, fleet, told):
 
 
 def records(lines):
-    """Return the number of lines by kind."""
+    """Return the records in the lines, by kind."""
     found = defaultdict(list)
     for line in lines:
         record = json.loads(line)
@@ -58,7 +58,7 @@ def seconds(record):
 
 @pytest.fixture(scope="module")
 def lines(spark):
-    """Return the records of a history in which no implementation decides."""
+    """Return the lines of a history in which no implementation decides."""
     return texts(spark, SMALL, HistoryOptions(NO_ADAPTER))
 
 
@@ -130,7 +130,7 @@ def test_nobody_owns_a_bundle_twice_and_none_is_lost(told):
 
 
 def test_a_broker_that_was_assigned_a_bundle_reports_it_next(told):
-    """Owners follow from the records `owners`, `assigned` and `split`, without the unloads."""
+    """Reports list the bundles that follow from the records `owners`, `assigned` and `split`."""
     actions = [*told["owners"], *told["assigned"], *told["split"]]
     for number in range(SMALL.clusters):
         cluster = SMALL.cluster(number)

@@ -30,7 +30,7 @@ PROFILE = "documented-3.0"
 JAVA = "sample:java"
 STRATEGIES = ("ThresholdShedder", "OverloadShedder", "UniformLoadShedder")
 ROOM = Fleet(99, 4, 10, 5)
-"""The size of each history, which is about one cluster."""
+"""The fleet that determines the size of the histories; each is about one of its clusters."""
 
 USUAL = tuple(
     rule for rule in PLANTED_VIOLATIONS if rule in CHECKS and not PLANTED_VIOLATIONS[rule].readings
@@ -42,11 +42,15 @@ OTHERWISE = {"overload-amount": "one", "overload-scope": "all", "threshold-order
 
 
 USUALLY = 2 * len(STRATEGIES)
-"""The number of groups that need no special settings; they come first."""
+"""The number of groups that need no special settings; `groups` yields them first."""
 
 
 def groups():
-    """Yield the rules to break in each history: those of a strategy, or one that needs settings."""
+    """Yield the strategy of each history, and the rules to break in it.
+
+    First, no rule is broken; then, for each strategy, all of its rules that need no special
+    settings; then each other rule alone.
+    """
     yield from ((strategy, ()) for strategy in STRATEGIES)
     for strategy in STRATEGIES:
         yield strategy, tuple(one for one in TOGETHER if strategy_for([one], None) == strategy)
@@ -63,7 +67,7 @@ def carried(spark):
 
 
 def written(carried, folder, histories, first=0, cycles=True):
-    """Write histories; return the rules that each cluster breaks, by the time of the cycle."""
+    """Write histories; return the broken rules with the times of their cycles, by cluster."""
     folder.mkdir(exist_ok=True)
     expected = defaultdict(Counter)
     for number, (adapter, (strategy, rules)) in enumerate(histories, first):
@@ -96,7 +100,7 @@ def verdicts(spark, folder, readings=None):
 def wrong(rows):
     """Return the broken rules with their cycles, by cluster.
 
-    Verdicts are undecided only where a planted violation says so.
+    Check that only rules whose planted violations may be undecided are undecided.
     """
     found = defaultdict(Counter)
     for cluster, cycle, rule, verdict in rows:
@@ -114,14 +118,14 @@ DECIDERS = [
     pytest.param(False, id="reference"),
     pytest.param(True, id="and Java", marks=pytest.mark.thorough),
 ]
-"""Implementations that decide. The usual tests below use only the reference."""
+"""Whether the Java sample decides as well; the usual tests below use only the reference."""
 
 
 @pytest.fixture(scope="module", params=DECIDERS)
 def audited(request, spark, carried, tmp_path_factory):
     """Audit histories with records of cycles, and histories without.
 
-    Return for both the rules that every cluster breaks, and the rows of the verdicts.
+    For each kind, return the rules that every cluster breaks, and the rows of the verdicts.
     """
     folder = tmp_path_factory.mktemp("fleet") / "histories"
     of_each = {"reference": list(groups())}
@@ -142,9 +146,10 @@ def audited(request, spark, carried, tmp_path_factory):
 
 
 def test_what_was_planted_is_found_and_nothing_else(audited):
-    """The model decides; in thorough tests under usual settings, the Java sample decides as well.
+    """Exactly the planted violations are found; some histories have none.
 
-    Some of the histories have no violation.
+    The model decides; in thorough tests, the Java sample also decides histories with usual
+    settings.
     """
     expected, rows = audited["with cycles"]
     assert wrong(rows) == {cluster: those for cluster, those in expected.items() if those}
@@ -163,9 +168,10 @@ def test_each_plant_is_found_or_says_why_none_is():
 
 
 def test_histories_without_cycles(audited):
-    """No violation is found in correct histories. Planted ones are found, or undecided as stated.
+    """In correct histories, no violation is found, and at most 5 % of the verdicts are undecided.
 
-    Few verdicts depend on the time within an interval at which a cycle ran.
+    Verdicts are undecided if they depend on the time within an interval at which a cycle ran. A
+    planted violation is found, or undecided if its kind may be.
     """
     expected, rows = audited["without"]
     honest = {cluster for cluster, planted in expected.items() if not planted}
@@ -188,7 +194,7 @@ def test_histories_without_cycles(audited):
 
 
 def test_rules_of_other_readings_are_found_under_them(spark, carried, tmp_path):
-    """The Java sample does not know that overloaded brokers shed under every strategy."""
+    """The Java sample does not shed overloaded brokers under every strategy, as SHED-08 demands."""
     one = ("OverloadShedder", ("OVERLOAD-05", "OVERLOAD-06"))
     everywhere = ("ThresholdShedder", ("SHED-08", "THRESHOLD-12"))
     histories = [("reference", one), (JAVA, one), ("reference", everywhere)]

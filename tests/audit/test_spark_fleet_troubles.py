@@ -1,5 +1,5 @@
-"""Fleets with the troubles of running clusters: their leaders decide correctly, and no broker is
-accused.
+"""In fleets with the troubles of running clusters, leaders decide correctly, and no violation is
+found.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ def verdicts(spark, folder):
 
 
 def accused(tables):
-    """Return the rules that the audit finds broken, by cluster."""
+    """Return cluster, cycle, rule and evidence of each verdict that a rule is broken."""
     rows = tables["verdicts"].where(tables["verdicts"]["verdict"].isin(*WRONG)).collect()
     return [(row["cluster"], str(row["cycle"]), row["rule"], row["evidence"]) for row in rows]
 

@@ -1,7 +1,7 @@
-"""Recorded clusters of 4.2.4 with the extensible manager: events are named, no broker is accused.
+"""In recorded clusters of 4.2.4 with the extensible manager, causes are found, but no violation.
 
-`standins/recorded_transfers.py` recorded them. `moves`: one of three brokers with a capacity of
-100 MB/s each carries 91 MB/s. TransferShedder transfers four bundles; an unload by hand, a split, a
+`standins/recorded_transfers.py` recorded them. `moves`: one of three brokers with a capacity of 100
+MB/s each carries 91 MB/s. TransferShedder transfers four bundles; an unload by hand, a split, a
 change of leader and a graceful stop follow. `crash`: two brokers carry 81 and 10 MB/s. The third is
 killed while bundles are in transfer to it, and the leader then stops.
 """

@@ -1,4 +1,4 @@
-"""Recorded clusters in which brokers stopped, were killed and were late: no broker is accused.
+"""No violation is found in recorded clusters in which brokers stopped, were killed or were late.
 
 `standins/recorded_troubles.py` recorded them. In both, broker 1 was over 85 % and shed by
 OverloadShedder. The strategy was then changed at runtime. The change takes effect when a broker

@@ -1,4 +1,4 @@
-"""`watch` against a cluster's admin API on loopback: recorded, audited and drawn until stopped."""
+"""`watch` records, audits and draws a cluster on loopback by its admin API until it is stopped."""
 
 import json
 import signal

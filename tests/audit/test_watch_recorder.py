@@ -8,7 +8,7 @@ from pulsar_conformance.audit.commands import watch
 
 
 class Recorder:
-    """Observes once, and then fails."""
+    """A recorder that raises an error or, without one, waits until it is stopped."""
 
     def __init__(self, error):
         self.error = error

@@ -150,7 +150,7 @@ Part = Callable[[argparse.Namespace], Iterator[str]]
 
 
 def _of_spark(part: Part) -> Part:
-    """Return the part or, without Spark, a part that says why it is left out."""
+    """Return a part that yields only the reason why it is left out if Spark is missing."""
 
     def of_spark(args: argparse.Namespace) -> Iterator[str]:
         why = spark_problem()

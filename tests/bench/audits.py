@@ -40,12 +40,12 @@ FAR = 100
 """Threshold in points above the average, so high that no broker sheds."""
 
 GROWN = 4
-"""Factor by which the larger history has more brokers, and so more rows, than the smaller."""
+"""Ratio of the brokers, and so of the rows, of the larger history to those of the smaller."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The median seconds of an audit, of its floor, and of a command over the rounds."""
+    """Medians over the rounds: the seconds of an audit, of its floor, and of a command."""
 
     samples: int
     audit: float
@@ -67,8 +67,8 @@ class Rounds:
 def measure(spark: Any, folder: Path, fleet: Fleet, rounds: Rounds, tell: Tell) -> list[Row]:
     """Return the measurements of a fleet's history and of a larger one, each with its floor.
 
-    All is run once before the measurement, since Java then compiles the code. Errors:
-    `subprocess.CalledProcessError` if the command fails.
+    An audit and its floor are run once before the measurement, since Java then compiles the code.
+    Errors: `subprocess.CalledProcessError` if the command fails.
     """
     _of_one(spark, folder / "first", fleet, Rounds(1), tell)
     small = _of_one(spark, folder / "small", fleet, rounds, tell)
@@ -139,7 +139,7 @@ READ: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 
 def floor(made: Store, history: str, to: Store) -> None:
-    """Read a history, and join and write the tables of its audit again without computing them."""
+    """Read a history, sort the parents of the tables of its audit, and write the tables again."""
     lines = made.spark.read.text(history).select(
         F.col("_metadata.file_path").alias("file"),
         F.col("value").alias("line"),
@@ -161,7 +161,7 @@ def floor(made: Store, history: str, to: Store) -> None:
 
 
 def _sorted(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return rows partitioned by these columns, and sorted by time."""
+    """Return rows partitioned and sorted by these columns, and then sorted by time."""
     order = [one for one in ("at", "broker", "bundle") if one in rows.columns]
     return rows.repartition(*keys).sortWithinPartitions(*keys, *order)
 

@@ -40,8 +40,8 @@ def measure(
 ) -> Iterator[Row]:
     """Yield the seconds of audits and of programs to compare them with, which run in turns.
 
-    A small history is compared with an empty session, and each multiple of the fleet with the
-    command.
+    An audit of a small history is compared with a session with a small job, and an audit of each
+    multiple of the fleet with the command.
     """
     small = folder / "small"
     small.mkdir()

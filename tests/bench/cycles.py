@@ -1,4 +1,4 @@
-"""The cost of one leader's cycles: an audit of few cycles, and of many times as many."""
+"""The cost of one leader's cycles: an audit of few cycles, and one of `LONGER` times as many."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsar_conformance.audit.pipeline.report import build_audit_tables
 from bench.audits import FAR, Row, Tell, seconds
 
 LONGER = 16
-"""Factor by which the longer history has more cycles than the shorter."""
+"""Ratio of the number of cycles in the longer history to that in the shorter."""
 
 
 def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
@@ -26,7 +26,7 @@ def fleet_of(brokers: int, bundles: int, hours: int) -> Fleet:
 
 
 def measure(spark: Any, folder: Path, fleet: Fleet, tell: Tell) -> Iterator[Row]:
-    """Yield the measurements of both histories, each after an audit that is not counted."""
+    """Yield the measurements of a short and a long history, after an audit that is not counted."""
     longer = replace(fleet, hours=fleet.hours * LONGER)
     _audited(spark, folder / "first", fleet, tell)
     short, cycles = _audited(spark, folder / "short", fleet, tell)

@@ -74,7 +74,7 @@ def _by_cluster(spark: Any, fleet: Fleet, folder: Path) -> Path:
 
 
 def _reports(reports: list[str], count: int) -> Iterator[str]:
-    """Yield this number of reports, each of another broker."""
+    """Yield `count` reports, each of another broker."""
     for number in range(count):
         record = json.loads(reports[number % len(reports)])
         yield json.dumps({**record, "broker": f"b{number // len(reports)}-{record['broker']}"})

@@ -15,7 +15,7 @@ WIDTH = 80
 
 
 def of_rates(rates: Rates, names: Mapping[str, str]) -> list[str]:
-    """Return a line for each operation and implementation, with the ratio to the first rate.
+    """Return a line per operation and implementation, with the ratio to the first implementation.
 
     `names` are the names of the implementations, by adapter.
     """

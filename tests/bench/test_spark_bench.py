@@ -1,4 +1,4 @@
-"""The audit and a command are measured on the same files; one more day is a whole day."""
+"""The audit and a command are measured on the same files; the last day is as long as the first."""
 
 import subprocess
 import sys

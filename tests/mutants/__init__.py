@@ -1,1 +1,1 @@
-"""Measures how much the suite detects: each mutant, the model with one change, is judged."""
+"""Measures how many mutants of the model, each with one change, the suite detects."""

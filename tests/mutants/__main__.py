@@ -28,7 +28,7 @@ from mutants.results import Fate, StoredResults
 TO = Path("reports/mutants")
 KEPT = WORKSPACE / "mutants.jsonl"
 CPU_SECONDS = 900
-"""Seconds for all questions of one mutant together."""
+"""Maximum seconds of CPU time for all questions about one mutant or defect."""
 
 STOPPED = 130
 
@@ -39,15 +39,16 @@ SEEDED_SHARE = 10
 """Number of mutants in a sample for each seeded defect in it."""
 
 ENOUGH = 0.95
-"""Minimum share of mutants that drawn cases have to kill, of those that violate a document."""
+"""Drawn cases must kill at least this share of the mutants that violate a document."""
 
 T = TypeVar("T")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return 0 if every mutant is caught or explained and every defect is found, 1 if not.
+    """Return 0 if all mutants are caught or explained, and all seeded defects found, 1 if not.
 
-    Return 2 for invalid input.
+    Outdated explanations also give 1. With `--drawn`, 0 means that drawn cases kill the share
+    `ENOUGH`. Return 2 for invalid input, and 130 if interrupted.
     """
     args = _arguments(argv)
     try:
@@ -95,7 +96,7 @@ def _judged(args: argparse.Namespace) -> int:
 
 
 def sampled(those: Sequence[T], count: int) -> list[T]:
-    """Return a reproducible sample of mutants. A smaller sample is the start of a larger sample."""
+    """Return a reproducible sample; a smaller sample is the beginning of a larger one."""
     return Random(SEED).sample(those, len(those))[:count]
 
 
@@ -104,10 +105,10 @@ def _chosen(name: str, only: str | None) -> bool:
 
 
 def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
-    """Return the fate of each mutant, in order: by the worked examples, then by drawn cases.
+    """Return each mutant's fate, in order; worked examples are tried first, then drawn cases.
 
-    Drawn cases take minutes for a mutant that survives, so explained mutants get them only on
-    request.
+    Drawn cases take minutes for a mutant that survives, so they are tried on explained mutants only
+    on request.
     """
     file = args.kept.with_stem(f"{args.kept.stem}-drawn") if args.drawn else args.kept
     kept, known = StoredResults(file), explained()
@@ -144,7 +145,7 @@ def _fates(chosen: Sequence[Mutant], args: argparse.Namespace) -> list[Fate]:
 def _by_examples(
     left: Sequence[Mutant], args: argparse.Namespace
 ) -> Iterable[tuple[Mutant, Catch]]:
-    """Return the fate of each mutant by the worked examples, unless only drawn cases are asked."""
+    """Return each mutant with its fate by worked examples; with `--drawn`, all count as living."""
     if args.drawn:
         return [(mutant, Catch(False)) for mutant in left]
     return _hunted(left, hunt, worked(), args)
@@ -169,7 +170,7 @@ def _hunt(by: Hunt, examples: Sequence[Evaluation], mutant: Mutant) -> Catch:
 
 
 def _lost(_mutant: Mutant, status: int | None) -> Catch:
-    """Return the fate of a mutant that ended its process: caught, since no implementation may."""
+    """Count a mutant that ended its process as caught, since no implementation may do that."""
     return Catch(True, by=f"ended with status {status}")
 
 

@@ -93,7 +93,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 class CpuLimit:
-    """Context manager that raises `OutOfTime` after some seconds of CPU; for the main thread."""
+    """Context manager, for the main thread only, that raises `OutOfTime` after some CPU seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

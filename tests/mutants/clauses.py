@@ -1,4 +1,4 @@
-"""Clauses of rules, each with a defect that breaks it and an implementation that just keeps it."""
+"""Clauses, each with a defect that breaks it and an implementation that just keeps it."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def allowances() -> Mapping[str, Allowance]:
 
 
 def rules_with_clauses_due() -> Iterator[specs.Rule]:
-    """Yield the testable `must` rules of every frozen set, and those of unwritten profiles.
+    """Yield the testable `must` rules of all frozen profiles and of `unwritten-3.0`.
 
-    Rules generated from annotations are left out: they are alike and share one predicate.
+    Rules generated from annotations are left out, since they are alike and share one predicate.
     """
     known = specs.load()
     profiles = [name for name in known.profiles if requirements.frozen_requirements(name)]
@@ -75,12 +75,12 @@ def rules_with_clauses_due() -> Iterator[specs.Rule]:
 
 
 def is_held(rule: specs.Rule) -> bool:
-    """True if each clause of a rule names a defect that breaks it and the most that it allows."""
+    """True if each clause of a rule has both a `broken_by` and a `most`."""
     return bool(rule.clauses) and all(one.broken_by and one.most for one in rule.clauses)
 
 
 def found_by_drawn_cases(defect: Defect, seed: int) -> bool:
-    """True if a case drawn for a defect's rule breaks the rule, and no rule that it presupposes."""
+    """True if some drawn case shows that the defect breaks its own rule, not a presupposed one."""
     bench = bench_of(defect, profile_of(defect.rule))
     trials = draw_trials(defect.rule, bench.profile, seed, EXAMPLES)
     legal = bench.subject.evaluator.legal
@@ -90,7 +90,7 @@ def found_by_drawn_cases(defect: Defect, seed: int) -> bool:
 def outcomes_of(
     allowance: Allowance, rule: specs.Rule, seed: int
 ) -> tuple[Sequence[Outcome], bool]:
-    """Return a rule's outcomes for an allowance, and whether it ever differs from the model."""
+    """Return a rule's outcomes for an allowance, and whether any answer is not the model's."""
     profile = profile_of(rule.id)
     bench = Bench(allowance.model, profile, rule.reading)
     right = Bench(Model, profile, rule.reading)

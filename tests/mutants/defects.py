@@ -96,10 +96,11 @@ def _defects(sheet: Sheet) -> Iterator[Defect]:
 
 
 def shown(defect: Defect, examples: int = EXAMPLES) -> Exhibit | None:
-    """Return a case that shows a defect under its own rule, a small case if there is one.
+    """Return a trial that shows a defect under its own rule, if possible a small trial.
 
-    This is the rule's first small trial that breaks the rule, and no rule that it presupposes. If
-    no such trial is small, the first few are reduced, and the smallest is returned.
+    This is the first small trial in which the defect breaks the rule, and no rule that it
+    presupposes. If there is none, the first few larger trials are reduced, and the smallest is
+    returned.
     """
     rule = specs.load().rules[defect.rule]
     profile = next(one for one in PROFILES if one in rule.profiles)
@@ -146,7 +147,7 @@ def _brokers(case: Mapping[str, Any]) -> int:
 
 
 def _bundles(case: Mapping[str, Any]) -> int:
-    """Count the bundles that are measured or owned, a namespace's ranges, or a story's topics."""
+    """Return the number of owned or measured bundles, or of a story's topics if it is larger."""
     brokers = case.get("brokers", {})
     each = brokers.values() if isinstance(brokers, dict) else ()
     owned = {bundle for one in each for bundle in one.get("bundles", ())}

@@ -1,4 +1,4 @@
-"""The trials that mutants are asked, with the answers and executed functions of the right model."""
+"""Trials that mutants are asked, with the unchanged model's answers and executed functions."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class Evaluation:
 
 
 def worked() -> list[Evaluation]:
-    """Return the worked examples under their own readings, and with each relevant reading changed.
+    """Return the worked examples under their own readings, and again with one reading changed.
 
-    Examples whose answer is only the model's come last.
+    Only readings that the model looks up are changed. Examples that show only the model's answer
+    come last.
     """
     found: list[Evaluation] = []
     for example in sorted(fixtures.examples(), key=lambda one: one.shows_model_answer):
@@ -83,7 +84,7 @@ def worked() -> list[Evaluation]:
 
 
 def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
-    """Return the first profile that has a rule of the example and in which its case is legal."""
+    """Return the first profile that has a rule of the example and in which the trial is legal."""
     known = specs.load()
     return next(
         (
@@ -97,8 +98,10 @@ def _profile_of(example: fixtures.Example, trial: Trial) -> str | None:
 
 
 def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
-    """Return readings under which a rule applies: the default alternatives, all second ones, and so
-    on.
+    """Return sets of readings under which a rule applies, so that each alternative is in some set.
+
+    The first set has the default alternative of each reading, the second has each reading's next
+    alternative, and so on.
     """
     usual, known = specs.load().default_readings(profile), specs.load().readings
     others = {
@@ -117,7 +120,7 @@ def rows(rule: specs.Rule, profile: str) -> list[dict[str, str]]:
 
 
 def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
-    """Yield the cases drawn for a rule, under one row of readings."""
+    """Yield the cases drawn for a rule, under the set of readings at index `row` of `rows`."""
     profile = _drawn_under(rule)
     if profile is None:
         return
@@ -131,10 +134,11 @@ def drawn_for(rule: str, row: int = 0) -> Iterator[Evaluation]:
 def drawn_in_turn(
     examples: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Yield the drawn cases that may show a change in a function of a file.
+    """Yield the drawn cases that may show a change in a function, the likeliest first.
 
-    Rules with an example that enters the function come first, ordered by the size of the example,
-    then other rules about the same operations. All cases under default readings come first.
+    Cases under default readings come first, then cases under each further set of `rows`. Within a
+    set, rules with an example that enters the function come first, by the size of the example, then
+    other rules about the same operations.
     """
     there = sorted(
         (
@@ -157,7 +161,7 @@ def drawn_in_turn(
 
 
 def _drawn_under(rule: str) -> str | None:
-    """Return the profile under which cases are drawn for a rule, if any are."""
+    """Return the profile under which cases are drawn for a rule, or None if none are drawn."""
     found = (one for one in PROFILES if one in specs.load().rules[rule].profiles)
     return next(found, None) if rule in checks() else None
 
@@ -226,9 +230,9 @@ def _tracer(entered: set[Place], consulted: set[str]) -> Callable[[FrameType, st
 def in_order(
     evaluations: Iterable[Evaluation], file: str, entered: int | None
 ) -> Iterator[Evaluation]:
-    """Return the trials that may show a change in a function of a file, the smallest first.
+    """Yield the trials that may show a change in a function of a file, the smallest first.
 
-    A change outside of functions may show in any trial; trials that use its module come first.
+    For a change outside of functions, these are all trials, first those that use its module.
     """
     if entered is not None:
         there = [one for one in evaluations if (file, entered) in one.entered]

@@ -18,11 +18,11 @@ PATIENCE = 10.0
 """Maximum seconds of CPU for one trial. The right model takes less than a second."""
 
 MOST_SECONDS = 60.0
-"""Maximum seconds of CPU for the drawn cases of a mutant. If they are over, it survives."""
+"""Maximum CPU seconds for a mutant's drawn cases; a mutant that is not caught then survives."""
 
 NO_START = "does not start"
 UNREACHED = "reaches no case"
-"""Reason for a rule that no case reaches any more, which a run never passes."""
+"""Why a mutant is caught if no case reaches a rule any more: a run does not pass such a rule."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Catch:
     rule: str = ""
     """The rule that the mutant breaks; empty if it survives, or does not even start."""
     by: str = ""
-    """The ID of the worked example that caught the mutant, or `drawn`, or why it has no answer."""
+    """The worked example that caught the mutant, `drawn`, or another reason for the catch."""
     seconds: float = 0.0
     """Seconds of CPU from the mutant's start to its first wrong answer, or to the last question."""
 
 
 def hunt(mutant: Mutant, evaluations: Sequence[Evaluation]) -> Catch:
-    """Return the first question that shows a mutant; the smallest that reach it are asked first."""
+    """Ask a mutant the trials that may show it, the smallest first, and return its fate."""
     started = time.process_time()
     asked = in_order(evaluations, mutant.file, mutant.entered)
     return _caught(mutant, started, asked, evaluations)
 
 
 def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
-    """Return the first drawn case that shows a mutant; `examples` tell which rules are likely."""
+    """Ask a mutant drawn cases, the likeliest rules by `examples` first, and return its fate."""
     started = time.process_time()
     whole: list[Evaluation] = []
 
@@ -63,7 +63,7 @@ def hunt_by_draws(mutant: Mutant, examples: Sequence[Evaluation]) -> Catch:
 def _caught(
     mutant: Mutant, started: float, asked: Iterable[Evaluation], whole: Sequence[Evaluation]
 ) -> Catch:
-    """Load a mutant, and return what `first_wrong` finds; its seconds count from `started`."""
+    """Load a mutant, and return its fate by `first_wrong`; its seconds count from `started`."""
     try:
         with CpuLimit(PATIENCE):
             modules = another_model({mutant.file: changed(mutant)})
@@ -78,9 +78,10 @@ def first_wrong(
     asked: Iterable[Evaluation],
     whole: Sequence[Evaluation] = (),
 ) -> tuple[str, str]:
-    """Return the first rule that a model breaks, and the question; empty texts if it breaks none.
+    """Return the first rule that a model breaks, and how it shows; empty strings if there is none.
 
-    A model is also wrong if none of the cases drawn for a rule, in `whole`, reaches the rule.
+    A model is also wrong if none of the cases drawn for a rule, in `whole`, reaches the rule any
+    more.
     """
     otherwise: dict[Evaluation, Sequence[Any]] = {}
 

@@ -1,8 +1,8 @@
 """Mutants of the judge: a check, or a quantity that checks use, with one change.
 
 `python -m mutants.judge` tries each mutant in its own process, where the changed suite judges the
-model, the seeded defects and the allowances. A mutant is killed if it accuses the model or an
-allowance, reaches none of the cases drawn for a rule, or no longer finds a defect.
+model, the seeded defects and the allowances. A mutant is killed if it finds a violation by the
+model or an allowance, reaches none of the cases drawn for a rule, or no longer finds a defect.
 
 Most mutants change only functions. For these, a process that has drawn the cases is forked, and the
 fork's functions get the changed code. A mutant that changes a table or a decorator needs a new
@@ -47,7 +47,7 @@ NOT_CHECKS = ("draw_", "aimed", "operations", "renaming", "transformations", "__
 
 RULE = re.compile(r'"([A-Z]+-[0-9]{2})"')
 DRAWN = re.compile("Questions|SearchStrategy|Trial|Json|sampled_from|st[.]|draws")
-"""Pattern of annotations and values of statements that draw cases."""
+"""Pattern in the source of statements that draw cases, such as their return annotations."""
 
 PATIENCE = 300
 """Maximum seconds of CPU for one mutant."""
@@ -70,7 +70,7 @@ makes this page and [judge.jsonl](judge.jsonl), one mutant a line.
 OF_SUBJECTS = tuple(f"{PACKAGE}.{subject}." for subject in SUBJECTS)
 CACHE = type(cache(lambda: None))
 Fate = dict[str, str]
-"""A mutant, its change, and the text that shows the fault; empty if it survives."""
+"""A mutant's ID, its change, and as `by` the reason why it is killed, empty if it survives."""
 
 Place = tuple[str, int | None]
 """A file below `conformance/`, and the first line of a function."""
@@ -87,7 +87,7 @@ def _asks(name: str) -> bool:
 
 
 def mutants_of(file: str) -> list[Mutant]:
-    """Return the mutants of a module of the judge, except changes to texts that it prints."""
+    """Return a judge module's mutants, except changes of messages, rule IDs and drawn cases."""
     source = (JUDGE / file).read_text("utf-8")
     tree = ast.parse(source)
     texts = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
@@ -126,7 +126,7 @@ def _constants(tree: ast.Module, text: str) -> Iterator[ast.Constant]:
 
 
 def rules_of(file: str) -> list[str]:
-    """Return the rules that a module judges; for a module without checks, those of its folder."""
+    """Return the documented rules that a module checks; without checks, the rules of its folder."""
     from pulsar_conformance import specs
     from pulsar_conformance.conformance.catalogue import checks
 
@@ -181,7 +181,7 @@ def forget() -> None:
 
 
 def first_mistake(rules: Sequence[str]) -> str:
-    """Return the first mistake of the judge in this process; an empty text if it makes none."""
+    """Return the first mistake of the judge in this process, or '' if it makes none."""
     from pulsar_conformance import specs
 
     known = specs.load().rules
@@ -189,7 +189,7 @@ def first_mistake(rules: Sequence[str]) -> str:
 
 
 def _mistakes(rule: Rule) -> Iterator[str]:
-    """Yield each wrong verdict of a rule on the model, its defects and its allowances."""
+    """Yield each wrong verdict of a rule on the model, or on a defect or allowance of a clause."""
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
     from mutants.evaluations import SEED
@@ -209,7 +209,7 @@ def _mistakes(rule: Rule) -> Iterator[str]:
 
 
 def try_here(name: str) -> None:
-    """Apply a mutant to this process's judge, and print the mistake that shows the mutant."""
+    """Import the judge with a mutant in this process, and print the mutant's fate as JSON."""
     [mutant] = [one for one in mutants_of(name.partition(":")[0]) if one.id == name]
     module = f"{PACKAGE}.{mutant.file.removesuffix('.py').replace('/', '.')}"
     source = changed(mutant, JUDGE)
@@ -218,7 +218,7 @@ def try_here(name: str) -> None:
 
 
 def _fate(mutant: Mutant) -> Fate:
-    """Apply a mutant to this process, and return it with the mistake that shows it."""
+    """Return the fate of a mutant that is already part of the judge in this process."""
     try:
         return _with(mutant, first_mistake(likeliest_first(mutant)))
     except Exception as error:
@@ -278,7 +278,7 @@ def prepare(file: str) -> None:
 
 
 def change_functions(mutant: Mutant) -> bool:
-    """Give functions of this process a mutant's code; return False if it changes anything else."""
+    """Give this process's functions a mutant's code; return False if more than functions change."""
     path = JUDGE / mutant.file
     source = path.read_text("utf-8")
     texts = source, ast.unparse(ast.parse(source)), changed(mutant, JUDGE)

@@ -20,7 +20,7 @@ NAME = "mutant"
 
 
 class MutantConnection(ReferenceConnection):
-    """Connection to a changed model, which asks it in the same way as the right model."""
+    """Connection that asks a changed model in the same way as the unchanged model."""
 
     def __init__(self, model: Any, profile: str, readings: Mapping[str, str]) -> None:
         super().__init__(NAME, profile, readings)
@@ -70,9 +70,9 @@ class Bench:
             return None
 
     def broken(self, rule: str, trial: Trial, answers: Sequence[Json]) -> str | None:
-        """Return the rule that is to blame if answers break `rule`; None if they keep it.
+        """Return the rule that answers break, or None if they keep `rule`.
 
-        It is `rule`, or a rule that `rule` presupposes.
+        This is `rule`, or a rule that `rule` presupposes.
         """
         outcome = self.subject.evaluator.judge(rule, trial, answers)
         if not outcome.violated:
@@ -84,7 +84,7 @@ class Bench:
         return blame.rule or rule
 
     def reached(self, rule: str, trial: Trial, answers: Sequence[Json]) -> bool:
-        """True if a rule applies to a trial with these answers."""
+        """True if a rule applies to a trial, and allows these answers."""
         return self.subject.evaluator.judge(rule, trial, answers).word == "allowed"
 
     def own_fault(self, rule: str, trial: Trial) -> bool:
@@ -99,10 +99,10 @@ class Bench:
         answers: Sequence[Json],
         right: Sequence[Json],
     ) -> str | None:
-        """Return the rule that a worked example's answers break; None if they are allowed.
+        """Return the rule that answers to a worked example break; None if the answers are allowed.
 
-        If answers are not allowed but break no rule, this is the example's first rule. Answers are
-        not allowed if they decline a question that has an answer: rules would never be reached.
+        This is the example's first rule if the answers break no rule, but are not the allowed ones.
+        Nor may answers decline a question that has an answer, since no rule would be reached.
         """
         for rule in example.rules:
             if any(one.id == rule for one in self._rules):

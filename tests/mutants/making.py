@@ -70,13 +70,13 @@ class Mutant:
     """The function or table that contains the change."""
     operator: str
     ordinal: int
-    """Number of the change among those by the same operator in the function, from 1."""
+    """Position, from 1, of the change among the function's changes by the same operator."""
     line: str
     """The line of the source without surrounding blanks."""
     was: str
     becomes: str
     entered: int | None = field(compare=False)
-    """First line of the innermost function with the change; None for code that runs at import."""
+    """First line of the innermost function; None for cached functions and code run at import."""
 
     @property
     def id(self) -> str:
@@ -94,7 +94,7 @@ class Made:
 
 
 def modules() -> list[str]:
-    """Return the modules of the model of documents, in order; not those of the releases' model."""
+    """Return the model's modules in order, without modules about releases or explanations."""
     files = sorted(file.relative_to(MODEL).as_posix() for file in MODEL.rglob("*.py"))
     documented = (file for file in files if not file.startswith("released/"))
     return [file for file in documented if file not in TEXTS and not file.endswith("__init__.py")]
@@ -118,7 +118,7 @@ def changed(mutant: Mutant, folder: Path = MODEL) -> str:
 
 
 def code(text: str) -> str:
-    """Return source as a cell of a table in Markdown."""
+    """Return source code as a cell of a Markdown table."""
     return f"`{' '.join(text.split())}`".replace("|", "\\|")
 
 
@@ -151,7 +151,7 @@ def made(file: str, source: str, tree: ast.Module) -> Iterator[Made]:
 
 
 def _short(node: ast.AST) -> str:
-    """Return the source of a node; for a branch or a loop, that of its condition."""
+    """Return a node's source; for `if` and `while`, only the keyword and the condition."""
     if isinstance(node, ast.If | ast.While):
         return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
     return ast.unparse(node).strip()

@@ -21,9 +21,7 @@ COMPARED: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot,),
     ast.IsNot: (ast.Is,),
 }
-"""Comparisons that replace a comparison: one that treats equal values differently, and the opposite
-one.
-"""
+"""For each comparison, its opposite, and for orders also one that differs only on equal values."""
 
 RECKONED: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -163,4 +161,4 @@ CHANGES: Sequence[tuple[type | tuple[type, ...], Callable[..., Iterator[Change]]
     ((ast.Tuple, ast.List, ast.Set), _collection),
     (ast.Dict, _table),
 )
-"""The function that yields the changes of each type of node."""
+"""For each type of node, the function that yields its changes."""

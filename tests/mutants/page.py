@@ -63,9 +63,10 @@ def page(
     drawn: bool = False,
     made: date | None = None,
 ) -> str:
-    """Return the whole page; `of` has the numbers of all mutants and of all seeded defects.
+    """Return the whole page.
 
-    `made` is the day on which the model was as the page tells, by default today.
+    `of` has the numbers of all mutants and of all seeded defects. `made` is the day of the model
+    that the page describes, by default today.
     """
     every, defects = of
     fates = sorted(fates, key=lambda one: one.id)
@@ -139,7 +140,7 @@ def _way(fate: Fate) -> str:
 
 @cache
 def _of_the_model() -> frozenset[str]:
-    """Return the worked examples whose answer is only the model's, so that others are allowed."""
+    """Return the examples that show the model's answer where the documents allow others."""
     return frozenset(one.id for one in fixtures.examples() if one.shows_model_answer)
 
 
@@ -153,7 +154,7 @@ def _by_module(fates: Sequence[Fate]) -> Iterator[str]:
 
 
 def _by_rule(fates: Sequence[Fate]) -> Iterator[str]:
-    """Yield a table of rules: how many mutants of each kind the rule was the first to catch."""
+    """Yield a table of the number of mutants that each rule was the first to catch, by operator."""
     kinds = sorted({one.operator for one in fates})
     counts: dict[str, Counter[str]] = {}
     for one in fates:

@@ -80,7 +80,7 @@ class Planted:
         return [(self.was, self.becomes), *((one["was"], one["becomes"]) for one in self.also)]
 
     def counts(self) -> list[int]:
-        """Return how often the sample has each text that is replaced."""
+        """Return, for each replaced text, how often it occurs in the sample."""
         source = (SAMPLES / self.sample / self.file).read_text("utf-8")
         return [source.count(was) for was, _ in self.edits]
 
@@ -122,7 +122,7 @@ def broken_rules(adapter: str, root: Path) -> list[str]:
 
 @contextmanager
 def remembered_judgments() -> Iterator[None]:
-    """Judge equal answers to a trial only once, since the samples differ in few answers."""
+    """Remember outcomes in this context, so that equal answers to a trial are judged only once."""
     known: dict[tuple[str, int, frozenset[tuple[str, str]]], tuple[Trial, object, Outcome]] = {}
     judge = RuleEvaluator.judge
 

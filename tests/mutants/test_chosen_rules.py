@@ -1,4 +1,4 @@
-"""A rule finds the same faults if it is chosen alone or with all rules of its operations."""
+"""A rule finds the same faults, whether it is chosen alone or with all rules of its operations."""
 
 import pytest
 from pulsar_conformance import specs
@@ -13,7 +13,7 @@ from mutants.test_shown_cases import silent
 EXAMPLES = 16
 
 SAMPLED = 200
-"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
+"""The usual tests try one in this many defects; `nox -s thorough` tries all defects."""
 
 
 def tried():
@@ -23,7 +23,7 @@ def tried():
 
 
 def finds(rules, wanted, profile, root):
-    """True if a run of the chosen rules finds that one of them is broken."""
+    """True if a run of the chosen rules finds that the rule `wanted` is broken."""
     plan = Plan.make(["reference"], [profile], rules=rules, examples=EXAMPLES, root=root)
     run = Run(plan, "reference", profile)
     findings = run.judge().findings.get(wanted)

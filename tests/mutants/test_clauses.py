@@ -19,12 +19,12 @@ SEEDS = (1, 2, 3)
 """Seeds of drawn cases, other than the seed of `test_seeded_defects`."""
 
 SAMPLED = 30
-"""Distance between the clauses that the usual tests try; `nox -s thorough` tries all clauses."""
+"""The usual tests try one in this many clauses; `nox -s thorough` tries all clauses."""
 
 UNHELD = Path(__file__).parent / "unheld.yaml"
 
 MOST_UNHELD = 4
-"""Number of rules in `unheld.yaml`. Lower it with each rule that leaves the list; add no rule."""
+"""Maximum number of rules in `unheld.yaml`; lower it whenever a rule leaves the list."""
 
 DEFECTS = {one.name: one for one in defects()}
 CLAUSES = [

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "foreign"
 PROGRAM = "documented.mjs"
 PROFILE = "documented-5.0"
 RIGHT = ("REPORT-*", "CHANNEL-*", "ISOLATION-*")
-"""Areas that are cheap to judge, by which the usual tests judge the program without a fault."""
+"""Areas by which the usual tests judge the correct program; they are cheap to judge."""
 
 SAMPLED = (
     "the-longest-interval-is-half-as-long-again",

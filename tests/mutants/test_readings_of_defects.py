@@ -32,9 +32,7 @@ ALIKE = {
     "placed by the short term": {"placement-score"},
     "where most of the group are": {"domain-counts"},
 }
-"""Defects that answer like another alternative of a reading, also in cases that do not depend on
-it.
-"""
+"""Defects whose answers look like another alternative of a reading, but differ elsewhere, too."""
 
 
 class Silent(Implementation):

@@ -17,7 +17,7 @@ more topics than bundles, or too many topics to share a bundle by chance.
 """
 
 SAMPLED = 16
-"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
+"""The usual tests try one in this many defects; `nox -s thorough` tries all defects."""
 
 
 def tried():

@@ -39,7 +39,7 @@ def verdicts(profile, root, **options):
 
 
 SAMPLED = 36
-"""Distance between the defects that the usual tests try; `nox -s thorough` tries all defects."""
+"""The usual tests try one in this many defects; `nox -s thorough` tries all defects."""
 
 
 def tried():

@@ -1,4 +1,4 @@
-"""Proofs about the model's own functions, which run on symbols, once for every execution path."""
+"""Proofs about the model's functions: each runs on symbols, once for every execution path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Paths:
         self.taken, self.conditions = [], []
 
     def decide(self, condition):
-        """Assume a condition to be true first, and to be false on a later path."""
+        """Return True for a condition first, and False for it on a later path."""
         place = len(self.conditions)
         if place == len(self.taken):
             self.taken.append(True)

@@ -91,7 +91,7 @@ def test_later_versions_come_first_where_they_are_preferred(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_second_bundle_of_a_namespace_stays_away_from_the_first_of_its_group(profile):
-    """The release counts the namespace itself, on b1; b2 has another of the group, and b3 none."""
+    """b1 serves the namespace, b2 another of its group, b3 none: b3 is taken, or else b2."""
     other = "shop/app/0x00000000_0xffffffff"
     brokers = {"b1": broker(MINE[:1]), "b2": broker([other]), "b3": broker()}
     groups = {"shop/new": "blue", "shop/app": "blue"}

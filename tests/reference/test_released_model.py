@@ -69,7 +69,7 @@ def test_a_release_is_not_held_to_what_it_is_known_to_break(profile):
 
 
 def test_who_breaks_a_rule_that_the_release_keeps_is_found():
-    """A broker at 95 % keeps all bundles: the release unloads, so others must unload as well."""
+    """An answer that keeps all bundles breaks OVERLOAD-01 where the release unloads."""
     subject = JudgedImplementation.before_asking(Implementation("reference", "released-4.2", {}))
     applied = AppliedRule(specs.load().rules["OVERLOAD-01"], subject)
     found = 0
@@ -124,7 +124,7 @@ def test_floats_of_32_bits_decide_at_the_threshold(percent, sheds):
 
 @pytest.mark.parametrize(("profile", "moved"), [("released-3.0", 2), ("released-4.2", 1)])
 def test_a_thousand_messages_more_are_moved_until_4_2(profile, moved):
-    """A fifth of 10000 - 1 is 1999: one bundle of 1500 fits; an excess of 1000 lets another go."""
+    """A fifth of 9999 is 1999: one bundle of 1500 fits. Before 4.2, 1000 more move, so two go."""
     brokers = {"b1": broker(bundles=[LEFT, RIGHT], messages=10000.0), "b2": broker(messages=1.0)}
     bundles = {LEFT: average(messages=1500.0), RIGHT: average(messages=1400.0)}
     assert len(shed(profile, "UniformLoadShedder", brokers, bundles)) == moved
@@ -198,7 +198,7 @@ def test_neutral_values_are_those_of_the_adapter():
 
 
 def test_java_s_numbers_and_maps():
-    """A hash is 31 times the hash so far plus the next letter; a and q share a place of 16."""
+    """A string's hash is 31 x the hash so far + a letter; a and q share one of 16 buckets."""
     assert java_hash("ab") == 97 * 31 + 98
     assert to_float32(0.7) < 0.7 < to_float32(0.7) * 1.001
     assert to_int(-3.9) == -3
@@ -230,7 +230,7 @@ def placed_in_turn(usage, owned=()):
 
 
 def test_a_set_of_brokers_is_in_the_order_that_java_prints():
-    """b6 and b11 share a place of 16; a set that is constructed from 12 brokers has 32 places."""
+    """b6 and b11 share one of 16 buckets, but a set made of 12 brokers has 32 buckets."""
     first, decision = placed_in_turn({f"b{number}": 10 for number in reversed(range(12))})
     assert first == "b1"
     rest = "b9, b10, b4, b11, b6, b5, b8, b0, b2, b3, b7"
@@ -238,7 +238,7 @@ def test_a_set_of_brokers_is_in_the_order_that_java_prints():
 
 
 def test_the_next_in_turn_is_chosen_if_the_first_is_overloaded():
-    """b0 and b2 share a place. The selector counts both calls: the second gets the next broker."""
+    """b0 and b2 share a bucket. Both calls count as turns, so the second gets the next broker."""
     assert placed_in_turn({"b0": 80, "b2": 80})[0] == "b0"
     assert placed_in_turn({"b0": 90, "b2": 80})[0] == "b2"
     assert placed_in_turn({"b0": 90, "b2": 90, "b3": 90})[0] == "b2"
@@ -283,10 +283,11 @@ def test_a_release_stays_itself_by_other_defaults():
 
 
 def test_of_equal_domains_the_one_with_the_emptiest_brokers_is_taken():
-    """Each domain has two namespaces of the group: on one broker, or on two brokers.
+    """Among equal domains, a release takes the one with the emptiest broker.
 
-    By documents, the emptiest broker of either domain may be chosen. A release takes the broker
-    with the fewest of all: b1 or b2 with none, in the domain of the broker with two.
+    Each domain has two namespaces of the group, on one broker (b3) or on two (b4 and b5). By the
+    documents, the emptiest brokers of either domain may be chosen. A release takes b1 or b2, which
+    have none.
     """
     case = {
         "settings": {},
@@ -351,7 +352,7 @@ def test_the_oldest_release_has_the_defaults_of_its_own_settings():
 
 
 def test_the_leaders_map_keeps_the_places_that_an_earlier_cycle_gave_it():
-    """The two bundles have places 3 and 7 of 16, but 19 and 7 of 32, which twelve bundles need."""
+    """Two bundles are in buckets 3 and 7 of 16, or 19 and 7 of 32, which twelve bundles need."""
     digits = "0123456789abc"
     twelve = [f"t/ns/0x{low}0000000_0x{high}0000000" for low, high in pairwise(digits)]
     two = twelve[:2]

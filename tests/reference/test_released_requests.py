@@ -86,7 +86,7 @@ def test_an_empty_report_is_read_as_one_of_a_broker_without_anything(profile):
 
 @pytest.mark.parametrize("profile", RELEASED)
 def test_a_simple_report_carries_what_its_bundles_do(profile):
-    """3 + 4 messages come in and 6 go out; the numbers of bytes are the same."""
+    """The bundles' rates are summed: 3 + 4 in and 6 out, both for messages and for bytes."""
     stated = {"msgRateIn": 1000, "msgThroughputIn": 1000, "numTopics": 99, "numBundles": 9}
     broker = read(profile, underLoaded=False, bundleStats=STATS, **stated)["broker"]
     rates = {"msgRateIn": 7, "msgRateOut": 6, "msgThroughputIn": 7, "msgThroughputOut": 6}

@@ -60,7 +60,7 @@ def test_average_shedder_is_explained_by_hits_amount_and_destination():
 
 
 def test_uniform_shedder_is_explained_by_its_share_and_least_amounts():
-    """A fifth of 9 MB/s is 1.8 MB/s; a tenth, and 900 messages, are below both minimums."""
+    """0.2 of 9 MB/s is 1.8 MB/s. With 0.1, 0.9 MB/s and 900 messages are below both minimums."""
     told = moved("UniformLoadShedder", {}, [8500, 1500])
     assert any("9 MB/s x 0.2 = 1.8 MB/s" in step for step in told), told
     few = moved("UniformLoadShedder", {"maxUnloadPercentage": 0.1}, [8500, 1500])

@@ -57,7 +57,7 @@ def answered(released, operation, case):
 
 
 def agrees(model, operation, case, answer):
-    """True if the model gives this answer in one of its turns."""
+    """True if the model gives this answer in one of its turns, which replace random choices."""
     turns = len(case[DRAWN[operation]]) if operation in DRAWN else 1
     for _ in range(max(1, turns)):
         predicted = model.answer(operation, case)

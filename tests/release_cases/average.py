@@ -16,7 +16,9 @@ AT_ONCE = {
 
 @branch("shed.select", since="3.0.7", weight=4)
 def avg_in_one_cycle(rng, version):
-    """AvgShedder.findBundlesForUnloading: a gap below low resets hits, below high counts low, else both count."""
+    """AvgShedder.findBundlesForUnloading: a gap below low resets hits, below high it is a low hit,
+    else a hit of both.
+    """
     low, high = rng.choice([15, 15, 0, -1, 40]), rng.choice([40, 40, 15, 20])
     cluster = Cluster(rng)
     for _ in range(rng.randrange(2, 7)):
@@ -40,7 +42,9 @@ def avg_in_one_cycle(rng, version):
 
 @branch("shed.select", since="3.0.7", weight=3)
 def avg_amount(rng, version):
-    """AvgShedder.selectBundleForUnloading: rate > minUnloadMessage, else bytes > least; 0 < traffic <= what is left."""
+    """AvgShedder.selectBundleForUnloading: rate > minUnloadMessage, else bytes > minimum; 0 <
+    bundle's traffic <= the rest.
+    """
     cluster = Cluster(rng)
     wanted = rng.choice([1000, 1000.5, 999, 300.25])
     volume = rng.choice([MIB, MIB + 1, 2 * MIB, 10])
@@ -81,7 +85,9 @@ STEPS = [0, 14, 15, 20, 39, 40, 50, 80]
 
 @branch("shed.cycles", since="3.0.7", weight=8)
 def avg_hits_in_a_row(rng, version):
-    """AvgShedder.findBrokerPairs: hits of high and low count together, a gap between the two clears high, under low both."""
+    """AvgShedder.findBrokerPairs: a high gap is also a low hit; a gap between the two resets high
+    hits, a gap below low both.
+    """
     cluster = scene(rng, [10] * rng.choice([2, 2, 3, 4]), rng.choice([2, 5]), 1e7)
     count = len(cluster.brokers)
     gap = rng.choice(STEPS)

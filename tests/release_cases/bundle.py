@@ -14,7 +14,7 @@ EACH, SEED = 240, 2026
 
 
 def bundled(profile):
-    """Return the lines of a profile's file."""
+    """Return the cases of a profile's file as bytes, with one JSON object in each line."""
     version = next(one for one in VERSIONS if profile_of(one) == profile)
     asked = ({"ask": one.ask, "case": case} for one, case in draw(version, EACH, SEED))
     return "".join(f"{json.dumps(one)}\n" for one in asked).encode()

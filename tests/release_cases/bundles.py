@@ -34,7 +34,9 @@ def default_number_of_bundles(rng, version):
 
 @branch("bundles.locate", weight=3)
 def hashes_at_boundaries(rng, version):
-    """NamespaceBundles.getBundle: binary search, a hash on a boundary begins the bundle there."""
+    """NamespaceBundles.getBundle: binary search; a hash on a boundary belongs to the bundle that
+    begins there.
+    """
     inner = sorted(rng.sample(range(1, TOP), rng.choice([0, 1, 5, 40])))
     cuts = [0] + inner + [TOP]
     hashes = [
@@ -49,7 +51,9 @@ def hashes_at_boundaries(rng, version):
 
 @branch("bundles.locate")
 def hash_at_the_top(rng, version):
-    """NamespaceBundles.getBundle: a hash at the last boundary is found there, but no bundle follows it."""
+    """NamespaceBundles.getBundle: the search finds the last boundary for a hash at the top, where
+    no bundle begins.
+    """
     cuts = rng.choice([[0, TOP], [0, 1 << 31, TOP], [0, TOP - 1, TOP]])
     topics = [topic(TOP)] + ([topic(TOP - 1)] if rng.random() < 0.5 else [])
     return {"boundaries": [hexed(cut) for cut in cuts], "topics": topics}
@@ -141,7 +145,9 @@ def split_by_range(rng, version):
 
 @branch("bundles.split", weight=4)
 def split_by_topic_count(rng, version):
-    """TopicCountEquallyDivideBundleSplitAlgorithm: half-way between the middle two, refused at the lower end."""
+    """TopicCountEquallyDivideBundleSplitAlgorithm: half-way between the middle two topics; refused
+    at the bundle's lower end.
+    """
     low, high = bundle(rng)
     topics = inside(
         rng,

@@ -9,7 +9,7 @@ IMPL = "org.apache.pulsar.broker.loadbalance.impl."
 
 
 def branch(ask, since="2.4.2", until="5.0.0-M1", weight=1):
-    """Return a decorator that registers a function, which draws a case of a branch of released code."""
+    """Return a decorator; it registers a function that draws cases of a branch of released code."""
 
     def register(function):
         function.ask, function.weight = ask, weight
@@ -42,13 +42,13 @@ def names(namespace, count):
 
 
 def near(rng, value, step=None):
-    """Return the value, or a value that is very little or one step larger or smaller."""
+    """Return the value, or a value one `step`, by default a small one, above or below it."""
     step = step if step is not None else max(abs(value), 1) * rng.choice([1e-9, 1e-6, 0.01])
     return value + rng.choice([-1, 0, 0, 1]) * step
 
 
 def resource(rng, percent):
-    """Return a usage of this percentage, of one of several limits."""
+    """Return a resource's usage of this percentage, relative to a random limit."""
     limit = rng.choice([100, 100, 100, 100.0, 2400, 16384, 10240000, 3, 0.7])
     return {
         "usage": max(percent, 0) * limit / 100 if limit != 100 else max(percent, 0),
@@ -60,7 +60,7 @@ RESOURCES = ["cpu", "memory", "directMemory", "bandwidthIn", "bandwidthOut"]
 
 
 def rates(rng, messages, volume):
-    """Return messages and bytes, divided into in and out."""
+    """Return rates of messages and bytes, randomly divided between in and out."""
     share = rng.choice([0, 0.5, 1, 0.25, rng.random()])
     parts = {
         "msgRateIn": messages * share,
@@ -149,7 +149,9 @@ def named(rng, last):
 
 
 def topic(hashed, start="persistent://t/ns/"):
-    """Return a topic with exactly this hash: the CRC's bits are sums over letters, each one of two letters."""
+    """Return a topic with exactly this hash; each of 40 letters is p or q, chosen by the CRC's
+    bits.
+    """
     letters = 40
     base = zlib.crc32((start + "p" * letters).encode())
     rows = []

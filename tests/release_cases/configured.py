@@ -42,7 +42,7 @@ def annotated(configurations, names):
 
 
 def made_with(released, setting):
-    """Return the manager, or the shedder, that a broker starts if a strategy does not exist."""
+    """Return which manager or shedder starts if `setting` names a class that does not exist."""
     given = {managers.SETTING: f"{IMPL}ModularLoadManagerImpl", setting: "org.example.Nothing"}
     service = Service(released.configuration(given), replies={"pulsar": lambda: service.pulsar})
     try:
@@ -64,7 +64,9 @@ class Returning(shedding._Row):
 
 
 def returned(released):
-    """Return whether a bundle is unloaded that placement would return to its owner."""
+    """Return `unasked` if a bundle is unloaded that placement would return to its owner, else
+    `asked`.
+    """
     unloaded = Returning(released, OVERLOADED, OVERLOADED["brokers"]).unload(OVERLOADED, 0)
     return "unasked" if unloaded else "asked"
 

@@ -1,7 +1,8 @@
-"""Cases that spread over the branches of a release's code: python -m release_cases.generate VERSION COUNT SEED [--branches].
+"""Prints cases for the branches of a release's code: python -m release_cases.generate VERSION COUNT
+SEED [--branches].
 
-It prints each case as a line {"ask": operation, "case": ...}, as `pulsar-conformance ask` accepts it. With --branches,
-the line also has the name of the branch, for agreement.py.
+Each case is a line {"ask": operation, "case": ...}, as `pulsar-conformance ask` accepts it. With
+--branches, the line also has the name of the branch, for agreement.py.
 """
 
 import json
@@ -41,10 +42,10 @@ SHARE = {
     "usage.nic": 0.5,
     "bundles.create": 0.5,
 }
-"""Factor by which the weight of an operation's branches is reduced."""
+"""Factor for the weights of an operation's branches."""
 
 EXTENSIBLE = 0.25
-"""Factor by which the weight of TransferShedder's many branches is reduced."""
+"""Factor for the weights of TransferShedder's branches, since there are many."""
 
 
 def share(function):
@@ -52,7 +53,9 @@ def share(function):
 
 
 def draw(version, count, seed, subject=""):
-    """Yield a case of every branch, then further cases by weight; a branch that ends a run has weight 0."""
+    """Yield each branch with a case, then further branches by weight; branches of weight 0, which
+    would end a run, are left out.
+    """
     rng = random.Random(f"{version} {seed}")
     known = [
         function

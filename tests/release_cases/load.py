@@ -234,13 +234,17 @@ def report_of_the_modular_manager(rng, version):
 
 @branch("report.read", weight=2)
 def report_of_the_simple_manager(rng, version):
-    """LoadReport: rates and numbers are summed over bundleStats; SystemResourceUsage begins at -1 of -1."""
+    """LoadReport: rates and numbers are summed over bundleStats; the default of SystemResourceUsage
+    is -1 of -1.
+    """
     return {"report": simple(rng)}
 
 
 @branch("report.read", weight=3)
 def which_kind_of_report(rng, version):
-    """LoadReportDeserializer: loadReportType is LoadReport, or underLoaded is present with any value."""
+    """LoadReportDeserializer: a report is a LoadReport if loadReportType says so, or if underLoaded
+    is present with any value.
+    """
     report = rng.choice([modular, simple])(rng)
     report.pop("underLoaded", None)
     report.pop("loadReportType", None)
@@ -271,7 +275,7 @@ def odd_parts_of_a_report(rng, version):
 
 @branch("report.read", weight=6)
 def odd_fields_of_a_report(rng, version):
-    """Jackson: each field is a text, null, a fraction, too large, or of another type."""
+    """Jackson: one field is a string, null, a fraction, too large, or of another type."""
     report = modular(rng) if rng.random() < 0.7 else simple(rng)
     report.update(one_of(rng, ODD_FIELDS, "{{{}}}"))
     return {"report": report}
@@ -302,7 +306,9 @@ def hardly_a_report(rng, version):
 
 @branch("report.read", weight=0)
 def report_outside_the_schema(rng, version):
-    """Jackson takes names that are no bundles, and numbers below 0; the schema of the answer does not."""
+    """Jackson accepts names that are no bundles, and negative numbers; the schema of the answer
+    does not.
+    """
     return {
         "report": dict(
             [

@@ -59,7 +59,7 @@ def policy(rng):
 
 
 def conf(rng, version):
-    """Return settings as texts of a broker.conf."""
+    """Return settings with values as strings, as in a broker.conf."""
     strategies = ["LeastLongTermMessageRate"]
     if at_least(version, "3.0.7"):
         strategies += ["LeastResourceUsageWithWeight", "RoundRobinBrokerSelector"]
@@ -134,7 +134,7 @@ ANSWER = re.MULTILINE | re.DOTALL
 
 
 def explained(folder, given, version):
-    """Return the case that the commands make of the files, and the brokers that they may name."""
+    """Return the case that `case` makes of the files, and the brokers that `explain` allows."""
     reports = folder / "reports"
     reports.mkdir()
     for host, report in given["reports"].items():

@@ -20,11 +20,13 @@ STRATEGIES = ("ThresholdShedder", "ThresholdShedder", "OverloadShedder", "Unifor
     "AvgShedder",
 )
 PLACEMENTS = ("loadBalancerLoadPlacementStrategy", "loadBalancerPlacementStrategy")
-"""Settings that must also name a shedding class that places; 3.0 compares the second, later releases the first."""
+"""Settings that must also name AvgShedder if it sheds; 3.0 compares the second, later releases the
+first.
+"""
 
 
 def settings(rng, version):
-    """Return settings as texts, including settings that only the release has."""
+    """Return settings with values as strings, including settings that only the release has."""
     strategy = rng.choice(STRATEGIES)
     spelt = "Bandwidth" if at_least(version, "4.0.7") and rng.random() < 0.7 else "Bandwith"
     possible = {
@@ -118,7 +120,7 @@ UNLOAD = re.compile(r"(\S+/0x\w+) of ([^\s,]+)")
 
 
 def unloads(text):
-    """Return the unloads in an explanation's answer, or its text if it has no answer."""
+    """Return the unloads in an explanation's answer, or the answer's text if it names none."""
     answer = text.partition("\nanswer\n")[2].partition("\n\n")[0]
     found = sorted((broker, bundle) for bundle, broker in UNLOAD.findall(answer))
     return found or ([] if "nothing" in answer else answer)

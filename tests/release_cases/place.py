@@ -6,7 +6,7 @@ KINDS = ["cpu", "cpu", "cpu", "memory", "directMemory", "bandwidthIn", "bandwidt
 
 
 def world(rng, count, namespace="shop/eu", percent=None, draw=False):
-    """Return brokers with bundles of long-term rates; scores are equal only with `draw`."""
+    """Return brokers and their bundles with long-term rates; scores are equal only with `draw`."""
     bundles, brokers, free = {}, {}, names(namespace, 64)[1:]
     for index in range(1, count + 1):
         mine, total = [], 0
@@ -43,7 +43,9 @@ def select(
 
 @branch("place.select", weight=4)
 def least_rate_at_the_threshold(rng, version):
-    """LeastLongTermMessageRate.getScore: maxUsage > overloadThreshold is infinite; floats until 3.0, weighted from 4.0."""
+    """LeastLongTermMessageRate.getScore: infinite if maxUsage > overloadThreshold; a float until
+    3.0, weighted from 4.0 on.
+    """
     limit = rng.choice([None, 0, 100, -1, 120] + [5 * part for part in range(1, 20)])
     around = 85 if limit is None else limit
     brokers, bundles = world(rng, rng.choice([2, 3, 4]))
@@ -59,7 +61,9 @@ def least_rate_at_the_threshold(rng, version):
 
 @branch("place.select", weight=3)
 def least_rate_of_preallocated(rng, version):
-    """LeastLongTermMessageRate.getScore: long-term rates of preallocated bundles are added, unmeasured ones by default."""
+    """LeastLongTermMessageRate.getScore: long-term rates of preallocated bundles are added, default
+    rates for unmeasured ones.
+    """
     brokers, bundles = world(rng, 3, percent=10)
     free = names("bank/core", 16)
     given = {}
@@ -78,7 +82,9 @@ def least_rate_of_preallocated(rng, version):
 
 @branch("place.select", weight=2)
 def least_rate_of_owned(rng, version):
-    """TimeAverageBrokerData.reset: the sum over the owned bundles; 50 messages each way for one without data."""
+    """TimeAverageBrokerData.reset: the sum over the owned bundles; 50 messages each way for a
+    bundle without data.
+    """
     brokers, bundles = world(rng, 3, percent=10)
     for name in rng.sample(sorted(bundles), len(bundles) // 2):
         rng.choice(
@@ -93,7 +99,9 @@ def least_rate_of_owned(rng, version):
 
 @branch("place.select", weight=2)
 def everyone_overloaded_or_equal(rng, version):
-    """LeastLongTermMessageRate.selectBroker: equal scores, or all infinite: one is drawn."""
+    """LeastLongTermMessageRate.selectBroker: one broker is drawn if scores are equal or all
+    infinite.
+    """
     brokers, bundles = world(
         rng, rng.choice([2, 3, 5]), percent=rng.choice([99, 20]), draw=rng.random() < 0.7
     )
@@ -107,7 +115,9 @@ def everyone_overloaded_or_equal(rng, version):
 
 @branch("place.select")
 def no_candidate_or_one(rng, version):
-    """LeastLongTermMessageRate.selectBroker: no broker without candidates; a single candidate even if overloaded."""
+    """LeastLongTermMessageRate.selectBroker: no broker if there is no candidate; a single candidate
+    even if it is overloaded.
+    """
     brokers, bundles = world(rng, 3)
     return select(rng, brokers, bundles, candidates=rng.choice([[], ["b1"], ["b2"]]))
 
@@ -147,7 +157,9 @@ def sixty_candidates(rng, version):
 
 @branch("place.select", since="3.0.7", weight=5)
 def least_resource_usage(rng, version):
-    """LeastResourceUsageWithWeight.selectBroker: usage + difference <= mean over the candidates, one is drawn."""
+    """LeastResourceUsageWithWeight.selectBroker: a candidate with usage + difference <= the
+    candidates' mean is drawn.
+    """
     brokers, bundles = world(rng, rng.choice([1, 2, 3, 5]))
     difference = rng.choice([None, 10, 0, 5, 50, -10])
     start = rng.choice([30, 40, 60])
@@ -189,7 +201,9 @@ def round_robin(rng, version):
 
 @branch("place.select", since="3.0.7", weight=2)
 def avg_or_another_class(rng, version):
-    """ModularLoadManagerStrategy.create: AvgShedder draws any; a class that is no strategy stops the manager."""
+    """ModularLoadManagerStrategy.create: AvgShedder draws any candidate; a class that is no
+    strategy stops the manager.
+    """
     brokers, bundles = world(rng, 3)
     name = rng.choice(
         [
@@ -213,7 +227,9 @@ def avg_or_another_class(rng, version):
 
 @branch("place.anti_affinity", weight=6)
 def counts_of_a_group(rng, version):
-    """Domains with the least sum over candidates, then of all their brokers those with the least; default domain."""
+    """Domains with the smallest sum over candidates, then the brokers in them with the smallest
+    count; the default domain.
+    """
     count = rng.randrange(2, 7)
     everyone = [f"b{index}" for index in range(1, count + 1)]
     spaces = [f"shop/n{index}" for index in range(8)]
@@ -253,7 +269,9 @@ def counts_of_a_group(rng, version):
 
 @branch("place.anti_affinity", weight=2)
 def namespace_itself_and_big_counts(rng, version):
-    """The namespace counts against a broker that serves it; counts are Integers compared by != (over 127)."""
+    """The namespace itself counts on a broker that serves it; counts are Integers compared by !=,
+    which is wrong over 127.
+    """
     most = rng.choice([2, 127, 128, 130, 200])
     spaces = [f"shop/n{index}" for index in range(most + 1)]
     owned = {

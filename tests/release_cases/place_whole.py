@@ -22,7 +22,9 @@ def whole(rng, brokers, bundles, settings=None, namespace="shop/eu", **more):
 
 @branch("place.broker", weight=3)
 def isolation_policies(rng, version):
-    """LoadManagerShared.applyNamespacePolicies: primary, secondary if fewer than `least`, or else shared ones."""
+    """LoadManagerShared.applyNamespacePolicies: primary brokers, also secondary ones if fewer than
+    `least`, else shared brokers.
+    """
     brokers, bundles = world(rng, 4)
     policies = []
     for _ in range(rng.choice([1, 2])):
@@ -41,7 +43,9 @@ def isolation_policies(rng, version):
 
 @branch("place.broker", weight=2)
 def brokers_with_many_topics(rng, version):
-    """LoadManagerShared.filterBrokersWithLargeTopicCount: topics > loadBalancerBrokerMaxTopics, unless all are."""
+    """LoadManagerShared.filterBrokersWithLargeTopicCount: brokers over loadBalancerBrokerMaxTopics
+    are left out, unless all are.
+    """
     brokers, bundles = world(rng, 3)
     most = rng.choice([50000, 100, 0, -1])
     for data in brokers.values():

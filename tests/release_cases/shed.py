@@ -36,7 +36,9 @@ def busy(rng, version, strategy=None, namespace=None):
 
 @branch("shed.select", since="2.10.5")
 def hidden_settings_left_out(rng, version):
-    """ServiceConfiguration: loadBalancerBundleUnloadMinThroughputThreshold 10, minUnloadMessage 1000 and 1 MiB."""
+    """ServiceConfiguration: the defaults of hidden settings, which require 10 MiB/s, 1000
+    messages/s and 1 MiB/s for an unload.
+    """
     cluster, strategy, settings = busy(rng, version)
     return cluster.case(named(rng, strategy), settings)
 
@@ -236,7 +238,9 @@ def sixty_brokers_five_hundred_bundles(rng, version):
 
 @branch("shed.select")
 def settings_as_text_or_nothing(rng, version):
-    """PulsarConfigurationLoader: text for numbers, null, unknown names, numbers with a point for whole ones."""
+    """PulsarConfigurationLoader: strings for numbers, null, unknown names, and decimals such as 8.0
+    for whole numbers.
+    """
     cluster, strategy, settings = busy(rng, version)
     settings.update(
         rng.choice(
@@ -271,7 +275,9 @@ def settings_as_text_or_nothing(rng, version):
 
 @branch("shed.select", weight=6)
 def overload_around_its_threshold(rng, version):
-    """OverloadShedder: currentUsage < overloadThreshold returns; fractions, of float percentages until 3.0."""
+    """OverloadShedder skips currentUsage < overloadThreshold; both are fractions, until 3.0 from
+    float percentages.
+    """
     limit = rng.choice([None, 0, -1, 1, 100, 150] + [5 * part for part in range(1, 20)])
     around = 85 if limit is None else limit
     cluster = Cluster(rng)
@@ -291,7 +297,9 @@ def overload_around_its_threshold(rng, version):
 
 @branch("shed.select", weight=3)
 def overload_amount(rng, version):
-    """OverloadShedder: bundles by bytes while marked < (usage - threshold + 0.05) x reported bytes, one at least."""
+    """OverloadShedder: bundles, most bytes first, until (usage - threshold + 0.05) x reported bytes
+    are marked; at least one.
+    """
     cluster = Cluster(rng)
     total = 1e8
     piece = total * (0.95 - 0.85 + 0.05)

@@ -12,7 +12,9 @@ def history(rng, percent):
 
 @branch("shed.select", since="2.10.5", weight=2)
 def threshold_average_is_zero(rng, version):
-    """ThresholdShedder.findBundlesForUnloading: avgUsage == 0 returns at once, before any lower boundary."""
+    """ThresholdShedder.findBundlesForUnloading: with avgUsage == 0, it returns before it looks at
+    the lower boundary.
+    """
     cluster = Cluster(rng)
     for _ in range(3):
         cluster.broker(
@@ -31,7 +33,9 @@ def threshold_average_is_zero(rng, version):
 
 @branch("shed.select", since="2.10.5", weight=6)
 def threshold_around_the_limit(rng, version):
-    """ThresholdShedder: currentUsage < avgUsage + threshold returns; exact ties are float noise."""
+    """ThresholdShedder skips currentUsage < avgUsage + threshold; rounding errors decide exact
+    ties.
+    """
     threshold = rng.choice([10, 10, 10, 5, 0, 1, 20, 50, 100, -10, 2147483647])
     middle, side = rng.choice([20, 25, 35, 40, 45, 50, 60, 33.3, 70]), rng.choice([10, 5, 2.5, 20])
     top = (
@@ -61,7 +65,9 @@ def threshold_around_the_limit(rng, version):
 
 @branch("shed.select", since="2.10.5", weight=4)
 def threshold_least_throughput(rng, version):
-    """ThresholdShedder: fraction x throughput < loadBalancerBundleUnloadMinThroughputThreshold MiB returns."""
+    """ThresholdShedder skips fraction x throughput < loadBalancerBundleUnloadMinThroughputThreshold
+    MiB.
+    """
     least = rng.choice([10, 10, 0, 0.5, -1, 1, 100])
     cluster = Cluster(rng)
     fraction = 0.4 - 0.2 - 0.1 + 0.05
@@ -110,7 +116,9 @@ def threshold_weights(rng, version):
 
 @branch("shed.select", since="2.10.5", weight=2)
 def threshold_few_bundles(rng, version):
-    """ThresholdShedder: getBundles().size() > 1, == 1 and none; everything recently unloaded."""
+    """ThresholdShedder: brokers with several bundles, one or none; all bundles were recently
+    unloaded.
+    """
     cluster = Cluster(rng)
     mine = cluster.broker(90, loads(rng, rng.choice([0, 1, 1, 2]), 1e8), reported=(10, 2e8))
     cluster.broker(80, loads(rng, rng.choice([0, 1, 2]), 1e8))
@@ -124,7 +132,9 @@ def threshold_few_bundles(rng, version):
 
 @branch("shed.select", since="3.0.7", weight=6)
 def threshold_lower_boundary(rng, version):
-    """ThresholdShedder.tryLowerBoundaryShedding, getMaxUsageBroker: strictly below avg - threshold, half of it."""
+    """ThresholdShedder.tryLowerBoundaryShedding, getMaxUsageBroker: strictly below avg - threshold;
+    half of the threshold goes.
+    """
     threshold = rng.choice([10, 10, 20, 0, 5])
     count = rng.choice([2, 4, 10])
     cluster = Cluster(rng)

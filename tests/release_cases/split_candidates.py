@@ -73,7 +73,9 @@ def bundles_that_are_gone(rng, version):
 
 @branch("bundles.split_candidates", weight=3)
 def topics_over_the_limit(rng, version):
-    """BundleSplitterTask: fewer than two topics are skipped (not in 2.4), topics > limit."""
+    """BundleSplitterTask: topics > limit; bundles with fewer than two topics are skipped (not in
+    2.4).
+    """
     limit = rng.choice([1000, 1, 0, -1, 2, 10])
     stats = [
         {"topics": max(limit + step, 0), "producerCount": rng.choice([0, 3])}
@@ -84,7 +86,9 @@ def topics_over_the_limit(rng, version):
 
 @branch("bundles.split_candidates", weight=3)
 def sessions_over_the_limit(rng, version):
-    """BundleSplitterTask: producers + consumers > limit, where the limit is over 0 (2.4: any)."""
+    """BundleSplitterTask: producers + consumers > limit, if the limit is over 0 (in 2.4, with any
+    limit).
+    """
     limit = rng.choice([1000, 0, -1, 1, 7])
     stats = []
     for _ in range(3):
@@ -150,7 +154,9 @@ def room_in_the_namespace(rng, version):
 
 @branch("bundles.split_candidates")
 def bundles_that_cannot_be_split(rng, version):
-    """NamespaceBundleFactory.canSplitBundle, and from 4.2 on NamespaceBundles.validateBundle: it must exist."""
+    """NamespaceBundleFactory.canSplitBundle, and from 4.2 on NamespaceBundles.validateBundle: the
+    bundle must exist.
+    """
     case = candidates(rng, [{"topics": 2000}])
     name = "shop/eu/" + rng.choice(
         [

@@ -227,7 +227,9 @@ def resources_and_weights(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=3)
 def loads_smoothed_over_time(rng, _version):
-    """BrokerLoadData.updateWeightedMaxEMA, updateMsgThroughputEMA: the first as it is, then mixed with the share."""
+    """BrokerLoadData.updateWeightedMaxEMA, updateMsgThroughputEMA: the first value unchanged, later
+    ones mixed by the share.
+    """
     fleet = uneven(rng, rng.sample([90, 70, 50, 30, 10], rng.randrange(2, 5)))
     for report in fleet.brokers.values():
         if rng.random() < 0.7:

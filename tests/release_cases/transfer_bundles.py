@@ -23,7 +23,9 @@ def bundles_within_grace(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=4)
 def few_top_bundles(rng, _version):
-    """findBundlesForUnloading: a broker with fewer than two sheds nothing and is used up; the last of many stays."""
+    """findBundlesForUnloading: a broker with fewer than two top bundles sheds nothing, and is used
+    up; of several, the last stays.
+    """
     fleet = Fleet(rng)
     for percent in rng.sample([95, 90, 80, 20, 10, 5], rng.choice([2, 3, 4, 6])):
         fleet.broker(percent, volumes(rng, rng.choice([0, 1, 1, 2, 3]), 1e7))
@@ -86,7 +88,9 @@ def bundles_without_samples(rng, _version):
 
 @branch("shed.select", since="3.0.7", weight=8)
 def exchanges_for_a_large_bundle(rng, _version):
-    """findBundlesForUnloading: bundles of the other broker come until the busier has less, and 3/4 is reached."""
+    """findBundlesForUnloading: bundles come back until the busier broker is below 3/4 of before,
+    but not below the other.
+    """
     fleet = Fleet(rng)
     whole = rng.choice([1e6, 1e7, 1e8])
     busy = [

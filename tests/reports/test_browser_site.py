@@ -177,7 +177,7 @@ return [...document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre >
 
 
 def unreachable(browser):
-    """Return the boxes that scroll, but that the keyboard cannot scroll."""
+    """Return the scrollable elements that the keyboard cannot scroll."""
     return browser.execute_script(UNREACHABLE)
 
 
@@ -334,7 +334,7 @@ def change_number(browser, case):
 
 
 def expected_course(profile):
-    """Return the simulation of the world by the command."""
+    """Return the course that the suite simulates for the same world as the playground."""
     variant = Variant("reference", profile, "ThresholdShedder", {})
     [course] = simulate_worlds(variant, [named_world(WORLD)], CYCLES, {})
     return course

@@ -23,7 +23,7 @@ STATIC = ("stylesheet", "icon", "preload")
 
 
 class Page(HTMLParser):
-    """Parses a page: its anchors, its links, and its pictures without a text."""
+    """Parser that collects a page's anchors, links, and pictures without alternative text."""
 
     def __init__(self, file):
         super().__init__()

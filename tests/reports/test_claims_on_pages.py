@@ -1,4 +1,4 @@
-"""The rules that pages of documents name for each sentence, and the documents that repeat it."""
+"""Pages of documents name, for each sentence, its rules and the documents that repeat it."""
 
 import pytest
 from pulsar_conformance import specs

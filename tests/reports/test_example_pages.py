@@ -112,7 +112,7 @@ def test_numbers_are_of_known_sections():
 
 @pytest.mark.parametrize("example", fixtures.examples(), ids=lambda example: example.id)
 def test_different_numbers_of_an_answer_look_different(example):
-    """Rounding loses at most a millionth of the unit."""
+    """Different numbers look different; rounding changes them by at most a millionth of a unit."""
     numbers = {
         value
         for answers in example.allowed or ()

@@ -29,7 +29,7 @@ def report():
 
 @pytest.fixture
 def verified(tmp_path, capsys):
-    """Return a function that verifies a report: it returns the exit status and the output."""
+    """Return a function that verifies a report and returns the exit status and the output."""
 
     def verify(content, *, anew=True):
         rest = {name: value for name, value in content.items() if name != "checksum"}
@@ -129,7 +129,7 @@ def test_the_guide_explains_each_failure_of_a_release_that_was_not_examined(file
 
 @pytest.mark.parametrize("name", FORGED)
 def test_what_was_tampered_with_does_not_verify(name, report, verified):
-    """The forger knows how the checksum is computed, and updates it."""
+    """A manipulated report does not verify, even if its checksum is updated."""
     change, told = FORGED[name]
     change(report)
     status, said = verified(report)
@@ -330,7 +330,10 @@ RELEASES = {
 
 @pytest.mark.parametrize(("profile", "report"), RELEASES.items())
 def test_a_released_profile_pins_the_readings_that_its_release_was_seen_to_follow(profile, report):
-    """Without this, a forged reading would pass as one that the release follows."""
+    """A released profile pins each default reading that its release was found to follow.
+
+    Otherwise, a forged reading would pass as a reading that the release follows.
+    """
     [file] = (one for one in PUBLISHED if one.stem == report)
     found = json.loads(file.read_text("utf-8"))["implementation"]
     known = specs.load()

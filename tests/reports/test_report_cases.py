@@ -18,7 +18,7 @@ def line_of(report):
 
 
 def broken_stream(**failure):
-    """Write the verdict stream of a run in which one rule fails to the current folder."""
+    """Write to the current folder the verdict stream of a run in which one rule fails."""
     report = json.loads(REFERENCE.read_text("utf-8"))
     whole = {"size": "1 case", "derivation": [], "allowed": "<= 3", "answered": "4", **failure}
     line_of(report).update(verdict="fail", failure=whole, why="")

@@ -10,7 +10,7 @@ from pulsar_conformance.reports import allure
 
 
 def remembered(folder, *runs):
-    """Write a history of runs, given the start times of their rules, and the last run's results."""
+    """Write the last run's results, and a history of runs, given the start times of their rules."""
     lines = [{"testResults": {str(n): {"start": n} for n in starts}} for starts in runs]
     history = folder / "allure-history.jsonl"
     history.write_text("".join(f"{json.dumps(line)}\n" for line in lines))

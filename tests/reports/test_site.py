@@ -1,6 +1,4 @@
-"""The sources of the site: every page exists, every link leads to a page, and pictures have
-texts.
-"""
+"""The site's sources: every page exists, every link leads to a page, pictures have alt texts."""
 
 import json
 import re

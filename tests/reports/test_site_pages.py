@@ -15,7 +15,7 @@ from pulsar_conformance.reports.site.results import deviations, results
 LINE = re.compile(r'<line class="pc-\w+" x1="([\d.]+)" x2="[\d.]+" y1="(-?[\d.]+)" y2="([\d.]+)"')
 TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start">([^<]*)</text>')
 CAP = 4
-"""Half the height of a digit: the distance from a text's baseline up to its middle."""
+"""Distance from a text's baseline up to its middle, which is half the height of a digit."""
 
 
 @pytest.fixture(scope="module")

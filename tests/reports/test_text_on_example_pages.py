@@ -1,4 +1,4 @@
-"""Pages of worked examples tell text from other values, and name the rules that judge a case."""
+"""Pages of worked examples distinguish strings from other values, and name the rules that judge."""
 
 from pathlib import Path
 

@@ -34,12 +34,12 @@ def number_of(text):
 
 
 def half_unit(text):
-    """Return half a unit of a number's last decimal place: what rounding may take away."""
+    """Return half a unit of a number's last decimal place, which is the largest rounding error."""
     return Fraction(1, 2 * 10 ** len(text.partition(".")[2]))
 
 
 def value_of(node):
-    """Evaluate a parsed sum exactly; the numbers in it are texts."""
+    """Return the exact value of a parsed sum, whose numbers are strings."""
     if isinstance(node, ast.UnaryOp):
         return -value_of(node.operand)
     if isinstance(node, ast.BinOp):
@@ -48,7 +48,7 @@ def value_of(node):
 
 
 def wrong_sums(line):
-    """Return the sums of a line whose results are not the written ones."""
+    """Return the sums in a line that do not have the written results."""
     found = []
     line = THOUSANDS.sub("", line)
     for said, result, percent in SUM.findall(line):

@@ -1,4 +1,4 @@
-"""Every claim is backed by a check that can fail: some deviating answer breaks each rule."""
+"""Every claim is backed by a check that can fail: each rule is broken by some deviating answer."""
 
 from contextlib import suppress
 from functools import cache
@@ -38,7 +38,7 @@ def trials_of(rule, profile):
 
 
 def deviating(rule, trial, told, models):
-    """Yield deliberate faults, each applied to all answers, to the first and to the last."""
+    """Yield named faults, each applied to all answers, only to the first, or only to the last."""
     model, *others = models
     for other in others:
         with suppress(MissingSetting):

@@ -37,7 +37,7 @@ def trials_of(rule, profile):
 
 
 def breaks(answer, rules, judged=NONE, profile=PROFILE):
-    """Return the rules, of these, that the function `answer` of operation and case breaks."""
+    """Return those of the rules that `answer`, a function of an operation and a case, breaks."""
     readings = Readings.of(profile, judged)
     evaluator = RuleEvaluator(SPECS.defaults(profile), readings)
     found = set()
@@ -269,7 +269,7 @@ def test_the_order_that_is_declared_is_held_to():
 
 
 def test_an_overloaded_broker_may_give_up_its_dearest_bundle_first():
-    """It does so under every strategy; the bundle has the most messages, whatever its bytes are."""
+    """Under every strategy, it may shed the bundle with the most messages, whatever its bytes."""
     dearest = {"threshold-order": "traffic", "overload-scope": "all", "overload-amount": "one"}
     by_model = model(**{name.replace("-", "_"): value for name, value in dearest.items()})
     assert breaks(by_model, ["THRESHOLD-12"], dearest) == set()

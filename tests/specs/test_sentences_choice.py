@@ -22,7 +22,7 @@ SHEDDING = tuple(f"THRESHOLD-0{n}" for n in range(1, 7))
 
 
 def at_random(seed):
-    """Return the model, but with enough random bundles under ThresholdShedder at each question."""
+    """Return the model, except that under ThresholdShedder it sheds enough bundles at random."""
     chance, whole = Random(seed), model()
 
     def answer(operation, case):
@@ -131,7 +131,7 @@ def test_what_is_no_choice_is_found(rule):
 
 
 def asks_for_transfer(example):
-    """True if a run under the profile asks the example."""
+    """True if a run under the profile asks the example's questions."""
     trial = Trial(tuple(Question(*one) for one in example.questions))
     judged = any(PROFILE in SPECS.rules[rule].profiles for rule in example.rules)
     legal = trial_flaw(trial, SPECS.defaults(PROFILE)) is None

@@ -34,7 +34,7 @@ def breaks(rule, answer):
 
 
 def seen_as(change):
-    """Return the model, which gets a changed case instead of each case."""
+    """Return the model, which answers `change(case)` in place of each case."""
     return lambda operation, case: MODEL.answer(operation, change(case))
 
 

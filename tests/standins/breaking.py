@@ -38,7 +38,7 @@ class Breaking(ReferenceConnection):
 
 
 def breaking(how, bad):
-    """Return an adapter whose model breaks in the way `how` on bad cases, and its messages."""
+    """Return an adapter whose model breaks in the way `how` on bad cases, and its message sizes."""
     asked = []
     told = {"how": how, "bad": staticmethod(bad), "asked": asked}
     kind = type("OnSome", (Breaking,), told)

@@ -1,4 +1,4 @@
-"""Wrong answers about the states of bundles that brokers agree on."""
+"""Wrong answers to `channel.apply`, about the states of bundles that brokers agree on."""
 
 
 def units_of(changes):

@@ -35,7 +35,7 @@ def each_topic_for_itself(_event, step, _before):
 
 
 def to_the_last(event, step, before):
-    """At each event, all moved bundles move again, to the broker that joined last."""
+    """At each event, all owned bundles move to the broker that joined last."""
     if "owners" not in step:
         return step
     names = [one["lately"] for one in before if "lately" in one]

@@ -340,7 +340,7 @@ def deaf_to(case, kind):
 
 
 def misheard(case):
-    """Yield the case without one setting, or without one event, each with a name."""
+    """Yield named variants of the case, each without one setting or without one event."""
     for setting in case.get("settings", ()):
         yield f"without {setting}", without(case, setting)
     for kind in sorted({kind for event in case.get("events", ()) for kind in event} - {"tick"}):
@@ -363,7 +363,7 @@ SHEDDING = (
 
 
 def in_each_cycle(deviate):
-    """Return the deviation that deviates in the same way in every one of consecutive cycles."""
+    """Return a deviation of `shed.cycles` that applies `deviate` in every cycle."""
 
     def changed(case, answer, turn):
         cycles = zip(case["cycles"], answer["cycles"], strict=True)

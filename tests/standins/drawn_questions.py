@@ -45,7 +45,7 @@ class Questions:
         return getattr(self, operation.replace(".", "_"))()
 
     def number(self, most=1000.0):
-        """Return a number: usually a distinct one, sometimes 0, huge or tiny."""
+        """Return a number: usually random, sometimes 0, huge or tiny."""
         kind = self.random.random()
         if kind < 0.08:
             return 0
@@ -58,7 +58,7 @@ class Questions:
         )
 
     def setting(self, name):
-        """Return a value of a setting: of its type, as text, None, or unusual."""
+        """Return a value for a setting: of its type, as a string, None, or unusual."""
         kind = SETTINGS[name].type
         if self.chance(0.04):
             return None
@@ -88,7 +88,7 @@ class Questions:
         return self.random.choice(("one", "two", "3"))
 
     def settings(self, most=8):
-        """Return some settings; settings of shedding and splitting are more likely."""
+        """Return some settings; most often, only settings whose names start with `loadBalancer`."""
         names = [name for name in SETTINGS if name.startswith("loadBalancer")]
         names = names if self.chance(0.7) else list(SETTINGS)
         chosen = self.random.sample(sorted(names), self.random.randrange(min(most, len(names)) + 1))
@@ -98,7 +98,9 @@ class Questions:
         return found
 
     def shedding_settings(self):
-        """Return settings that include the threshold, which lacks a default in some documents."""
+        """Return settings that often include thresholds, which some documents give no default
+        for.
+        """
         found = self.settings()
         if self.chance(0.8):
             for part in ("ThresholdShedderPercentage", "OverloadedThreshold", "HistoryResource"):

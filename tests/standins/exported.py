@@ -99,7 +99,7 @@ METRICS |= {f"msg_throughput_{way}": f"msgThroughput{way.title()}" for way in ("
 
 
 def series():
-    """Return the series of a range query: usage, bundles and the leader's number of unloads."""
+    """Yield the series of a range query: usage, bundles and the leader's number of unloads."""
     found = {}
     for minutes, broker, one in REPORTS:
         at = START.timestamp() + 60 * minutes

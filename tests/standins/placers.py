@@ -220,7 +220,7 @@ class AllAreCandidates(Placer):
 
 
 class OnceInAGroup(Placer):
-    """Ignores it if a namespace changes its group and nothing else changes."""
+    """Ignores a change of a namespace's group if nothing else in the case changes."""
 
     before = None
 
@@ -231,7 +231,7 @@ class OnceInAGroup(Placer):
 
 
 class OnceInADomain(Placer):
-    """Ignores it if a broker changes its domain and nothing else changes."""
+    """Ignores a change of a broker's domain if nothing else in the case changes."""
 
     before = None
 

@@ -57,7 +57,7 @@ class Loop:
     settings: Mapping[str, object]
     joins: Mapping[int, str] = field(default_factory=dict)
     stops: Mapping[int, str] = field(default_factory=dict)
-    """Brokers that join or stop, by the number of the first cycle after that."""
+    """Brokers that stop, like `joins` by the number of the first cycle after the change."""
 
 
 LOOPS = {
@@ -87,7 +87,7 @@ LOOPS = {
     ),
 }
 SOON = 4.0
-"""Seconds before a cycle in which this program does nothing."""
+"""Seconds before each cycle during which this program does nothing."""
 
 PATIENCE = 120.0
 """Maximum seconds until the leader has all reports."""
@@ -103,7 +103,7 @@ class Looping(Troubled):
     """Seconds between two observations of the recorder."""
 
     stopped_for = 12.0
-    """Seconds from the stop of a broker until clients return, when the others have reported."""
+    """Seconds from a broker's stop until clients return, when the other brokers have reported."""
 
     def __init__(self, host: ClusterHost, history: str, loop: Loop) -> None:
         super().__init__(host, history)
@@ -174,7 +174,8 @@ class Looping(Troubled):
         """Let clients and brokers work until the leader has all reports.
 
         The leader counts a bundle at the broker that it chose until that broker reports the bundle,
-        even if another broker owns it. No history shows this, so a history must not start so.
+        even if another broker owns it. No history shows this, so no history must start in this
+        state.
         """
         end = time.monotonic() + PATIENCE
         self.serve()

@@ -81,13 +81,14 @@ EVENED_OUT = [
     up(3),
     *[MINUTE] * 13,
 ]
-"""AvgShedder balances two brokers, 91 points apart; then a third one, 46 apart, and at last 24."""
+"""AvgShedder balances two brokers that are 91 points apart, then a third, 46 and later 24 apart."""
 
 
 def in_story_time(lines: list[dict], events: list[dict]) -> list[dict]:
     """Return the lines with the times of the story: an event takes six seconds, a tick its minutes.
 
-    A record of the tick's cycle, which ran after the brokers' reports, precedes its unloads.
+    For each tick, a record of the cycle is added, after the brokers' reports and before the
+    unloads.
     """
     looks = sorted({line["at"] for line in lines})
     assert len(looks) == len(events), (len(looks), len(events))

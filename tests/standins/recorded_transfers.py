@@ -42,7 +42,7 @@ RARELY = {
         "loadBalancerSheddingConditionHitCountThreshold": 0,
     }
 }
-"""Settings of a story whose only cycle the program itself starts, so that it sees the transfer."""
+"""Settings of a story in which the program starts the only cycle, to observe the transfer."""
 
 ON_ITS_WAY = ("Releasing", "Assigning")
 PATIENCE = 30.0

@@ -72,7 +72,7 @@ class KeepsWhatItUnloaded(Rememberer):
 
 
 class KeepsItsWeights(Rememberer):
-    """Weights every usage by the settings of the first weighted question."""
+    """Weights usage that should be unweighted by the settings of the first weighted question."""
 
     settings = None
 

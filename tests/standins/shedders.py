@@ -18,7 +18,7 @@ class Shedder(ReferenceConnection):
         return {"cycles": [{"unload": self.cycle(case, said, n)} for n in range(len(said))]}
 
     def alone(self, case, place):
-        """Return the model's unloads in a cycle if no earlier cycle had run."""
+        """Return the unloads that the model chooses in a cycle without any earlier cycle."""
         cycle = {name: value for name, value in case["cycles"][place].items() if name != "minutes"}
         more = {name: case[name] for name in ("strategy", "settings")}
         return super()._answer("shed.select", {**more, **cycle})["unload"]

@@ -1,5 +1,5 @@
-"""An implementation that answers the cases of a batch in reverse order, and ends on a question that
-it cannot answer.
+"""An implementation that answers the cases of a batch in reverse order, and exits on a question
+that it cannot answer.
 """
 
 import json

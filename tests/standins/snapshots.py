@@ -10,7 +10,7 @@ MINUTES = 5
 
 
 def save_snapshots(folder, count):
-    """Save the reports; at the second time, they lack a bundle that broker-1 had before."""
+    """Save the reports; at the second time, a bundle has moved from broker-1 to broker-3."""
     reports = {one.stem: json.loads(one.read_text("utf-8")) for one in REPORTS.glob("*.json")}
     for number in range(count):
         if number:

@@ -14,7 +14,7 @@ WHOLE = 1 << 32
 
 
 class StagingCluster(FakeCluster):
-    """A cluster that requests can change; each request in `breaks` gets HTTP 500 once."""
+    """A cluster that changes on requests. Each request in `breaks` fails once with HTTP 500."""
 
     def __init__(self, brokers=2):
         self.tenants, self.spaces, self.topics = {"shop"}, {}, set()
@@ -48,7 +48,7 @@ class StagingCluster(FakeCluster):
     def owner(self, bundle):
         """Return a bundle's owner; if it has none, assign it to the broker with the fewest bundles.
 
-        Bundles of its anti-affinity group are compared first, then all bundles.
+        Bundles of the same anti-affinity group are counted first, then all bundles.
         """
         for name, held in self.owned.items():
             if bundle in held:

@@ -1,4 +1,4 @@
-"""A cluster on loopback that stays up until its standard input ends, as an operator's would.
+"""A cluster on loopback that runs like an operator's cluster until its standard input ends.
 
 python standing_cluster.py VERSION JARS TEMPORARY BROKERS
 
@@ -13,7 +13,7 @@ from pulsar_conformance.adapters.cluster.host import ClusterHost
 
 SPACE = "shop/eu"
 FILE = {"loadBalancerHostUsageCheckIntervalMinutes": 1000}
-"""Makes the brokers ignore the load of the machine, on which other tests run."""
+"""Settings with which brokers ignore the load of this machine, since other tests run on it."""
 
 
 def main(version: str, jars: str, temporary: str, brokers: str) -> None:

@@ -58,7 +58,7 @@ class Contrary(Same):
 
 
 class Forgetful(Contrary):
-    """Breaks ties in the reverse order, and forgets the last of three bundles that should go."""
+    """Breaks ties in reverse order, and omits the last unload of a broker with exactly three."""
 
     def answer(self, operation, case):
         answer = super().answer(operation, case)
@@ -83,14 +83,14 @@ class OnlyOverload(Same):
 
 
 class LaterStrategy(OnlyOverload):
-    """Has a strategy with the name of a strategy that only later documents describe."""
+    """Offers a strategy with a name that only later documents describe."""
 
     def hello(self, profile, readings):
         return {**super().hello(profile, readings), "strategies": ["AvgShedder"]}
 
 
 class OtherOfEquals(Same):
-    """Sheds another bundle of the broker with equal data instead of the last one."""
+    """Replaces the last unloaded bundle by another bundle of the same broker with equal data."""
 
     def answer(self, operation, case):
         answer = super().answer(operation, case)

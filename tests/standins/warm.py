@@ -30,7 +30,7 @@ REPORTED = "A_REPORT_IS_MADE"
 
 
 def client(file, address, program):
-    """Write a client command named `program`, which the server at an address runs."""
+    """Write a command to `file` that runs `program` in the server at an address."""
     file.write_text(
         CLIENT.format(python=sys.executable, address=str(address), program=program), "utf-8"
     )

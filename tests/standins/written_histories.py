@@ -1,12 +1,14 @@
 """Hand-written histories in tests/histories/kinds, as lines of an audit's input.
 
-A report is `b1 90 0-3`: the CPU at 90 % (`cpu:20,mem:95` for others) and bundles 0 to 3,
-the hash range of namespace t/a. `3=60@500` carries 60 MB/s and 500 messages/s, `3/1001/20` has
-topics and 20 sessions, `3?` has no statistics, `3a` and `3b` are halves. Other events are `cycle`,
-`leader b2`, `leads b1`, `assigned 3 b2`, `split 3 automatic`, `owners b1 0-3`, and
-`b1 unloads 3 shedding`. Events as mappings are `settings` (`raw`: only these), `line`, `kind`, and
-`report` (with `written`, `as`, `with`). `until` is the minute of a last record without loads, since
-an audit does not judge the last events of a history.
+The report `b1 90 0-3` has the CPU of b1 at 90 %, and bundles 0 to 3, which are ranges of namespace
+t/a. Other resources are written like `cpu:20,mem:95`. Bundle `3=60@500` carries 60 MB/s and 500
+messages/s, `3/1001/20` has 1001 topics and 20 sessions, `3?` has no statistics, `3a` and `3b` are
+halves of bundle 3.
+
+Other events are `cycle`, `leader b2`, `leads b1`, `assigned 3 b2`, `split 3 automatic`, `owners b1
+0-3`, and `b1 unloads 3 shedding`. Events as mappings are `settings` (`raw`: only these settings),
+`line`, `kind`, and `report` (with `written`, `as`, `with`). `until` is the minute of a last record
+without loads, since an audit does not judge the last events of a history.
 """
 
 import json
@@ -46,7 +48,7 @@ BUNDLE = re.compile(
 
 
 def histories():
-    """Return the history and the profile of each cluster."""
+    """Yield the name, the profile and the history of each cluster."""
     for path in sorted(FOLDER.glob("*.yaml")):
         for history in yaml.safe_load(path.read_text("utf-8")):
             profile = history.get("judge_by", "documented-3.0")
@@ -56,7 +58,7 @@ def histories():
 
 
 def jittered(seconds):
-    """Return 714 correct cycles: 20 brokers report each 15 minutes, up to `seconds` late.
+    """Return 714 correct cycles; 20 brokers report every 15 minutes, up to `seconds` late.
 
     The busiest broker, at 53 %, is less than ten points above the average of all brokers, but more
     than ten points above the average without one of the brokers at 50 %.
@@ -103,7 +105,7 @@ def spread(tokens):
 
 
 def stats(token):
-    """Return the name of a bundle and its statistics, or None if it has none."""
+    """Return a bundle's name and its statistics, which are None if they are unknown."""
     name, megabytes, messages, topics, sessions, unknown = BUNDLE.fullmatch(token).groups()
     if unknown:
         return bundle(name), None
@@ -194,7 +196,7 @@ def of_words(text, minute):
 
 
 def records(history):
-    """Yield the records of a history with their minutes; a text is written as a line unchanged."""
+    """Yield the records of a history with their minutes; lines given as strings stay unchanged."""
     settings = history.get("settings", {})
     strategy = history.get("strategy", "OverloadShedder")
     if settings is not None:

@@ -48,7 +48,7 @@ NOT_ASKABLE: Mapping[str, str] = {
     "(pulsar:VERSION asks the class that decides)",
     "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION asks the strategy)",
 }
-"""Operations that cannot be put to a running cluster, each with the reason."""
+"""Operations about which a running cluster cannot be asked, each with the reason."""
 
 QUICK_DECISIONS = ("usage.max",)
 """Decisions that take less than a second."""

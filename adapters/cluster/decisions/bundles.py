@@ -16,7 +16,9 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 
 NAMESPACE = "t/ns"
 MAX_NEW_BUNDLES = 65_536
-"""Maximum number of bundles of a new namespace, whose boundaries must fit into one metadata node.
+"""Maximum number of bundles of a new namespace.
+
+The boundaries of these bundles must fit into one metadata node.
 """
 
 
@@ -42,7 +44,7 @@ def locate(leader: AskedLeader, case: Case) -> Answer:
 def split(leader: AskedLeader, case: Case) -> Answer:
     """Return a bundle's parts after a broker has split it on request.
 
-    An automatic split sends the broker the same request, without algorithm and positions.
+    For an automatic split, the request contains no algorithm and no positions.
     """
     if any(case.get("topicLoads", {}).values()):
         raise Unsupported(

@@ -45,7 +45,7 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
 
 
 def _class_in_file(leader: AskedLeader, case: Case) -> Mapping[str, Any]:
-    """Return the setting with the class that broker.conf gives, or else the release's default
+    """Return the setting for the load manager with the class in broker.conf or the default
     class.
     """
     if case["conf"] is not None:

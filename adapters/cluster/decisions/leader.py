@@ -82,9 +82,9 @@ class AskedLeader:
         return up and question == self._question
 
     def _weights(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights of resources that a question or the defaults give.
+        """Return the weights of resources, as given by a question or else by the defaults.
 
-        Only stories neutralize weights; a question gives the usage of all resources.
+        Weights are neutralized only in stories, since a question gives the usage of all resources.
         """
         given = {**self.defaults, **settings}
         return {

@@ -10,8 +10,7 @@ PORT = 8080
 class BrokerNames:
     """Gives each broker of a case its own loopback address; only one of the brokers really runs.
 
-    Ports alone would not tell brokers apart, since isolation policies identify a broker by its
-    host.
+    Different ports would not be enough, since isolation policies identify a broker by its host.
     """
 
     def __init__(self, running: str, registered: str) -> None:

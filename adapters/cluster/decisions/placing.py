@@ -41,7 +41,7 @@ DISTRIBUTE_EVENLY = "loadBalancerDistributeBundlesEvenlyEnabled"
 def select(leader: AskedLeader, case: Case) -> Answer:
     """Return the broker that the leader chooses among the candidates, which are all registered.
 
-    Errors: `Unsupported` if the load manager's filters exclude some of them.
+    Errors: `Unsupported` if the load manager's filters exclude some of the candidates.
     """
     idle = {name: {**one, "numTopics": 0} for name, one in case["brokers"].items()}
     settings = {**case["settings"], DISTRIBUTE_EVENLY: False}
@@ -54,7 +54,7 @@ def select(leader: AskedLeader, case: Case) -> Answer:
 
 
 def assigned(leader: AskedLeader, case: Case) -> Answer:
-    """Return the broker that the leader assigns, by filters and strategy."""
+    """Return the broker that the leader assigns, using its filters and its placement strategy."""
     return _ask_assignment(leader, case, case["brokers"], case)
 
 
@@ -75,9 +75,9 @@ def place_in_group(leader: AskedLeader, case: Case) -> Answer:
 def _ask_assignment(
     leader: AskedLeader, case: Case, candidates: Iterable[str], question: Case
 ) -> Answer:
-    """Return the broker that the leader assigns.
+    """Return the broker that the leader assigns, and the candidates.
 
-    If several brokers are equally good, repeating the same `question` returns each in turn.
+    If several brokers are equally good, each repetition of `question` returns the next of them.
     """
     up = list(candidates)
     if not up:

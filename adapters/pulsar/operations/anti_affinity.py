@@ -1,4 +1,4 @@
-"""Answers place.anti_affinity: the load manager's own filter gets the case's domains and
+"""Answers place.anti_affinity by the load manager's own filter, with a case's domains and
 bundles.
 """
 

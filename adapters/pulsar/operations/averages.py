@@ -1,6 +1,4 @@
-"""Answers average.bundle and average.broker: the leader's own data classes, fed with all
-samples.
-"""
+"""Answers average.bundle and average.broker by the leader's own data classes, given all samples."""
 
 from __future__ import annotations
 

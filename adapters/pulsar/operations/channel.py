@@ -28,7 +28,7 @@ RESOLVERS = tuple(
 
 REGISTRY = f"{PACKAGE}.BrokerRegistry"
 LOOKUP_MILLIS = 2**31
-"""Milliseconds for which a lookup waits; longer than any run."""
+"""Milliseconds for which a lookup waits; this is longer than any run."""
 
 
 def applied(release: Release, case: Case) -> Answer:
@@ -97,7 +97,7 @@ class _LookupChannel:
         field(self._channel, name).set(self._channel, value)
 
     def found(self, lookups: list[Case]) -> list[dict[str, str]]:
-        """Return the result of each lookup; the broker remembers no earlier lookup."""
+        """Return the result of each lookup, as if it were the broker's first lookup."""
         return [self._look_up(lookup["bundle"], lookup["at"]) for lookup in lookups]
 
     def _look_up(self, bundle: str, broker: str) -> dict[str, str]:

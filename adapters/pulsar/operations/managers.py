@@ -152,6 +152,7 @@ def is_name_mistake(error: Java) -> bool:
 
 
 NAME_MISTAKES = ("ClassNotFoundException", "NoClassDefFoundError", "IllegalArgumentException")
-"""Exceptions for names that name no load manager, or differ from a class file's name in
-case only.
+"""Exceptions that mean that a class name is wrong.
+
+Either it names no load manager, or only its capitalization differs from that of a class file.
 """

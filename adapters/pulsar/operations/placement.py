@@ -25,7 +25,7 @@ SETTING = STRATEGY_SETTINGS[PLACEMENT]
 
 
 def make_user_strategy(release: Release) -> Java:
-    """Return the strategy that the release creates from a user's class."""
+    """Return the strategy that the release creates from the user's class."""
     return java_class(PLACEMENT).create(release.configuration({SETTING: release.placer}))
 
 
@@ -49,8 +49,8 @@ def select(release: Release, case: Case) -> Answer:
 
 
 def give_plan(strategy: Java, name: str, bundle: Java, plan: Case | None) -> None:
-    """Give the case's plan to a strategy that plans destinations; do nothing for any other
-    strategy.
+    """Give the case's plan to a strategy that plans destinations; leave other strategies
+    unchanged.
     """
     by_averages, by_name = field(strategy, "bundleBrokerMap"), field(strategy, PENDING_FIELD)
     if plan is None:
@@ -82,7 +82,8 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 def _strategy(release: Release, case: Case) -> Mapping[str, str]:
     """Return the setting that names the strategy by its full class name. Errors: `Unsupported`.
 
-    If a release cannot create a class, it uses its default strategy, and only logs the failure.
+    A name that is unknown to the release is an error here, because the release would use its
+    default strategy instead and only log the failure.
     """
     asked = release.placer or case["settings"].get(SETTING) or release.neutral.get(SETTING)
     if not asked or not release.configurations.knows(SETTING):

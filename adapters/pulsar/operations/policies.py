@@ -65,8 +65,9 @@ def changed(release: Release, case: Case) -> Answer:
 
 
 def _policies_in_cluster() -> Java:
-    """Return policies of a namespace that allow this cluster; some releases unload no other
-    namespace.
+    """Return policies of a namespace that allow this cluster.
+
+    Some releases unload only namespaces that have such policies.
     """
     policies = java_class(POLICIES)()
     policies.replication_clusters.add(CLUSTER)

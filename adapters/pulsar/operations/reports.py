@@ -121,10 +121,10 @@ NEVER_REPORTED = 0
 
 
 def due(release: Release, case: Case) -> Answer:
-    """Return whether the load manager's own trigger demands a report.
+    """Return whether the load manager's own trigger requires a report.
 
-    Errors: `Unsupported` within the minimum interval, during which releases do not ask the trigger,
-    and for a load manager that the release does not have.
+    Errors: `Unsupported` within the minimum interval, during which releases do not call the
+    trigger, and for a load manager that the release does not have.
     """
     configuration = release.configuration(case["settings"])
     least = _least_millis(release, configuration)
@@ -147,7 +147,7 @@ def due(release: Release, case: Case) -> Answer:
 
 
 def _least_millis(release: Release, configuration: Java) -> int:
-    """Return the milliseconds between two checks of the trigger; in 2.4, they are a constant."""
+    """Return the milliseconds between two checks of the trigger; 2.4 has a constant interval."""
     if not release.configurations.knows(MIN_MILLIS):
         return int(java_class(SHARED).LOAD_REPORT_UPDATE_MIMIMUM_INTERVAL)
     return int(configuration.getLoadBalancerReportUpdateMinIntervalMillis())
@@ -183,8 +183,7 @@ def _extensible_data(release: Release, report: Case, at: int, configuration: Jav
 
 
 TRIGGERS = {"modular": (MANAGER, _modular_data), "extensible": (REPORTER, _extensible_data)}
-"""For each load manager, the class that decides whether to report, and the function that builds
-load data for it.
+"""For each load manager, the class that triggers reports, and the function that builds its input.
 """
 
 
@@ -223,4 +222,4 @@ def top_bundles(release: Release, case: Case) -> Answer:
 
 
 SELECT_METHOD = "selectTopKBundle"
-"""Method with which the leader selects the bundles whose load it writes."""
+"""Method by which the leader selects the bundles whose load it writes."""

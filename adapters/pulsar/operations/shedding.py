@@ -34,13 +34,13 @@ ONLY_STRATEGY = "OverloadShedder"
 """The strategy in releases that have no setting for the strategy."""
 
 UNLOAD_ENDED_METHOD = "onUnloadAttemptCompleted"
-"""Method by which strategies learn, since 5.0.1, that an unload attempt has ended."""
+"""Method that informs strategies, since 5.0.1, that an unload attempt has ended."""
 
 MINUTE = 60_000
 CLOCK_SLACK = 2_000
-"""Maximum milliseconds between the case's time and the time that the cycle reads.
+"""Tolerance in milliseconds between the case's time and the time that the cycle reads.
 
-The clock moves on during a cycle; without this, a grace period could end within it.
+The clock advances during a cycle; without the tolerance, a grace period could end within it.
 """
 
 
@@ -101,10 +101,10 @@ class _Row:
         self._plans = placing == str(self._strategy.getClass().getSimpleName())
         self._manager.wrap_strategy(lambda strategy: _RecordedShedder(strategy, self._chosen))
         self._moments: dict[str, float] = {}
-        """Minutes, after the first cycle, at which the remembered bundles were unloaded."""
+        """The minute at which each remembered bundle was unloaded, counted from the first cycle."""
 
     def unload(self, seen: Case, minutes: float) -> list[Case]:
-        """Run a cycle `minutes` after the first one; return its unloads."""
+        """Run a cycle `minutes` minutes after the first cycle, and return its unloads."""
         load, now = self._manager.load_data, latest_clock()
         load.getBrokerData().clear()
         load.getBundleData().clear()
@@ -136,7 +136,7 @@ class _Row:
         return unloads
 
     def _planned(self, bundle: str) -> str:
-        """Return the broker to which a strategy that also places bundles sends this bundle."""
+        """Return the destination of a bundle, as planned by a strategy that also places bundles."""
         load = self._manager.load_data
         brokers = java_class("java.util.HashSet")(java_list(map(broker_id, self._brokers)))
         data = load.getBundleData().get(bundle)
@@ -196,7 +196,7 @@ def strategy_settings(release: Release, case: Case) -> Mapping[str, Any]:
 def replay_history(release: Release, strategy: Java, configuration: Java, case: Case) -> None:
     """Run the cycles of `usageHistory`, oldest first, if the strategy keeps a history.
 
-    In each of these cycles, brokers have their present traffic, and no bundle was unloaded
+    In each of these cycles, brokers have their current traffic, and no bundle was unloaded
     recently.
     """
     histories = {
@@ -272,15 +272,13 @@ class _RecordedShedder:
 
     @jpype.JOverride
     def onUnloadAttemptCompleted(self) -> None:  # noqa: N802  Pulsar's
-        """Ignore this call; the strategy gets it later, once its planned destinations have been
+        """Ignore this call; the strategy receives it later, after its planned destinations were
         read.
         """
 
 
 def _unload_calls(service: Service, chosen: list[tuple[str, str]]) -> Iterator[Case]:
-    """Yield the requests to unload, each with the broker from which the strategy chose the
-    bundle.
-    """
+    """Yield each unload request, with the broker for which the strategy chose the bundle."""
     unloaded = iter([f"{call[0]}/{call[1]}" for what, call in service.requests if what == "unload"])
     bundle = next(unloaded, None)
     for broker, name in chosen:

@@ -70,12 +70,14 @@ class _TransferCycles:
         self._loads: dict[str, Java] = {}
         self._top: dict[str, Java] = {}
         self._at: dict[str, dict[str, float]] = {"Bundles": {}, "Brokers": {}}
-        """Minutes after the first cycle at which bundles, and brokers, were last unloaded."""
+        """The minutes at which bundles and brokers were last unloaded, counted from the first
+        cycle.
+        """
         self._available: Sequence[str] = ()
         self._scheduler = self._scheduled(self._shedder(cycles))
 
     def unload(self, seen: Case, minutes: float, now: int) -> list[Case]:
-        """Run a cycle `minutes` after the first one; return its unloads."""
+        """Run a cycle `minutes` minutes after the first cycle, and return its unloads."""
         self._available = sorted(map(broker_id, (*seen["brokers"], *seen.get("withoutData", ()))))
         self._set_loads(seen, now)
         for bundle, ago in seen["recentlyUnloaded"].items():
@@ -111,7 +113,7 @@ class _TransferCycles:
         }
 
     def _updated(self, name: str, report: Case, now: int) -> Java:
-        """Return a broker's load data, which the release updates from the broker's earlier load
+        """Return a broker's load data, which the release computes from the broker's previous load
         data.
         """
         data = self._loads.get(broker_id(name)) or java_class(f"{EXTENSIONS}data.BrokerLoadData")()
@@ -292,7 +294,7 @@ def _written(unload: Java) -> Case:
 
 
 def _order(seen: Case, unload: Case) -> tuple[int, float, str]:
-    """Return the sort key of an unload: by broker, then by traffic, as the strategy decides."""
+    """Return the sort key of an unload, in the strategy's order: by broker, then by traffic."""
     rates = seen["bundles"].get(unload["bundle"], {}).get("shortTermData", {})
     carried = rates.get("msgThroughputIn", 0) + rates.get("msgThroughputOut", 0)
     return list(seen["brokers"]).index(unload["broker"]), carried, unload["bundle"]

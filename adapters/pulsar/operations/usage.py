@@ -36,7 +36,8 @@ so the method with fewer parameters is called.
 def maximum(release: Release, case: Case) -> Answer:
     """Return the busiest resource's usage in percent, as the release's strategies compute it.
 
-    A release does not name the resource, so the answer names one that has this usage by itself.
+    A release does not name the resource. The answer therefore names a resource that alone has this
+    usage.
     """
     measure = _measure(release, case)
     most = measure(release.loads.local(case["broker"]))
@@ -68,7 +69,7 @@ def _measure(release: Release, case: Case) -> Measure:
 
 @cache
 def _always_weighted() -> bool:
-    """True if OverloadShedder also uses the weighted maximum; its bytecode shows this."""
+    """True if OverloadShedder also uses the weighted maximum, as determined from its bytecode."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     stream = loader.getResourceAsStream(OVERLOAD)
     if stream is None:
@@ -111,6 +112,8 @@ def _nic_limit(configuration: Java, cards: Java) -> float:
 
 
 def _kbits_per_gigabit(release: Release) -> float:
-    """Return the release's kilobits per gigabit: the limit of one interface with 1 Gbit/s."""
+    """Return the release's kilobits per gigabit, which is its limit for one interface of 1
+    Gbit/s.
+    """
     configuration = release.configuration({"loadBalancerOverrideBrokerNicSpeedGbps": 1})
     return _nic_limit(configuration, java_list(["eth0"]))

@@ -44,8 +44,8 @@ def assigned(release: Release, case: Case) -> Answer:
     candidates.
 
     The strategy chooses among the brokers that the manager's filters leave, at random if several
-    are equally good. If a question is repeated, each possible broker is returned in turn, as if
-    nothing had been assigned.
+    are equally good. Each repetition of a question returns the next possible broker, as if nothing
+    had been assigned before.
     """
     configuration = release.configuration(placement.strategy_settings(release, case))
     configuration.setClusterName(CLUSTER)
@@ -76,7 +76,7 @@ STRATEGIES: Mapping[str, StrategyMaker] = {
     "placementStrategy": created_placement_strategy,
     "sheddingExcludedNamespaceSelectionStrategy": lambda _configuration: java_class(ROUND_ROBIN)(),
 }
-"""Functions that create the placement strategies of a manager, by the manager's field for each."""
+"""Functions that create the placement strategies of a manager, by the field that holds each."""
 
 StrategyCall = tuple[StrategyMaker, tuple[Java, ...]]
 """A call of a strategy: the function that creates it, and the call's arguments.
@@ -115,7 +115,9 @@ class DrawnAssignment:
         return {str(one) for _, (among, *_) in self._calls.values() for one in among}
 
     def draw(self) -> str | None:
-        """Return the ID of the broker that the manager assigns when new strategies choose."""
+        """Return the ID of the broker that the manager assigns if newly created strategies
+        choose.
+        """
         choices: Choices = ()
         strategies = FreshStrategies()
         while choices not in self._assigned:
@@ -126,8 +128,8 @@ class DrawnAssignment:
         return self._assigned[choices]
 
     def _run(self, choices: Choices) -> None:
-        """Let the manager assign the bundle; its strategies first repeat `choices`, then choose
-        freely.
+        """Let the manager assign the bundle; its strategies repeat `choices`, then choose
+        themselves.
         """
         self._refill()
         self._script.begin(choices)
@@ -138,7 +140,7 @@ class DrawnAssignment:
         self._assigned[made] = optional_broker_id(found)
 
     def _forget(self) -> None:
-        """Undo the assignment, so that the bundle does not count as load when strategies choose
+        """Undo the assignment, so that the bundle is not part of the load when strategies choose
         again.
         """
         bundle = self._bundle.toString()
@@ -165,7 +167,9 @@ def next_choice(
 
 
 def set_bundles_and_loads(release: Release, manager: Java, load: Java, case: Case) -> None:
-    """Set the bundles that each broker owns, by its report or preallocated, and then their load."""
+    """Set each broker's bundles, both reported and preallocated ones; then set the brokers'
+    load.
+    """
     serving = {
         name: [*report.get("bundles", ()), *case["preallocated"].get(name, ())]
         for name, report in case["brokers"].items()
@@ -220,7 +224,9 @@ class _Children:
 
 
 def policy(given: Case) -> dict[str, Any]:
-    """Return an isolation policy in its stored format, with regexes that match the names."""
+    """Return an isolation policy in its stored format; its regexes match exactly the given
+    names.
+    """
     names = {name: [re.escape(one) for one in given[name]] for name in POLICY_FIELDS}
     return _stored_policy(names, given["least"], 100)
 
@@ -301,7 +307,7 @@ class _ChoiceScript:
 
 @jpype.JImplements(PLACEMENT, deferred=True)
 class _ScriptedPlacer:
-    """A placement strategy that chooses what a script says."""
+    """A placement strategy whose choices are given by a script."""
 
     def __init__(self, script: _ChoiceScript, maker: StrategyMaker) -> None:
         self._script = script
@@ -309,7 +315,7 @@ class _ScriptedPlacer:
 
     @jpype.JOverride
     def selectBroker(self, among: Java, *others: Java) -> Java:  # noqa: N802  Pulsar's
-        """Return the script's choice among the candidates, whose order is kept."""
+        """Return the script's choice; pass the candidates on in their present order."""
         return self._script.choose((self._maker, (java_class(ORDERED_SET)(among), *others)))
 
     @jpype.JOverride

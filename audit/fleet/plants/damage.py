@@ -1,4 +1,4 @@
-"""Damaged copies of lines, added after the originals."""
+"""Damaged copies of lines, which are added after the originals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 DAMAGED = "damaged"
-"""Kind given to damaged lines, whichever kind of record they damage."""
+"""Kind of all damaged lines, whatever kind of record was damaged."""
 
 Damage = Callable[[Column], Column]
 

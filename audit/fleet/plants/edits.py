@@ -1,4 +1,4 @@
-"""Edits that violate shedding rules: each changes the case of a cycle, and returns its unloads."""
+"""Edits that violate shedding rules: each changes a cycle's case and returns the unloads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from pulsar_conformance.reference.overload import MARGIN, need_of, threshold_of
 from pulsar_conformance.reference.threshold import BELOW_AVERAGE, Levels
 
 TRAFFIC_FACTOR = 1.6
-"""Factor by which the traffic of the most loaded broker is raised, and that of the least loaded is
-lowered.
-"""
+"""Factor that multiplies the highest traffic of a broker, and divides the lowest."""
 
 POINTS_BELOW_THRESHOLD = 3
 """Percentage points by which busy brokers stay below the overload threshold."""
@@ -50,7 +48,7 @@ SETTERS: Mapping[str, SetUsage] = {
     "ThresholdShedder": _set_above_average,
     "OverloadShedder": _set_above_threshold,
 }
-"""Functions that set a broker's usage, by strategy."""
+"""Functions that set a broker's usage relative to its limit, by strategy."""
 
 SHED_AT_LIMIT: Mapping[str, Callable[[PlantedCycle], Fraction]] = {
     "ThresholdShedder": lambda moment: Levels(moment.cycle).threshold + BELOW_AVERAGE,
@@ -109,7 +107,7 @@ def sheds_when_off(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_foreign_bundle(moment: PlantedCycle) -> Pairs | None:
-    """Let a broker that sheds also unload a bundle of another broker."""
+    """Make a broker that sheds also unload a bundle of another broker."""
     broker = shedding_broker(moment)
     if broker is None:
         return None
@@ -128,7 +126,7 @@ def sheds_a_bundle_twice(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_within_grace_period(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle that was unloaded recently, and as many others as the broker must shed."""
+    """Unload a recently unloaded bundle, and others until the broker has shed enough traffic."""
     cycle = moment.cycle
     for broker in moment.busiest():
         moved = [bundle for bundle in broker.bundles if cycle.blocked(bundle)]
@@ -180,7 +178,7 @@ def sheds_just_below_limit(moment: PlantedCycle) -> Pairs | None:
 
 
 def _raised_brokers(moment: PlantedCycle, share: Fraction) -> Iterator[tuple[Broker, list[str]]]:
-    """Yield brokers whose usage can be raised until they must shed, each with its first bundles.
+    """Raise the usage of brokers in turn; yield each broker with the first bundles of its queue.
 
     At that usage, the traffic that the broker must shed is `share` times the traffic of these
     bundles.
@@ -209,7 +207,7 @@ def sheds_too_little(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_one_bundle_too_many(moment: PlantedCycle) -> Pairs | None:
-    """Unload one bundle too many: the others already carry slightly more traffic than required."""
+    """Unload one bundle too many, although the others already carry slightly more than required."""
     for broker, bundles in _raised_brokers(moment, 1 - SLIGHT_SHARE):
         more = moment.cycle.movable(broker)[: len(bundles) + 1]
         return replace_unloads(moment.correct_unloads, broker, more)
@@ -238,7 +236,7 @@ def ignores_weights(moment: PlantedCycle) -> Pairs | None:
 
 
 def sheds_from_the_idlest(moment: PlantedCycle) -> Pairs | None:
-    """Unload a bundle from the least used broker that has at least two movable bundles."""
+    """Unload a bundle from the least used broker among those with two or more movable bundles."""
     idlest = moment.busiest()[-1]
     return replace_unloads(moment.correct_unloads, idlest, moment.cycle.movable(idlest)[:1])
 

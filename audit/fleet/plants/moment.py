@@ -21,13 +21,15 @@ from pulsar_conformance.reference.threshold import Levels
 Pairs = list[tuple[str, str]]
 
 SLIGHT_EXCESS = Fraction(2, 1000)
-"""Percentage points by which a planted usage is just above or below a threshold: twice the
-tolerance of floating point.
+"""Percentage points between a threshold and a planted usage just above or below it.
+
+This is twice the tolerance of floating point.
 """
 
 SLIGHT_SHARE = Fraction(4, 100_000)
-"""Share by which the traffic to shed is just above or below the traffic of some bundles: twice the
-tolerance of floating point.
+"""Share by which the traffic to shed exceeds, or falls short of, the traffic of some bundles.
+
+This is twice the tolerance of floating point.
 """
 
 FULL = 100
@@ -95,7 +97,7 @@ class PlantedCycle:
     def set_usage(self, broker: str, percent: Fraction | float, *resources: str) -> None:
         """Set the usage of some resources (by default the CPU) in percent.
 
-        All other resources of the broker are lowered to less usage.
+        The broker's other resources are lowered to at most `LOWERED_USAGE` of this usage.
         """
         said = self.case["brokers"][broker]
         hot = resources or ("cpu",)

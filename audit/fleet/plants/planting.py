@@ -19,13 +19,13 @@ the history.
 """
 
 SETTINGS_LEAD = 20_000
-"""Milliseconds by which the settings that a violation needs are set before its cycle."""
+"""Milliseconds before a cycle at which the settings that its violation needs are set."""
 
 SETTINGS_END = 18_000
-"""Milliseconds from a cycle until the settings that its violation needs are set back."""
+"""Milliseconds after a cycle at which the settings that its violation needs are set back."""
 
 SPLIT_SETTINGS_END = SPLIT_AFTER + SETTINGS_END
-"""Milliseconds from a cycle until the settings that a split after it needs are set back."""
+"""Milliseconds after a cycle at which the settings for a split after it are set back."""
 
 SINGLE_BUNDLE_RULE = "OVERLOAD-07"
 """The rule that only a broker with a single bundle can violate."""
@@ -96,14 +96,16 @@ class ViolationPlanter(ClusterHistory):
         return any(restart.down == period for restart in self.world.events.restarts)
 
     def _set_temporarily(self, settings: Json, now: int, until: int = SETTINGS_END) -> None:
-        """Record settings that apply from this cycle until `until` milliseconds later."""
+        """Record settings `SETTINGS_LEAD` ms before this cycle, and the former settings after it.
+
+        `until` is the number of milliseconds from the cycle to the former settings.
+        """
         if settings != self.settings:
             self.record("settings", now - SETTINGS_LEAD, settings=settings)
             self.record("settings", now + until, settings=self.settings)
 
     def _violate_split_rule(self, plant: PlantedViolation, now: int) -> bool:
-        """Run a cycle, and plan a split after it, or the omission of a due split, that violates a
-        rule.
+        """Run a cycle, and plan a violation after it: a split, or a due split that does not happen.
 
         Return False if no bundle is suitable, or the history has another split at this time.
         """
@@ -131,7 +133,7 @@ class ViolationPlanter(ClusterHistory):
             self._leave_one_bundle(period)
 
     def _leave_one_bundle(self, period: int) -> None:
-        """Move all but one of a broker's bundles to other brokers, as an administrator would."""
+        """Move all but one of the first broker's bundles to others, as an administrator would."""
         first, *others = self.world.running()
         at = 1000 * self.fleet.period_start(period) + MOVED_AWAY_AFTER
         for place, bundle in enumerate(self.world.owned_bundles()[first][1:]):

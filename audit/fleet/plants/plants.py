@@ -1,4 +1,4 @@
-"""Violations that can be planted: each just violates one rule, in one cycle.
+"""Violations that can be planted: each violates one rule, by a small margin, in one cycle.
 
 `implies` lists the rules that are inevitably violated as well. For example, a broker that sheds
 nothing also sheds too little.
@@ -38,7 +38,7 @@ class PlantedViolation:
     undetectable_because: str = ""
     """Reason why no audit of a history finds the violation; empty if audits find it."""
     omits_due_action: bool = False
-    """True if the violation is an omission. No unload then shows when its cycle ran."""
+    """True if the violation is an omission, so that no unload shows when its cycle ran."""
 
     undecided_because: str = ""
     """Reason why an audit cannot decide if the rule is violated; empty if it can."""
@@ -92,10 +92,9 @@ def violations_of_rules(rules: Sequence[str]) -> list[PlantedViolation]:
 
 
 def strategy_for(rules: Sequence[str], given: str | None) -> str:
-    """Return a strategy under which all these rules can be violated: the given one, if there is
-    one.
+    """Return a strategy under which all these rules can be violated: `given`, unless it is None.
 
-    Errors: `BadFleet` if no strategy will do.
+    Errors: `BadFleet` if there is no such strategy, or `given` is not one.
     """
     strategy = given
     for rule, plant in zip(rules, violations_of_rules(rules), strict=True):

@@ -15,7 +15,7 @@ split.
 """
 
 TOPICS_NEAR_SPLIT = 500
-"""Number of topics from which on a bundle may be split even without a planted violation."""
+"""Minimum number of topics of a bundle that may be split even without a planted violation."""
 
 AUTO_SPLIT = "loadBalancerAutoBundleSplitEnabled"
 MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
@@ -23,15 +23,15 @@ MAX_BUNDLES = "loadBalancerNamespaceMaximumBundles"
 
 @dataclass
 class SplitInput:
-    """The latest reports and the settings in a cycle, which edits change."""
+    """The latest reports and the settings in a cycle, which edits can change."""
 
     reports: Mapping[str, Json]
     settings: Json
 
     def pick_bundle(self) -> tuple[Json, str] | None:
-        """Return a report, and its largest bundle with fewer than `TOPICS_NEAR_SPLIT` topics.
+        """Return a report, and its bundle with the most topics below `TOPICS_NEAR_SPLIT`.
 
-        None if no report has such a bundle.
+        None if no report has a bundle with so few topics.
         """
         for said in self.reports.values():
             known = {name: one["topics"] for name, one in said["lastStats"].items()}
@@ -62,8 +62,9 @@ class PlannedSplit:
 
 
 Edit = Callable[[SplitInput], PlannedSplit | None]
-"""A function that changes reports and settings, and returns the split, or missing split, that
-violates a rule. It returns None if no bundle is suitable.
+"""A function that changes reports and settings to plan a violation of a rule about splits.
+
+It returns the split, or the omission of a split. It returns None if no bundle is suitable.
 """
 
 

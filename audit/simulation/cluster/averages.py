@@ -1,4 +1,4 @@
-"""A leader's averages of bundles: fading ones, as in releases, and those of a sliding window."""
+"""Averages of bundles in a leader's memory: fading ones, as in releases, and sliding ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FadingAverages(dict[str, Json]):
 
 
 def _with_sample(data: Json, rates: Rates) -> Json:
-    """Return averages with one more sample; the same object if the sample changes nothing.
+    """Return averages with one more sample, or `data` itself if the sample changes nothing.
 
     A simulation spends most of its time here. Most bundles send as much as they receive, so that
     two of the four averages are usually equal.

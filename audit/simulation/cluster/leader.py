@@ -27,8 +27,7 @@ UNMEASURED: Json = {
 def counting_weights(
     settings: Json, defaults: Mapping[str, Any], without_heap: bool
 ) -> dict[str, Fraction]:
-    """Return the weights of the resources whose usage counts as load: those with a weight other
-    than 0.
+    """Return the weights of the resources that count as load: those with a weight other than 0.
 
     Each resource has the weight 1 if the documents define no weights. [USAGE-02, USAGE-04]
     """
@@ -52,9 +51,9 @@ def throughput_of(said: Json) -> float:
 class LeaderMemory:
     """A leader's averages of bundles, last unloads, and smoothed usage of brokers.
 
-    Times are those that `minutes_at` converts to minutes, such as numbers of cycles. Unless
-    `whole_history`, a broker's earlier usage is combined into one smoothed number. A `usageHistory`
-    of this number alone leads to the same unloads as the full list. [THRESHOLD-07]
+    Times are numbers, such as numbers of cycles, that `minutes_at` converts to minutes. Unless
+    `whole_history`, a broker's earlier usage is combined into one smoothed number: a `usageHistory`
+    that has only this number leads to the same unloads as the full list. [THRESHOLD-07]
     """
 
     def __init__(
@@ -76,7 +75,9 @@ class LeaderMemory:
         self.question: Json = {}
         """The last `shed.select` case."""
         self.decided: dict[str, float] = {}
-        """The usage that ThresholdShedder compared in the last case, with weights and smoothing.
+        """The weighted and smoothed usage of each broker that ThresholdShedder compared in the last
+        case.
+
         Empty under any other strategy.
         """
         self._mixed: dict[str, float] = {}
@@ -156,7 +157,7 @@ class LeaderMemory:
         return float(max((percent for name, percent in used if name in self.weight), default=0.0))
 
     def weighted_usages(self, brokers: Json) -> dict[str, float]:
-        """Return the usage of each broker's busiest resource, times its weight, in percent."""
+        """Return each broker's largest product of a resource's usage and weight, in percent."""
         found = {}
         for name, said in brokers.items():
             used = (percent_of(said.get(one)) * weight for one, weight in self.weight.items())
@@ -164,7 +165,7 @@ class LeaderMemory:
         return found
 
     def _heaviest(self, said: Json) -> float:
-        """Return the weighted usage in a report as `weighted_usages` does, but faster and with
+        """Return the weighted usage in a report like `weighted_usages`, but faster and with
         rounding errors.
         """
         known = ((said[one]["usage"], weight) for one, weight in self.weight.items() if one in said)
@@ -175,7 +176,7 @@ class LeaderMemory:
     ) -> Json:
         """Return the `place.select` case for a bundle.
 
-        `assigned` are bundles that were placed since the reports, by their new broker.
+        `assigned` maps brokers to the bundles that were placed on them since the reports.
         """
         there = {name: brokers[name] for name in candidates}
         names = {bundle, *(one for said in brokers.values() for one in said["bundles"])}

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 
 class LoadShape(Protocol):
-    """Factors for the traffic of bundles, by their numbers and the number of the cycle."""
+    """Factors for the traffic of bundles, by the number of the bundle and of the cycle."""
 
     def factor(self, bundle: int, cycle: int) -> float:
         """Return the factor for a bundle in a cycle."""
@@ -38,7 +38,7 @@ def seeded_random(seed: int, purpose: str, *numbers: int) -> float:
 
 @dataclass(frozen=True)
 class _Daily:
-    """A sine over the day, shifted by the bundle's time zone; a cycle lasts `minutes`."""
+    """A sine wave over the day, shifted by a random time zone. A cycle lasts `minutes`."""
 
     seed: int
     swing: float = 0.5
@@ -55,7 +55,7 @@ class _Daily:
 
 @dataclass(frozen=True)
 class _Bursty:
-    """The factor is `by` in a random share of all windows of `cycles` cycles; otherwise 1."""
+    """A factor that is `by` in a random share of windows of `cycles` cycles, otherwise 1."""
 
     seed: int
     share: float = 0.05
@@ -89,7 +89,7 @@ class _Drifting:
 
 @dataclass(frozen=True)
 class _Hot:
-    """The factor is `by` for one bundle, from the cycle `begin` on; otherwise 1."""
+    """A factor that is `by` for one bundle from cycle `begin` on, otherwise 1."""
 
     seed: int
     number: int = 0
@@ -112,7 +112,7 @@ SHAPES: Mapping[str, Callable[..., LoadShape]] = {
 
 
 def load_shape(kind: str, seed: int, options: Mapping[str, Any]) -> LoadShape:
-    """Return the shape of a kind, with its seed and options.
+    """Return the load shape of this kind, with this seed and these options.
 
     Errors: `TypeError` for an unknown option.
     """

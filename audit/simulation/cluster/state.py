@@ -42,7 +42,7 @@ class SimulatedCluster:
         self._rates: tuple[int, dict[str, Rates]] | None = None
 
     def apply_events(self, events: Iterable[BrokerEvent], cycle: int) -> None:
-        """Let brokers come up and go down at the start of a cycle; no bundle loses its owner."""
+        """Let brokers come up or go down at the start of a cycle. Bundles keep their owners."""
         for event in events:
             if event.cycle == cycle:
                 self.up[event.broker] = event.up
@@ -52,7 +52,7 @@ class SimulatedCluster:
         return [name for name, is_up in self.up.items() if is_up]
 
     def owned_bundles(self) -> dict[str, list[str]]:
-        """Return a list of the bundles of each broker; empty if the broker has none."""
+        """Return the list of bundles that each broker owns. The list may be empty."""
         found: dict[str, list[str]] = {name: [] for name in self.up}
         for bundle, owner in self.owner.items():
             if owner in found:
@@ -60,7 +60,7 @@ class SimulatedCluster:
         return found
 
     def rates(self, cycle: int) -> Mapping[str, Rates]:
-        """Return the rates of all bundles in a cycle; the same object while they do not change."""
+        """Return all bundles' rates in a cycle: the same object as long as they do not change."""
         step = self._step(cycle)
         if self._rates is None or self._rates[0] != step:
             self._rates = step, {name: self.rates_of(name, cycle) for name in self.bundles}
@@ -86,7 +86,7 @@ class SimulatedCluster:
         return known[1]
 
     def halve(self, name: str, parts: Sequence[SimulatedBundle]) -> None:
-        """Replace a bundle by two parts, which belong to the same broker."""
+        """Replace a bundle with two parts, which belong to the same broker."""
         owner, number = self.owner.pop(name), self.number.pop(name)
         for bundle in parts:
             self.bundles[bundle.name] = bundle
@@ -96,12 +96,12 @@ class SimulatedCluster:
 
 
 def halves_of(name: str) -> tuple[str, ...]:
-    """Return the names of the two halves of a bundle, which has at least two hashes."""
+    """Return the names of a bundle's two halves. The bundle must have at least two hashes."""
     whole, space = HashRange.parse(name), namespace_of(name)
     return tuple(f"{space}/{part.name}" for part in whole.cut([middle_by_size(whole)]))
 
 
 def total_rates(rates: Iterable[Rates]) -> dict[str, float]:
-    """Return the sums of rates by the names of their fields."""
+    """Return the sum of the rates in each field, by the name of the field."""
     sums = [sum(column) for column in zip(*rates, strict=True)] or [0.0] * len(RATE_FIELDS)
     return dict(zip(RATE_FIELDS, sums, strict=True))

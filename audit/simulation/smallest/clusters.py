@@ -21,10 +21,10 @@ PERCENTS = 60
 
 STEP = 5
 BUSY = 80
-"""Minimum usage in percent of brokers that are drawn nearly full."""
+"""Minimum usage of brokers that are drawn nearly full, in percent."""
 
 CHANGE = 10
-"""Cycle from which on a bundle whose load changes has its second load."""
+"""First cycle with the second load of a bundle whose load changes."""
 
 Load = int | tuple[int, int]
 """The usage that a bundle causes, in percent: constant, or before and after `CHANGE`."""
@@ -34,9 +34,9 @@ Loads = tuple[tuple[Load, ...], ...]
 
 
 def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrategy[Loads]:
-    """Draw a cluster of at most so many brokers with so many bundles each, none above 100 %.
+    """Draw a cluster of up to `brokers` brokers with up to `bundles` bundles each.
 
-    Loads may change unless `constant`. Some brokers are nearly full.
+    No usage exceeds 100 %. Loads may change unless `constant`. Some brokers are nearly full.
     """
     percents = st.integers(1, PERCENTS // STEP).map(lambda steps: steps * STEP)
     changing = st.tuples(percents, percents).filter(lambda both: both[0] != both[1])
@@ -49,7 +49,7 @@ def drawn_loads(brokers: int, bundles: int, *, constant: bool) -> st.SearchStrat
 
 def _filled(loads: Sequence[Load], steps: int) -> Sequence[Load]:
     """Return a broker's loads, with one more load that raises its usage to `steps` times `STEP`
-    percent, if a single bundle can do that.
+    percent if a single bundle can do so.
     """
     rest = steps * STEP - sum(usages_of(load)[0] for load in loads)
     return [*loads, rest] if 0 < rest <= PERCENTS else loads

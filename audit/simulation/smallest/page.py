@@ -55,10 +55,9 @@ STORY = 8
 
 
 def story_lines(found: SmallestCluster, profiles: Sequence[str]) -> Iterator[str]:
-    """Yield the cycles that show the violation and in which bundles are unloaded: usage before it,
-    arithmetic, and moves.
+    """Yield lines about the cycles with unloads that show the violation: usage, arithmetic, moves.
 
-    The first model of these profiles that unloads the same bundles gives the arithmetic.
+    The arithmetic is that of the first of these profiles whose model unloads the same bundles.
     """
     endless = found.fault.rule.id == ENDLESS
     models = [Model(profile) for profile in profiles]
@@ -91,7 +90,7 @@ def _arithmetic(derivation: Derivation, cycle: SimulatedCycle) -> Iterator[str]:
 
 
 def none_found(rule: str, examples: int, cycles: int) -> str:
-    """Return what was searched without finding a cluster that violates a rule."""
+    """Return the result of a search that found no cluster with a violation of a rule."""
     problem = "repeats itself" if rule == ENDLESS else f"violates {rule}"
     return f"none of {examples} clusters {problem} within {cycles} cycles"
 
@@ -105,7 +104,7 @@ def smallest_page(
 ) -> str:
     """Return a Markdown page about the smallest clusters, by the name of the variant.
 
-    `searched` describes a search that found none.
+    `searched` describes a search that found no such cluster.
     """
     rows = []
     for variant, one in found.items():

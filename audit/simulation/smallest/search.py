@@ -39,13 +39,13 @@ from pulsar_conformance.reference.answers.shedding import SHED
 from pulsar_conformance.reference.shedding import GRACE
 
 SIZES = ((2, 2), (3, 2), (3, 3), (4, 4), (4, 6))
-"""Maximum numbers of brokers and of their bundles. Small clusters are drawn first, and of each size
-those under constant load.
+"""Maximum numbers of brokers, and of bundles of each broker. Small sizes are searched first, and
+constant loads before changing loads of the same size.
 """
 
 ROUND = 200
-"""Maximum number of clusters that are drawn with one seed. The smallest of several rounds counts,
-since a reduction may end at a cluster from which no smaller step leads on.
+"""Maximum number of clusters that are drawn with one seed. The smallest cluster of several rounds
+counts, since the reduction in one round may stop too early.
 """
 
 
@@ -82,7 +82,7 @@ class SmallestCluster:
         return [one for one in self.course.cycles[: self.length + again] if one.sheds]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the data that a test needs to repeat the simulation, and the results of it."""
+        """Return the data that a test needs to repeat the simulation, and its results."""
         return {
             "variant": self.course.variant,
             "rule": self.fault.rule.id,
@@ -97,7 +97,7 @@ class SmallestCluster:
 
 
 class ShedQuestions:
-    """A connection that passes on all questions, and keeps the cases of `shed.select`."""
+    """A connection that forwards all questions, and keeps the cases of `shed.select`."""
 
     def __init__(self, connection: Offering) -> None:
         self._connection = connection
@@ -111,7 +111,7 @@ class ShedQuestions:
         return self._connection.ask(operation, cases)
 
     def in_turn(self) -> Callable[[Json, float], Json] | None:
-        """Return the connection's leader. The cases that it is asked are not kept."""
+        """Return the connection's leader. The leader's cases are not kept."""
         return self._connection.in_turn()
 
 
@@ -129,8 +129,8 @@ def search_with_variant(
 ) -> SmallestCluster | None:
     """Return the smallest cluster found in which a variant violates a rule; None if none is found.
 
-    The model chooses another of several equal brokers when it is asked the same question again, so
-    it is connected anew for each cluster. Errors: those of `make_simulator`.
+    The model is connected anew for each cluster, because it may answer a repeated question with
+    another of several equal brokers. Errors: those of `make_simulator`.
     """
     connected = partial(connect, variant.adapter, variant.profile, readings)
 

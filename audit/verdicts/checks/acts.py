@@ -1,7 +1,7 @@
 """`broker_decisions`: a summary of each broker's bundles and unloads in a cycle.
 
-If it is uncertain whether some unloads were shed, there are two `views` of the broker. One counts
-all unloads as shed, the other only those that certainly were.
+If it is uncertain whether shedding caused some unloads, there are two `views` of the broker. One
+counts all unloads as shed, and the other only the unloads that shedding certainly caused.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ the minutes since their unload. `least_traffic` is the lowest traffic of a movab
 
 
 def summarize_brokers(decided: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return a row for each broker in a cycle, which the columns `key` identify.
+    """Return a row for each broker in a cycle.
 
-    `decided` has the rows of the broker's bundles. The column `decisions` keeps the rows of the
-    bundles that were chosen or unloaded.
+    The columns `key` identify the broker and the cycle. `decided` has the rows of the broker's
+    bundles. The column `decisions` keeps the rows of the bundles that were chosen or unloaded.
     """
     keys = list(key)
     told = F.struct(*(name for name in decided.columns if name not in keys))
@@ -104,8 +104,8 @@ def _must_stay() -> Column:
 
 
 def _unload_columns() -> list[Column]:
-    """Return columns with a broker's unloads, once for all and once for the certain ones, and with
-    the bundles that must stay.
+    """Return columns with a broker's unloads, with its certain unloads, and with the bundles that
+    must stay.
     """
     own, unloaded, less = F.col("owned"), F.col("unloaded"), (-F.col("traffic")).alias("less")
     sure = F.filter("done", lambda at: ~F.array_contains("doubtful", at))

@@ -12,9 +12,7 @@ MAX_NAMED_BUNDLES = 5
 
 
 def shed_text(names: str = "gone") -> Column:
-    """Return a text with a broker's unloads, such as `b1:8080 shed t/ns/0x…` or `b1:8080
-    kept all`.
-    """
+    """Return a broker's unloads as text, such as `b1:8080 shed t/ns/0x…` or `b1:8080 kept all`."""
     some = F.array_join(F.slice(names, 1, MAX_NAMED_BUNDLES), ", ")
     more = F.when(
         F.size(names) > MAX_NAMED_BUNDLES,
@@ -31,7 +29,7 @@ def _count_of_rest(names: str) -> Column:
 
 
 def usage_text(usage: Column, what: str, limit: Column) -> Column:
-    """Return a text with a broker's unloads and usage, such as `b1:8080 kept all; it is at 91 %,
+    """Return a broker's unloads and usage as text, such as `b1:8080 kept all; it is at 91 %,
     threshold 85 %`.
     """
     return F.concat(
@@ -45,8 +43,8 @@ def usage_text(usage: Column, what: str, limit: Column) -> Column:
 
 
 def amounts_text(readings: Readings, what: str, amount: Column, bound: Column) -> Column:
-    """Return a text with a broker's unloads and two amounts, such as `b1:8080 shed …; WHAT 3 MB/s
-    of 4 MB/s`.
+    """Return a broker's unloads and two amounts as text, such as `b1:8080 shed …; WHAT 3 MB/s of 4
+    MB/s`.
     """
     written = MEASURED[readings["shed-measure"]]
     return F.concat(

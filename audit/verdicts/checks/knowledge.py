@@ -1,9 +1,9 @@
-"""Views of a cycle about which something is not known. A verdict stands if it is the same in all
-views.
+"""Views of a cycle about which something is unknown. A verdict stands if all views agree.
 
 A broker that may have gone is counted in one view and left out in another, unless it shed bundles.
-A broker whose newest report has unknown content is counted by its report before, with no usage, and
-with full usage. Each possible combination of settings and strategy has a view of its own.
+A broker whose newest report has unknown content is counted with its previous report in one view,
+with no usage in another, and with full usage in a third. Each possible combination of settings and
+strategy has its own view.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _broker_views() -> Column:
 
 
 def _has_surely_shed() -> Column:
-    """True if the broker certainly shed a bundle in the cycle; it was then up."""
+    """True if the broker certainly shed a bundle in the cycle, which means that it was up."""
     return F.coalesce(F.element_at("views", -1)["answered"] > 0, F.lit(False))
 
 

@@ -78,7 +78,7 @@ def recently_unloaded_bundles_stay(_readings: Readings) -> RuleColumns:
 
 
 def _last_unload(one: Column) -> Column:
-    """Return a text with a bundle and the time from its last unload to the cycle."""
+    """Return a bundle and the time from its last unload to the cycle, as text."""
     minutes = F.coalesce(plain(one["moved"]), F.lit("some"))
     return F.concat(
         one["bundle"], F.lit(", unloaded "), minutes, F.lit(" minutes before the cycle")

@@ -37,9 +37,7 @@ from pyspark.sql import functions as F
 MEASURES = ("messages", "bytes")
 
 MIN_COMPARED = 1.0
-"""Rate that a ratio uses for brokers with fewer messages or bytes per second, since no rate is a
-multiple of 0.
-"""
+"""Minimum rate in a ratio, in messages or bytes per second: no rate is a multiple of 0."""
 
 
 def _for_uniform_shedder(judged: RuleColumns, *more: Column) -> RuleColumns:

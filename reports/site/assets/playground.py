@@ -119,8 +119,9 @@ class ShownSimulation:
         self.cycles: list[SimulatedCycle] = []
 
     def go_on(self, until: int) -> dict[str, Any]:
-        """Simulate up to the cycle `until`. Return the new cycles and, after the last one,
-        a table.
+        """Simulate at most `AT_ONCE` more cycles, and none after the cycle `until`.
+
+        Return the new cycles and, after the last cycle, also a table.
         """
         first = len(self.cycles)
         for number in range(first, min(first + AT_ONCE, until)):

@@ -1,6 +1,4 @@
-"""`cluster:URL,changes=allowed` on a scripted admin API: it plays stories, and removes all that it
-created.
-"""
+"""`cluster:URL,changes=allowed` on a scripted admin API plays stories, then removes all it made."""
 
 import json
 import os
@@ -169,7 +167,7 @@ def test_what_cannot_be_removed_is_named(cluster, monkeypatch):
 
 
 def killed(cluster, number):
-    """A run that is stopped while the cluster unloads a bundle for it.
+    """Stop a run while the cluster unloads a bundle for it; return its exit status and output.
 
     The run handles an interrupt even if these tests run in the background of a shell, which ignores
     interrupts.

@@ -1,4 +1,4 @@
-"""Single decisions of a running cluster, worked out by hand."""
+"""A running cluster makes single decisions as worked out by hand."""
 
 import json
 import urllib.request
@@ -108,7 +108,7 @@ def test_a_namespace_of_very_many_bundles_is_not_made(cluster):
 
 
 def test_a_topic_lies_where_its_hash_does(cluster):
-    """The CRC32 of the names is 0xa4a9234e and 0x59b18739."""
+    """Topics are in the bundles of their hashes: the CRC32s are 0xa4a9234e and 0x59b18739."""
     topics = ["persistent://shop/eu/orders", "persistent://shop/eu/b"]
     cuts = ["0x00000000", "0x7fffffff", "0xffffffff"]
     answer = decided(cluster, "bundles.locate", boundaries=cuts, topics=topics)
@@ -172,7 +172,7 @@ def test_any_broker_that_is_asked_leads(cluster):
 
 @pytest.mark.parametrize(("cpu", "unloaded"), [(95, [LEFT]), (80, [])])
 def test_an_overloaded_broker_sheds(cluster, cpu, unloaded):
-    """95 - 85 + 5 = 15 of 95 percent: 790 of 5,000 messages; the largest carries 3,000."""
+    """At 95 %, a broker sheds 15 of 95 %: 790 of 5,000 messages, so the largest bundle (3,000)."""
     answer = decided(
         cluster,
         "shed.select",
@@ -269,14 +269,14 @@ def test_what_is_set_dynamically_counts(cluster):
 
 @pytest.mark.parametrize("manager", [SIMPLE, MODULAR])
 def test_a_broker_that_changes_its_manager_meanwhile_is_not_waited_for(extensible, manager):
-    """The producers of its former manager may be closed at any moment."""
+    """Each change is answered, though producers of the former manager may close at any time."""
     for _ in range(4):
         changed = decided(extensible, "manager.choose", conf=None, dynamic=manager)
         assert changed == {"manager": "simple" if manager == SIMPLE else "modular"}
 
 
 def test_a_bundle_without_topics_is_not_split_at_positions(extensible):
-    """Pulsar treats it as a class that does not exist."""
+    """A request to split a bundle without topics at positions fails with HTTP 500."""
     case = {
         "bundle": "0x40000000_0x80000000",
         "algorithm": "specified_positions_divide",

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 
 FILES = sorted((Path(__file__).parents[3] / "fixtures" / "deviations").glob("cluster-*.yaml"))
 TIMES = 5
-"""Number of times that a story is played. A question about a single decision is asked once."""
+"""Number of times that a story is played. Questions about single decisions are asked only once."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -1,4 +1,4 @@
-"""Temporary folders of clusters: only folders of processes that have ended are removed."""
+"""Temporary folders of clusters are removed only if the process that made them has ended."""
 
 import contextlib
 import os

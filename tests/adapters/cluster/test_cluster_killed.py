@@ -1,4 +1,4 @@
-"""A broker in a JVM of its own behaves like the others, and is killed to crash."""
+"""A broker in its own JVM behaves like other brokers, and crashes when its process is killed."""
 
 import subprocess
 
@@ -23,15 +23,16 @@ def up(number):
 
 
 def separate():
-    """Return the processes of brokers that have their own process."""
+    """Return the IDs of processes that each run a single broker."""
     found = subprocess.run(["pgrep", "-f", "cluster.separate_host"], capture_output=True, text=True)
     return set(found.stdout.split())
 
 
 @pytest.fixture(scope="module", params=["modular", "simple"])
 def steps(request):
-    """Play a story in which the leader is killed; return its answer, and the processes before and
-    after.
+    """Play a story in which the leader is killed; return its steps.
+
+    Check that no process of a broker is left.
     """
     before = separate()
     with connect(f"cluster:3.0.7,manager={request.param},crash=kill", "documented-3.0", {}) as one:

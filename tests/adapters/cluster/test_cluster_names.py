@@ -1,4 +1,4 @@
-"""Names after `cluster:`, and the error for anything else."""
+"""Names after `cluster:` are parsed, and any other name gives an error."""
 
 import pytest
 from pulsar_conformance.adapters import AdapterError

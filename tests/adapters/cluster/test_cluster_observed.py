@@ -1,4 +1,4 @@
-"""Changes of a cluster between two observations, while locks and ranges change one by one."""
+"""Changes between two observations of a cluster are found while locks and ranges change singly."""
 
 from types import SimpleNamespace
 

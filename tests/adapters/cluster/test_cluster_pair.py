@@ -1,4 +1,4 @@
-"""Two clusters of one kind: how questions are divided between them, and that both are stopped."""
+"""Two clusters of one kind divide the questions between them, and both are stopped."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ HELLO = Hello.of({"protocol": 1, "name": "cluster", "version": "1", "batch": 1, 
 
 
 class Alone:
-    """A cluster that answers each case with the cluster's number, and breaks on some cases."""
+    """A cluster that adds its own number to each answer, and breaks on some cases."""
 
     adapter, hello, restarts, pid = "cluster:1", HELLO, True, 1
 

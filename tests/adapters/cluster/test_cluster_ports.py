@@ -1,4 +1,4 @@
-"""Ports of brokers on loopback: reserved from the moment they are chosen."""
+"""Ports of brokers on loopback are reserved from the moment at which they are chosen."""
 
 import socket
 

@@ -56,7 +56,7 @@ def steps(cluster, *events):
 
 
 def processes(parent):
-    """Return the process and its descendants that still run."""
+    """Return the process in a list if it still runs; a zombie does not."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -281,7 +281,7 @@ def test_extensible_manager(extensible):
 
 
 def test_no_broker_stays_connected_to_one_that_crashed(extensible):
-    """The first broker serves the topics of the load manager; the crash closes its connections."""
+    """Brokers use new connections after a crash of broker-1, which serves the manager's topics."""
     crash, restart = {"broker_down": {"broker": "broker-1"}}, {"restart": {"broker": "broker-2"}}
     another = "persistent://shop/us/orders"
     used = {"namespace": {"name": "shop/us", "bundles": 1}}, {"topic": {"topic": another}}

@@ -1,4 +1,4 @@
-"""A user's own cluster on loopback is judged, also by stories, and is unchanged afterwards."""
+"""A user's own cluster on loopback is judged, with and without stories, and left unchanged."""
 
 import json
 import subprocess

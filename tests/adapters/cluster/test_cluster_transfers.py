@@ -58,7 +58,7 @@ def cluster():
 
 
 def played(cluster, *events, **settings):
-    """Return the unloads and assignments of each step."""
+    """Return the unloads and assignments of each step after the events in `LOADED`."""
     case = {"settings": {**SETTINGS, **settings}, "events": [*LOADED, *events]}
     [answer] = cluster.ask("cluster.replay", [case])
     steps = answer["steps"][len(LOADED) :]

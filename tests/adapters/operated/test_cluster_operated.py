@@ -1,4 +1,4 @@
-"""`cluster:URL` on a scripted admin API: a cluster is judged only by requests that read."""
+"""`cluster:URL` on a scripted admin API judges a cluster by requests that only read."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def cluster():
 
 @pytest.fixture
 def judged(cluster, tmp_path, monkeypatch, capsys):
-    """Return a function that runs the suite, and returns verdicts by rule, status and output."""
+    """Return a function that runs the suite; it returns verdicts by rule, status and output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words, name=None):

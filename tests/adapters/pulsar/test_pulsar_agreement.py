@@ -18,7 +18,7 @@ CASES = os.environ.get("RELEASE_CASES", "300")
 """Number of cases for each release. 3000 cases take some minutes per release."""
 
 LEAST = 99.5
-"""Minimum percentage of the cases that the model decides as the release does."""
+"""Minimum percentage of the cases in which the model decides like the release."""
 
 OPERATORS = os.environ.get("RELEASE_OPERATORS", "40")
 """Number of operators' files for each release. 500 files take a minute per release."""

@@ -1,4 +1,4 @@
-"""Jars are downloaded once, and either all or none of them; any failure gives one message."""
+"""Jars are downloaded once, and completely or not at all; any failure gives one message."""
 
 import json
 import stat
@@ -186,7 +186,7 @@ for part in PARTS; do
 done
 echo jar > "$out/org.apache.pulsar.pulsar-broker-3.3.6.jar"
 """
-"""A repository that lacks some parts of 3.3.6, but has those of 4.0.7."""
+"""Script in place of mvn: its repository lacks some parts of 3.3.6, but not those of 4.0.7."""
 
 
 def test_parts_that_decide_nothing_are_taken_from_the_closest_release(machine, tmp_path):

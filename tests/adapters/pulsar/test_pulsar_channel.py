@@ -25,7 +25,7 @@ OPERATION = "channel.apply"
 
 
 def each_change():
-    """Yield every state of a bundle with every change, each with a lookup at every broker."""
+    """Yield a case for each state of a bundle and each change, with a lookup at every broker."""
     defaults = specs.load().defaults(PROFILE)
     lookups = [{"bundle": BUNDLE, "at": broker} for broker in BROKERS]
     for before, change in product([None, *ENTRIES], ENTRIES):

@@ -1,5 +1,5 @@
-"""Checks by the classes of each release: its settings, and differences from the documents that no
-case shows.
+"""The classes of each release confirm its settings, and differences from the documents that no case
+shows.
 """
 
 import functools

@@ -38,7 +38,7 @@ OTHERWISE = (
     # Two partitions are in one bundle although another bundle is free: D21.
     ("BUNDLE-08", {"partitions": "spread"}, "bundles.locate/35c9ea082ae5"),
 )
-"""Readings that no release follows: a rule, the readings, and a case that breaks the rule then."""
+"""For readings that no release follows: a rule, the readings, and a case that breaks the rule."""
 
 EVER = (
     ("OVERLOAD-04", "shed.select/1969b24e1ae2"),
@@ -49,7 +49,7 @@ EVER = (
 """Deviations that all releases share."""
 
 MINIMUM = ("THRESHOLD-01", "shed.select/ce1322c463c5")
-"""A broker with 9 MB/s to shed, less than the 10 MiB/s that releases require by default: D04."""
+"""A rule, and a case with 9 MB/s to shed, less than the 10 MiB/s that releases require (D04)."""
 
 
 def broken(subject, rule, case, readings=()):

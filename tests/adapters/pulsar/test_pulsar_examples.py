@@ -1,5 +1,5 @@
-"""The classes of 4.2.4 answer the examples of pages since 4.0 as allowed, or as the example notes
-for releases.
+"""The classes of 4.2.4 answer the examples of pages for 4.x as the documents allow, or as an
+example notes for the release.
 """
 
 import pytest
@@ -30,7 +30,7 @@ def release():
 
 
 def agrees(operation, written, got):
-    """True if an answer equals the expected answer, which has only the beginning of a failure."""
+    """True if an answer equals the expected one; of a failure, only the beginning is compared."""
     if "failed" in written:
         return got.get("failed", "").startswith(written["failed"])
     return "failed" not in got and OPERATIONS[operation].matches(written, got)

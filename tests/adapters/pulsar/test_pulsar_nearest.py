@@ -1,4 +1,4 @@
-"""The examined release that decides most like another version, found from the classes' answers."""
+"""The examined release that decides most like another version is found by the classes' answers."""
 
 import pytest
 from pulsar_conformance.adapters.arguments import profile_of_version

@@ -1,4 +1,4 @@
-"""Texts about a release name only classes and methods that are in the jars of the release."""
+"""Texts about a release mention only classes and methods that are in the release's jars."""
 
 import re
 import zipfile
@@ -43,7 +43,7 @@ class Jars:
             jar.close()
 
     def of_path(self, path):
-        """Return the bytes of the class of a source file in its module's jar; None if missing."""
+        """List the bytes of a source file's class in its module's jar; empty if it is missing."""
         module, _, rest = path.partition(f"/{BELOW}")
         wanted = rest.removesuffix(".java") + ".class"
         archive = f"org.apache.pulsar.{module}-{self._version}.jar"
@@ -82,7 +82,7 @@ def profile_of(version):
 
 
 def named_by_the_profile(version):
-    """Yield each text about a release with the places that it names."""
+    """Yield each way and dropped rule of a release, with text that names classes and methods."""
     profile = yaml.safe_load((ROOT / "specs" / "profiles.yaml").read_text("utf-8"))[
         profile_of(version)
     ]

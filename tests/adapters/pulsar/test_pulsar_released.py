@@ -62,7 +62,7 @@ def test_it_keeps_the_protocol(version):
 
 
 def test_cases_alone_together_and_in_reverse_get_the_same_answers(release):
-    """The cases are distinct: a case that is repeated may get another answer."""
+    """The cases of a request are distinct, since a repeated case may get another answer."""
     for operation, cases in questions().items():
         if operation in release.hello.operations:
             different = list({json.dumps(case, sort_keys=True): case for case in cases}.values())
@@ -97,7 +97,7 @@ def unloaded(connection, case):
 
 
 def overloaded(**more):
-    """Return a cycle with a broker at 95 %, whose two bundles carry 100 MB/s."""
+    """Return a cycle with a broker at 95 %, whose two bundles carry 60 and 40 MB/s."""
     brokers = {"b1": broker(95, 100 * MB, [LEFT, RIGHT]), "b2": broker(0)}
     return cycle(
         "OverloadShedder", brokers, {LEFT: carrying(60 * MB), RIGHT: carrying(40 * MB)}, **more
@@ -124,8 +124,8 @@ def test_the_setting_names_the_strategy(release):
 
 
 def test_history_weighs_nine_tenths(newer):
-    """90 % of the earlier 10 % and 10 % of the present 60 % are 15 %, within 10 points of the
-    average of 12.5.
+    """With history, no bundle is unloaded: 90 % of the earlier 10 % and 10 % of the present 60 %
+    are 15 %, within 10 points of the average of 12.5 %.
     """
     brokers = {
         "b1": {**broker(60, 100 * MB, [LEFT, RIGHT]), "usageHistory": [10]},
@@ -174,7 +174,7 @@ def test_a_folder_of_jars_is_a_release_too():
 
 
 def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
-    """The batch takes a hundred times as long as the time until the kill."""
+    """The kill falls within the batch, which would take a hundred times as long."""
     with connect("pulsar:3.0.7", PROFILE, {}) as connection:
         connection.ask("shed.select", [overloaded()])
         blow = threading.Timer(0.2, os.kill, (connection.pid, signal.SIGKILL))
@@ -187,7 +187,7 @@ def test_a_jvm_that_is_killed_in_a_batch_is_one_adapter_error():
 
 
 def copied(folder):
-    """Copy the jars of one release to a cache that a test may damage."""
+    """Copy a release's jars to a cache that a test may damage; return the folder of the jars."""
     for shelf in (CachedJars("3.0.7"), CachedJars("shells-3.12.4")):
         shutil.copytree(shelf.folder, folder / "pulsar" / shelf.name)
     return folder / "pulsar" / "3.0.7" / "lib"

@@ -68,8 +68,8 @@ def average(rate, samples=10):
 
 
 def test_a_broker_is_the_sum_of_its_bundles(release):
-    """Seven messages, and fifty assumed for the bundle that was never measured. A
-    bundle that the broker does not own does not count.
+    """The sum is 7 messages plus 50, assumed for the bundle that was never measured. A bundle that
+    the broker does not own does not count.
     """
     known = {"shortTermData": average(3), "longTermData": average(7)}
     bundles = {LEFT: known, "t/other/0x00000000_0xffffffff": known}
@@ -165,7 +165,7 @@ def test_the_least_long_term_rate_takes_it_whatever_the_usage(release):
 
 
 def test_what_is_preallocated_counts_and_what_was_never_measured(release):
-    """The first broker's 90 messages are fewer than the second's assumed 100; then 20 are added."""
+    """b1's 90 messages are fewer than b2's assumed 100; with 20 preallocated, b1 has more."""
     brokers = {"b1": broker(0, LEFT), "b2": broker(0, RIGHT)}
     other = "t/other/0x00000000_0xffffffff"
     case = placing(brokers, {LEFT: carrying(45), other: carrying(10)})

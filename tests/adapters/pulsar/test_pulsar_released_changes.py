@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def test_4_2_4_weighs_usages_and_moves_no_thousand_messages_more(tmp_path, monkeypatch, capfd):
-    """According to the sources, two behaviors changed, and two weights became 0."""
+    """The command finds two changed behaviors, and two weights that became 0."""
     monkeypatch.chdir(tmp_path)
     words = ("--operation", "usage.max", "--operation", "shed.select", "--examples", "3")
     assert main(["changes", "3.0.7", "4.2.4", *words, "--json", "found.json"]) == 0

@@ -58,7 +58,7 @@ def test_each_case_is_decided_as_the_model_foresees(version):
 
 
 def test_a_division_by_zero_in_java_is_an_answer_and_no_crash():
-    """AvgShedder.getExpectedBroker divides by the number of candidates, which is 0 here."""
+    """The answer is a failure: AvgShedder.getExpectedBroker divides by 0 candidates here."""
     profile = "released-4.2"
     average = "org.apache.pulsar.broker.loadbalance.impl.AvgShedder"
     settings = {"loadBalancerLoadPlacementStrategy": average}

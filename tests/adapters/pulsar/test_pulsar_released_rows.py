@@ -111,7 +111,7 @@ LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 
 
 def test_hits_are_counted_from_cycle_to_cycle():
-    """AvgShedder waits for the second of two cycles with a difference of 40 points or more."""
+    """AvgShedder unloads in the second cycle with a difference of 40 points or more."""
     rates = {LEFT: 2500, RIGHT: 600}
     cycle = {
         "minutes": 1,

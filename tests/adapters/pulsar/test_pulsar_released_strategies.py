@@ -1,5 +1,5 @@
-"""A strategy of a release can be named by its class, short or full; otherwise the message says why
-not.
+"""A strategy of a release can be named by its class, short or full; for any other name, a message
+gives the reason.
 """
 
 import importlib.util
@@ -101,7 +101,7 @@ def test_a_misspelt_name_finds_the_nearest(release):
 
 
 def test_a_class_that_decides_nothing_is_not_replaced_by_another(older):
-    """The release runs OverloadShedder instead, and says so only in its log."""
+    """The adapter refuses a class in place of which the release would run OverloadShedder."""
     said = unsupported(older, "shed.select", cycle("DeviationShedder"))
     assert said == "DeviationShedder of Pulsar 2.10.5 is abstract, and decides nothing"
 
@@ -206,9 +206,7 @@ def test_of_equal_bundles_the_oldest_release_takes_the_first_of_the_leaders_map(
 
 
 def test_earlier_usage_counts_where_direct_memory_alone_has_a_weight(release):
-    """One broker had 80 % an hour ago, which counts for ever if the history's share is 1; the other
-    broker was idle.
-    """
+    """b1 was at 80 % and b2 idle; with a history share of 1, only this earlier usage counts."""
     names = ("CPU", "BandwithIn", "BandwithOut", "BandwidthIn", "BandwidthOut")
     weights = {f"loadBalancer{name}ResourceWeight": 0 for name in names}
     settings = {**weights, "loadBalancerHistoryResourcePercentage": 1}

@@ -1,4 +1,4 @@
-"""Each release answers the cases in fixtures/ways like the model of that release."""
+"""Each release gives the same answers as its model to the cases in fixtures/ways."""
 
 import json
 

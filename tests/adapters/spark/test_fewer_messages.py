@@ -1,5 +1,5 @@
-"""The engine saves messages to Java: it keeps constant columns, sends short lists and frees objects
-late.
+"""The engine sends fewer messages to Java: it keeps constant columns, sends short lists in one
+message, and frees objects late.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""An archive of Java's classes is kept for later starts; if none is left, Spark starts as usual."""
+"""An archive of Java's classes is kept for later starts; without one, Spark starts as usual."""
 
 import os
 import subprocess
@@ -187,7 +187,7 @@ def until(true):
 
 
 def started():
-    """Return the output of a process that counts three rows, with a space in its cache's path."""
+    """Return the output of a process that counts three rows; its cache's path has a space."""
     done = subprocess.run(
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )

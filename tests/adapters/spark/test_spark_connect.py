@@ -1,4 +1,4 @@
-"""The same engine on a local Spark Connect server, used by commands in their own processes.
+"""Commands in their own processes use the engine on a local Spark Connect server.
 
 A process has either its own Spark session or a client of Spark Connect.
 """
@@ -24,7 +24,7 @@ pyspark = pytest.importorskip("pyspark", reason="needs the extra: nox -s spark")
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 STARTS_WITHIN, ANSWERS_WITHIN = 180, 600
 PATIENT = 120
-"""Seconds for a job, since other tests use the same cores."""
+"""Maximum seconds for a job, which are many since other tests use the same cores."""
 CONF = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

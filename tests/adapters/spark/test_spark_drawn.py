@@ -35,7 +35,7 @@ def close(one, other):
 
 
 def agree(one, other):
-    """True if both answer alike, or decline in the same way."""
+    """True if two answers are equal, or decline in the same way."""
     declined = [name for name in DECLINED if name in other]
     if declined:
         return all(name in one for name in declined)
@@ -53,7 +53,7 @@ def is_unordered(value):
 
 
 def same_room(operation, case, one, other):
-    """True if the answers differ only in which bundles fill up a namespace."""
+    """True if two answers differ only in which bundles are split until a namespace is full."""
     if operation != "bundles.split_candidates" or "split" not in one or "split" not in other:
         return False
     most = int(float(case["settings"].get(MAX_BUNDLES) or 128))

@@ -1,4 +1,4 @@
-"""The Spark engine answers as the rules demand, with thousands of cases in one job."""
+"""The Spark engine keeps the rules, and answers thousands of cases in one job."""
 
 from fractions import Fraction
 from itertools import product
@@ -76,7 +76,7 @@ def test_plans_are_freed_while_many_cases_are_asked(connection, monkeypatch):
 
 
 def cases_of(operation, each):
-    """Return legal cases of an operation, from the draws of every rule that asks it."""
+    """Return legal cases of an operation, from the draws of every rule about it."""
     defaults = specs.load().defaults(PROFILE)
     rules = [rule for rule in specs.load().rules_of(PROFILE) if rule.id in checks()]
     return [
@@ -91,7 +91,7 @@ def cases_of(operation, each):
 
 
 def rounded(value):
-    """Return a value with its numbers rounded to the precision of floating point."""
+    """Return a value whose floats equal others within the precision of floating point."""
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
@@ -112,7 +112,7 @@ def test_it_agrees_with_the_model_where_nothing_is_open(connection, operation):
 DOCUMENTED = [name for name, one in specs.load().profiles.items() if one.kind != "released"]
 """Profiles of documents. The engine follows the documents where releases differ."""
 ALWAYS = "documented-5.0"
-"""The profile whose rules all runs judge. The thorough tests judge the other profiles, and
+"""The profile whose rules the usual tests judge. The thorough tests judge the other profiles, and
 `nox -s conformance` judges the engine by documented-3.0 and unwritten-3.0.
 """
 
@@ -200,7 +200,7 @@ def test_thousands_of_cases_are_one_job():
 
 
 def test_a_topic_is_found_among_any_number_of_bundles(connection):
-    """Answers for each number of bundles are compared with a linear search."""
+    """For each number of bundles, the answer equals the result of a linear search."""
     topics = [f"persistent://t/ns/topic-{number}" for number in range(40)]
     hashes = [crc32(topic.encode()) for topic in topics]
     cases, expected = [], []

@@ -1,4 +1,4 @@
-"""A command that is interrupted while Spark works ends with one line."""
+"""A command that is interrupted while Spark works prints one line and ends."""
 
 import signal
 import subprocess
@@ -84,8 +84,8 @@ except ValueError:
 with session.spark_acquired("local[1]", "the test") as spark:
     print("last", spark.session.range(3).count())
 """
-"""Script with sessions whose end no code waits for, a session whose end it awaits, and a session
-that ends after the process.
+"""Script with two sessions that no code waits for, a session whose end it awaits, and a last
+session that ends only after the process.
 """
 
 

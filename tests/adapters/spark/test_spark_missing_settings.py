@@ -1,4 +1,4 @@
-"""If settings are missing, the engine refuses and answers like the model."""
+"""If settings are missing, the engine answers, refuses or fails in the same cases as the model."""
 
 from random import Random
 
@@ -27,7 +27,7 @@ OPERATIONS = (
 
 
 def without_some(random, case):
-    """Return the case without a random half of its settings."""
+    """Return the case without some of its settings; each is removed with a chance of 40 %."""
     settings = dict(case.get("settings") or {})
     return {**case, "settings": {n: v for n, v in settings.items() if random.random() < 0.6}}
 

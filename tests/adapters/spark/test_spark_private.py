@@ -1,6 +1,4 @@
-"""Private interfaces of PySpark and Py4J that the engine uses, so that a test names one that
-breaks.
-"""
+"""PySpark and Py4J have the private interfaces that the engine uses; a failing test names one."""
 
 import inspect
 from collections import deque

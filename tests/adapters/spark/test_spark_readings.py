@@ -1,4 +1,4 @@
-"""The Spark engine follows every reading that it is asked to follow."""
+"""The Spark engine follows the alternative of every reading that a run sets."""
 
 import pytest
 from pulsar_conformance import specs

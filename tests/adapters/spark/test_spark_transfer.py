@@ -1,4 +1,4 @@
-"""TransferShedder in Spark moves the same bundles as the model, by an independent computation."""
+"""TransferShedder in Spark, computed independently, moves the same bundles as in the model."""
 
 from random import Random
 
@@ -44,7 +44,7 @@ def single_cycles():
 
 
 def grouped():
-    """Return cycles in which groups and policies exclude some destinations."""
+    """Yield cycles in which groups and policies exclude some destinations."""
     for seed in range(SEEDS):
         found = cycle(draws.within_policies(Random(seed)))
         busiest = found["isolation"][0]["primary"][0]

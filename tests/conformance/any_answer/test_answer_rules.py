@@ -69,7 +69,7 @@ class RemembersWhatItUnloaded(Planted):
 
 
 class CountsItsQuestions(Planted):
-    """Adds a little more to its answers each time."""
+    """Adds the number of its questions so far to each answer."""
 
     asked = 0
 

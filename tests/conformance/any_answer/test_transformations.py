@@ -1,4 +1,4 @@
-"""Every mistake with names or notation is found by a change of a case that must not matter."""
+"""Changes of a case that must not change the answer find every mistake with names or notation."""
 
 import copy
 from itertools import islice
@@ -167,7 +167,7 @@ def test_a_mistake_with_names_or_notation_is_found(mistake):
 
 
 class TakesGroupsOfAnyCapitals(Planted):
-    """Compares groups as released Pulsar does."""
+    """Compares the names of groups without regard to case, as released Pulsar does."""
 
     def place_anti_affinity(self, operation, case):
         groups = {space: group.lower() for space, group in case["groups"].items()}

@@ -65,7 +65,7 @@ MISTAKES_WITH_CASES = [
 
 
 def words(drawn_for, answer_of):
-    """Return the verdicts of all rules of the operation on the trials drawn for some of them."""
+    """Return the verdicts of all rules of an operation on wrong answers to `drawn_for`'s trials."""
     model = ReferenceConnection("reference", PROFILE, {})
     [operation] = specs.load().rules[drawn_for[0]].operations
     rules = [

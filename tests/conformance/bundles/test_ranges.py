@@ -21,7 +21,7 @@ def outcomes(rename):
 
 
 def glued(topic):
-    """Return the name of partition 2k for partition 2k + 1."""
+    """Return the name of partition 2k for the partitions 2k and 2k + 1."""
     stem, _, number = topic.rpartition("-")
     return f"{stem}-{int(number) // 2 * 2}"
 

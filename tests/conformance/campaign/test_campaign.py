@@ -133,7 +133,7 @@ def test_one_wrong_case_of_a_world_is_found_and_reduced(small, capsys):
 
 
 def counts(*adapters):
-    """Return how many cases of each rule were asked and reached, by implementation."""
+    """Return verdict and numbers of drawn and reached cases, by implementation and rule."""
     options = [word for one in adapters for word in ("--adapter", one)]
     main(["run", *options, "--exhaustive"])
     lines = map(json.loads, STREAM.read_text("utf-8").splitlines())
@@ -220,7 +220,7 @@ def test_a_part_of_drawn_cases_leaves_nothing_behind(tmp_path):
 
 
 def test_a_task_gets_no_answers_of_the_run_that_found_the_readings(tmp_path):
-    """Each task gets its own copy of the plan; these answers would make it fourteen megabytes."""
+    """Each task gets its own copy of the plan, which would have 14 MB with these answers."""
     adapter = "python:standins.variants:Undeclared"
     plan = Plan.make([adapter], ["documented-3.0"], rules=["USAGE-0*"], root=tmp_path)
     readings = search.readings_of(plan)
@@ -351,7 +351,7 @@ def test_the_driver_keeps_a_name_of_each_part_and_no_result(tmp_path):
         return kept / 1024
 
     def peak(cases):
-        """Measure twice, because Python's table of names may grow by megabytes once in a while."""
+        """Return the lower of two peaks, as Python's table of names may grow by megabytes."""
         return min(peak_of_one(cases), peak_of_one(cases))
 
     assert peak(100_000) < peak(1_000_000) < KIBIBYTES_OF_A_MILLION

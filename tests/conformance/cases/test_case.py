@@ -1,4 +1,4 @@
-"""`pulsar-conformance case` makes a case of reports and bundle data of a real cluster."""
+"""`pulsar-conformance case` makes a case from reports and bundle data of a real cluster."""
 
 import io
 import json

@@ -17,7 +17,7 @@ NEWER = "loadBalancerServiceUnitStateMaxConcurrentOverrides"
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return a function that returns the output of `settings` for a configuration on one line."""
+    """Return a function that runs `settings` for lines, and returns the output on one line."""
 
     def tell(*lines, release, status=0):
         conf = tmp_path / "broker.conf"

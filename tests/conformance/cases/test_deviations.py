@@ -185,7 +185,7 @@ def test_a_case_that_is_none_is_one_error(tmp_path):
 
 
 def shared(folder, rule="USAGE-01"):
-    """Return an entry that takes all other fields from an entry of another file."""
+    """Write an entry that takes its missing fields from another file's entry; return its file."""
     (folder / "one.json").write_text(json.dumps(CASE), "utf-8")
     other = {**ENTRY, "implementation": "one 1.0", "cases": ["one.json"], "answers": "this"}
     (folder / "other.yaml").write_text(json.dumps([other]), "utf-8")

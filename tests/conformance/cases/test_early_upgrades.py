@@ -22,7 +22,7 @@ HALVES = ("t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff")
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return the status of `settings` for a broker.conf, and its output on one line."""
+    """Return a function that runs `settings` and returns its status, and its output on one line."""
 
     def ask(settings, *words):
         conf = tmp_path / "broker.conf"

@@ -31,7 +31,7 @@ REPORTS = Path(fixtures.__file__).parent / "reports" / "three-brokers" / "modula
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return the output of `settings` for a broker.conf on one line."""
+    """Return a function that runs `settings`, and returns its output on one line."""
 
     def ask(settings, *words):
         conf = tmp_path / "broker.conf"

@@ -12,7 +12,7 @@ HEAP = "loadBalancerMemoryResourceWeight"
 
 @pytest.fixture
 def told(tmp_path, capsys, monkeypatch):
-    """Return the text about lines of a broker.conf, and the exit status."""
+    """Return a function that runs `settings` for lines of a broker.conf: status and output."""
     monkeypatch.chdir(tmp_path)
 
     def tell(lines, *options, plain=True):

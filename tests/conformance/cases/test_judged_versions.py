@@ -1,4 +1,4 @@
-"""Versions of Pulsar without a profile: the profile that decides like them, and differences."""
+"""Versions of Pulsar without a profile: the nearest profile, and the differences from it."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The case of a deviation is explained by the profile that it breaks, and the lists say how."""
+"""A deviation's case is explained under the profile that it breaks, by the command in the lists."""
 
 import json
 import shlex

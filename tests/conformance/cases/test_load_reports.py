@@ -100,7 +100,7 @@ ROWS = {
     "RAW MSG": "0.00 0.01",
     "ALLOC MSG": "54.84 134.48 189.32 189.31 126.54 320.96 447.50",
 }
-"""The figures of the monitor's tables, and those that follow from their own numbers."""
+"""The figures of the monitor's tables, and figures that follow from other figures in them."""
 
 
 @pytest.mark.parametrize("cells", ROWS.values(), ids=ROWS)

@@ -19,7 +19,7 @@ OFF = "loadBalancerAutoBundleSplitEnabled=false"
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return the status and the explanation of settings, as JSON and as text on one line."""
+    """Return a function that runs `settings`: it returns status, JSON, and text on one line."""
 
     def tell(release, *lines):
         file = tmp_path / "broker.conf"

@@ -16,7 +16,7 @@ TOP = "loadBalancerMaxNumberOfBundlesInBundleLoadReport"
 
 @pytest.fixture
 def said(tmp_path, capsys):
-    """Run a command with a broker.conf; return the exit status and the output."""
+    """Return a function that runs a command with a broker.conf: it returns status and output."""
 
     def run(command, conf, *words):
         file = tmp_path / "broker.conf"

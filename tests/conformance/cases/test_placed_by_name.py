@@ -197,7 +197,7 @@ def test_ids_that_are_not_known_are_named_where_their_order_decides(placed):
 def test_the_id_of_a_broker_breaks_a_tie_of_shedding_and_not_the_name_of_its_file(
     tmp_path, capsys, ids
 ):
-    """The first of two equally busy brokers sheds, in the order of a hash map."""
+    """If two brokers are equally busy, the one whose ID comes first in a hash map sheds."""
     for number, address in enumerate([*ids, IDS[2]]):
         bundle = f"a/b{number}/{WHOLE}"
         rate = {"msgRateIn": 1000.0 if address in ids else 1.0}

@@ -26,7 +26,7 @@ def policy(namespaces, primary, secondary=(), least=1):
 
 
 def isolated(policies, namespace="acme/orders", brokers=("b1", "b2", "b3:8080")):
-    """Return the primary and secondary brokers of a namespace, and the minimum of the former."""
+    """Return the primary and secondary brokers of a namespace, and the minimum of primary ones."""
     found = Constraints(policies_of("isolation.json", policies)).isolation(
         namespace, dict(zip(brokers, brokers, strict=True))
     )

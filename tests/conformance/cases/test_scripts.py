@@ -1,4 +1,4 @@
-"""Scripts and Terraform files with settings are refused by name, unless they only set variables."""
+"""Scripts and Terraform files with settings are refused as such, unless they only set variables."""
 
 import pytest
 from pulsar_conformance.conformance.cases.settings import BadSetting

@@ -54,7 +54,7 @@ def test_a_value_that_java_parses_is_taken(text, value):
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Explain a file of these lines; return the status and the output."""
+    """Return a function that explains a file with the given lines: it returns status and output."""
 
     def tell(*lines, options=()):
         file = tmp_path / "broker.conf"

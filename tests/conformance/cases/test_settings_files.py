@@ -308,7 +308,7 @@ def as_text(value):
 
 
 def another_value(name):
-    """Return a value of a setting's type that is the default of no release."""
+    """Return a value of a setting's type that is not the default of any release."""
     kind, defaults = RELEASED[name]["type"], RELEASED[name]["defaults"].values()
     possible = {"boolean": ("true", "false"), "double": ("0.375", "7.5")}.get(kind, ("7", "11"))
     return next(text for text in possible if text not in map(as_text, defaults))

@@ -68,11 +68,11 @@ IGNORED = {
     "modular": OF_SIMPLE | OF_EXTENSIBLE,
     "extensible": OF_SIMPLE | OF_MODULAR | OF_BOTH_OLDER,
 }
-"""The settings that no class of each load manager reads."""
+"""By load manager, the settings that none of its classes reads."""
 
 FORMER = {f"loadBalancerBandwith{way}ResourceWeight" for way in ("In", "Out")}
 CHOOSING = {"loadManagerClassName", "loadBalancerLoadSheddingStrategy"}
-"""Settings that choose a load manager or strategy, and thereby which other settings count."""
+"""Settings that choose a load manager or strategy, and thus which other settings have an effect."""
 
 
 def reasons(folder, manager, name):

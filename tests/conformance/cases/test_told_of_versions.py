@@ -24,7 +24,7 @@ FIRST = {
     "TransferShedder": "3.0.0",
     "AvgShedder": "3.0.7 3.2.4 3.3.1",
 }
-"""For each class, the first of the versions above that have it, from the sources of Pulsar."""
+"""For each class, the first versions that have it in their release lines, from Pulsar's sources."""
 
 
 def lacked(version):

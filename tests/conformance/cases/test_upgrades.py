@@ -1,4 +1,4 @@
-"""Changes that `settings --to` lists for an upgrade: running classes, and settings that count."""
+"""Changes that `settings --to` lists for an upgrade: classes that run, and settings with effect."""
 
 import re
 
@@ -13,7 +13,7 @@ AVERAGE = {SHEDDING: f"{PACKAGE}impl.AvgShedder", PLACEMENT: f"{PACKAGE}impl.Avg
 
 @pytest.fixture
 def changes(capsys, tmp_path):
-    """Return the listed changes between two versions on one line, and the title."""
+    """Return a function that lists changes between two versions: the title, and all on one line."""
 
     def ask(settings, release, to=None):
         conf = tmp_path / "broker.conf"

@@ -1,4 +1,4 @@
-"""Texts that name a version in `--release` and `--to`: release lines, versions, and neither."""
+"""Values of `--release` and `--to`: release lines, versions, and other texts."""
 
 import argparse
 

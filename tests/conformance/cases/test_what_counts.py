@@ -1,4 +1,4 @@
-"""Settings that count although others switch off their usual purpose; files that set nothing."""
+"""Settings with an effect though others disable their usual purpose; files that set nothing."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ OFF = ("loadBalancerSheddingEnabled=false\n", "loadBalancerEnabled=false\n")
 
 @pytest.fixture
 def told(tmp_path, capsys):
-    """Return the status of `settings` for a file, and its output on one line."""
+    """Return a function that runs `settings` and returns its status, and its output on one line."""
 
     def ask(text, *options, name="broker.conf"):
         file = tmp_path / name

@@ -301,7 +301,7 @@ OFFERED = {
         '&[("bundles.create", create), ("shed.select", select)]',
     ),
 }
-"""Replacements in a skeleton that offer shed.select, as its comment says."""
+"""By language, the replacement with which a skeleton offers shed.select, as its comment says."""
 
 
 @pytest.mark.parametrize("language", [needing(one) for one in sorted(new_adapter.SKELETONS)])

@@ -12,7 +12,7 @@ EVERY = specs.load()
 
 @pytest.fixture
 def said(capsys):
-    """Return the output of a command; check that no line is too long for a terminal."""
+    """Return a function that runs a command, checks the width of the lines, and returns them."""
 
     def say(*words):
         assert main(words) == 0

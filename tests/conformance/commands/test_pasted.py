@@ -1,8 +1,8 @@
-"""The commands of the pages, pasted into a shell, page by page, as a reader would.
+"""The commands of each page work if a reader pastes them into a shell.
 
 A page's commands run one after the other in a folder with the content of a clone. Commands that
-download, or need a cluster, Spark or the built site, are left out; test_readme.py parses these as
-well. Runs draw few cases, so that all commands together take a minute.
+download, or need a cluster, Spark or the built site, are left out here, but test_readme.py parses
+them. Runs draw few cases, so that all commands together take a minute.
 """
 
 import os
@@ -40,7 +40,7 @@ def needs_what_is_lacking(command):
 
 
 def lines(page):
-    """Return the commands of a page in order, without slow ones and those that lack a program."""
+    """Yield the commands of a page in order, except slow ones and any that lack a program."""
     for language, _, content in fences(page):
         for line in content.splitlines() if language == "sh" else ():
             said = line.partition("  #")[0].strip()

@@ -6,11 +6,11 @@ import pytest
 from pulsar_conformance.conformance.commands.main import main
 
 RATHER = {"documented-3.0": "broker-1", "released-3.0": "broker-2"}
-"""The broker that gets the bundle: by load only, or by the number of the namespace's bundles."""
+"""Expected broker by profile: documents compare load; 3.0 counts the namespace's bundles."""
 
 
 def place_file(folder, profile):
-    """Write a case that documents and releases decide differently, with a profile in its file."""
+    """Write a file with a profile and a case that documents and releases decide differently."""
     case = {
         "settings": {},
         "bundle": "t/n/0x80000000_0xffffffff",

@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def added(folder, text, *words):
-    """Return the options that a file adds to a command line."""
+    """Return the options that a project file with this text adds to a command line."""
     (folder / OWN).write_text(text)
     found = with_project_options([OWN], words)
     return [one for one in found if one not in words]

@@ -14,7 +14,7 @@ def verdict(rule, adapter, profile="documented-3.0", word="pass", **given):
 
 
 def stream(names, profiles, verdicts):
-    """Return the verdict stream of a run; an adapter has the name of its implementation."""
+    """Return the verdict stream of a run in which each adapter is named like its implementation."""
     implementations = [
         {"adapter": name, "profile": profile, "name": name}
         for name in names

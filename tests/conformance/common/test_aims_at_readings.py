@@ -1,4 +1,4 @@
-"""The aims of a reading name the operation that their trials ask."""
+"""Each trial of an aim at a reading asks only the operation that the aim declares."""
 
 import pytest
 from pulsar_conformance.conformance.catalogue import aims_by_reading

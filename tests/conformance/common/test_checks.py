@@ -1,4 +1,4 @@
-"""Each testable rule has a check; its draws are legal, reach its guard, and are numerous enough."""
+"""Each testable rule has a check, and enough legal drawn trials that reach the check."""
 
 from functools import cache
 
@@ -97,7 +97,7 @@ def test_equal_seeds_draw_equal_cases(rule_id):
 
 @pytest.mark.parametrize("rule_id", ["REPORT-09", "SPLIT-11"])
 def test_a_question_of_another_operation_that_fails_is_left_unanswered(rule_id):
-    """A rule about questions of two operations cannot judge a failure as an answer."""
+    """A rule about two operations counts as unanswered if any question is answered by a failure."""
     profile = profile_of(rule_id)
     model = Model(profile)
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile))

@@ -22,7 +22,7 @@ SEEDS = {
 }
 MARKS = {"sample:java": needs_java, "sample:javascript": needs_node, "sample:go": needs_go}
 SAMPLED = 1
-"""Number of seeds of an implementation that usual tests try; `nox -s conformance` uses another."""
+"""Number of seeds per implementation in usual tests; `nox -s conformance` uses another seed."""
 
 
 def marks_of(adapter, number):

@@ -1,8 +1,8 @@
 """Every check is sound on every legal case: the reference breaks no rule on any case.
 
-A case that failed is saved, and then judged by every rule about its operations. A case that is
-reduced or pasted may be one that no strategy draws. Such cases must not accuse a correct
-implementation either.
+A case that failed is saved, and every rule about its operations judges it later. A reduced or
+pasted case may be one that no strategy draws. A correct implementation must pass on such cases,
+too.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ DRAWN = 6
 SAMPLED = [6, pytest.param(40, marks=pytest.mark.thorough)]
 """Number of trials judged under each set of readings, in usual and in thorough tests."""
 STEPS = [6, pytest.param(3, marks=pytest.mark.thorough)]
-"""Distance between the trials judged under default readings, in usual and in thorough tests."""
+"""One in this many trials is judged under default readings, in usual and in thorough tests."""
 NUMBERS = (0, 1, 5, 10, 25, 50, 75, 85, 90, 100, 1000, 1e6, 0.3)
 ALWAYS = ("documented-5.0", "unwritten-3.0")
 """Profiles that usual tests cover; thorough tests cover all profiles."""
@@ -61,7 +61,7 @@ def names_in(value):
 
 
 def nearby(trial, defaults, random):
-    """Return a legal trial that no strategy drew: with fewer names, and simpler numbers."""
+    """Return a similar legal trial with fewer names and simpler numbers, if one is found."""
     for _ in range(20):
         names = sorted({name for _, case in trial.questions for name in names_in(case)})
         gone = set(random.sample(names, min(len(names), random.choice((0, 1, 2, 5)))))
@@ -97,7 +97,7 @@ def pool(profile):
 
 
 def choices_of(profile):
-    """Return a profile's default readings, each with one change, and random mixtures."""
+    """Return a profile's default readings, variants with one changed, and random combinations."""
     own, random = specs.load().default_readings(profile), Random(SEED)
     every = {name: reading.values for name, reading in specs.load().readings.items()}
     flipped = [
@@ -108,7 +108,7 @@ def choices_of(profile):
 
 
 def problems(profile, choices, trials):
-    """Return the violations that rules under these readings find in the reference's answers."""
+    """Yield each violation that a rule finds in the reference's answers under these readings."""
     evaluator = RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, choices))
     model = Model(profile, choices)
     chosen = [rule for rule in rules_of(profile) if rule.applies(choices)]

@@ -1,4 +1,4 @@
-"""Draws: all different, equal for equal seeds, and usable with plain Hypothesis."""
+"""Draws contain no duplicates, are the same for the same seed, and work with plain Hypothesis."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ FEWER = {
     "USAGE-06": 15,
     "USAGE-07": 25,
 }
-"""The number of cases of each rule for which fewer cases exist than are asked for."""
+"""For each rule with fewer distinct cases than are requested, the number of these cases."""
 
 DEFAULTS = specs.load().defaults("documented-3.0")
 

@@ -1,4 +1,4 @@
-"""No check accepts all implementations whose answers depend only on the form of a question."""
+"""Each check rejects at least one implementation that looks only at the form of a question."""
 
 from functools import cache
 from pathlib import Path
@@ -44,14 +44,14 @@ DEMANDED = [rule for rule in TESTABLE if specs.load().rules[rule].level == "must
 
 
 def court_of(rule):
-    """Return an evaluator of the newest profile with the rule, under the readings that it needs."""
+    """Return an evaluator for the newest profile with the rule, under the rule's readings."""
     profile = next(one for one in NEWEST_FIRST if rule in specs.load().rules_of(one))
     return RuleEvaluator(specs.load().defaults(profile), Readings.of(profile, rule.reading))
 
 
 @cache
 def trials_of(rule_id):
-    """Return legal trials drawn for a rule, and its evaluator."""
+    """Return a rule's evaluator, and legal trials drawn for the rule."""
     evaluator = court_of(specs.load().rules[rule_id])
     strategy = checks()[rule_id].draws.filter(
         lambda trial: not trial_flaw(trial, evaluator.defaults)
@@ -60,7 +60,7 @@ def trials_of(rule_id):
 
 
 def outcomes(rule_id, null):
-    """Return a rule's outcomes for a null implementation, one for each of the rule's trials."""
+    """Yield a rule's outcome for a null implementation on each of the rule's trials."""
     evaluator, trials = trials_of(rule_id)
     for trial in trials:
         answers = [null().answer(*question) for question in trial.questions]

@@ -1,4 +1,4 @@
-"""Draws distinguish the right number from a slightly wrong one, which the rule about it finds."""
+"""Drawn cases show a slightly wrong number in the model, and the rule that states it fails."""
 
 import pytest
 from pulsar_conformance import specs
@@ -74,7 +74,7 @@ MISTAKES = [
 
 
 def cases_that_show(rule, readings, change, seed):
-    """Return the number of the cases drawn for the rule that show the mistake."""
+    """Return how many of the cases drawn for the rule show the mistake."""
     readings = {**readings, **specs.load().rules[rule].reading}
     evaluator = RuleEvaluator(specs.load().defaults(PROFILE), Readings.of(PROFILE, readings))
     model = mistaken(change, PROFILE, readings)

@@ -37,7 +37,7 @@ def equal_bundles(**percent):
 
 
 def test_a_placement_strategy_that_the_older_release_cannot_name_is_the_cause():
-    """2.10.5 always creates LeastLongTermMessageRate; the case has no usage of memory."""
+    """The only cause is the setting, since 2.10.5 always creates LeastLongTermMessageRate."""
     name = "loadBalancerLoadPlacementStrategy"
     strategy = "org.apache.pulsar.broker.loadbalance.impl.RoundRobinBrokerSelector"
     brokers = {"b1": {"bundles": ["t/ns/0x80000000_0xffffffff"]}, "b0": {}}
@@ -59,20 +59,20 @@ def test_only_settings_that_the_decision_depends_on_are_causes():
     ids=["a position twice", "no topics", "one position"],
 )
 def test_what_the_older_release_has_nothing_of_is_no_cause(more):
-    """2.10.5 has no split at positions, so neither few topics nor equal positions matter to it."""
+    """2.10.5 has no split at positions, so the numbers of topics and positions are no causes."""
     found = explained("2.10.5", "3.0.7", "bundles.split", POSITIONED | more)
     assert found == ["default-positions"]
 
 
 def test_the_order_of_equal_bundles_is_a_tie():
-    """2.4.2 iterates over the leader's map, 2.10.5 over a copy without spared bundles."""
+    """2.4.2 iterates over the leader's map, 2.10.5 over a filtered copy; the order is no cause."""
     assert explained("2.4.2", "2.10.5", "shed.select", equal_bundles(cpu=95)) is None
     case = equal_bundles(cpu=95, memory=97)  # 17 % of 4 MB/s instead of 15 %
     assert explained("2.4.2", "2.10.5", "shed.select", case) == ["heap-memory"]
 
 
 def test_a_bundle_with_statistics_and_no_owner_is_left_out():
-    """Rules ignore such a bundle; a release that splits it would seem to break SPLIT-05."""
+    """Such a case is left out: a release that splits the bundle would seem to break SPLIT-05."""
     bundle = "t/ns/0x00000000_0x80000000"
     report = {"lastStats": {bundle: {"topics": 2000}}}
     asked = [Trial.of(changes.SPLITS, {"brokers": {"b1": one}}) for one in (report, {})]

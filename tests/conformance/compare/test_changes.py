@@ -40,7 +40,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def stands_in(monkeypatch, variant_of):
-    """Make releases answer like the model, with the differences of a variant."""
+    """Make each release answer like the variant of the model that `variant_of(version)` names."""
     name = "python:standins.variants:{}".format
     monkeypatch.setattr(changes, "adapter_of", lambda version: name(variant_of(version)))
 
@@ -69,7 +69,7 @@ def test_the_way_that_explains_a_change_is_named_with_the_place_of_both(capfd):
 
 
 def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
-    """The branches of 4.0 have a weight with a name that 4.0 added."""
+    """Cases drawn for 4.0 have a weight whose name is new in 4.0; 3.0.7 breaks no rule by it."""
     _, out, _ = told(capfd, "3.0.7", "4.0.7", "--operation", "usage.max", "--examples", "2")
     assert "3.0.7 has no loadBalancerBandwidth" in " ".join(out.split())
     older, newer = out.partition("    4.0.7\n")[::2]
@@ -81,7 +81,7 @@ def test_a_setting_that_only_the_newer_release_reads_breaks_no_rule(capfd):
 
 
 def test_either_release_has_the_place_that_it_has_itself(capfd):
-    """The method of 2.4.2 was split up later, and another method trims the names."""
+    """For each release, the report names the method that decides in that release."""
     words = ("--operation", "usage.nic", "--operation", "manager.choose", "--examples", "8")
     _, out, _ = told(capfd, "2.4.2", "2.10.5", *words)
     older, newer = (out.index(one) for one in ("getTotalNicLimitKbps", "getTotalNicLimit\n"))
@@ -198,7 +198,7 @@ def test_the_factors_of_neighbours_are_what_their_profiles_differ_in():
 
 
 def test_two_changes_explain_together_what_neither_does_alone():
-    """Since 4.0.7, direct memory at 100 % is weighed, but only a weight other than 1 changes it."""
+    """4.0 weights usage, and its weight for direct memory is 0: only both explain 0 % for 100 %."""
     case = {"settings": {}, "weighted": False}
     trial = Trial.of(
         "usage.max", {**case, "broker": {"directMemory": {"usage": 100, "limit": 100}}}

@@ -57,11 +57,11 @@ def found_of(connection, profile=PROFILE):
 
 
 SEEN_BESIDE = {"expensive-measure": {"overload-amount": "one"}}
-"""Readings that matter only under an alternative of another reading."""
+"""For each reading that matters only with an alternative of another reading, that alternative."""
 
 
 def alternatives(profile=PROFILE):
-    """Return every open alternative other than the default, of readings that cases aim at."""
+    """Return each open alternative that is not the default, for all readings that have aims."""
     usual = specs.load().default_readings(profile)
     return [
         (name, value)
@@ -72,7 +72,7 @@ def alternatives(profile=PROFILE):
 
 
 def indulgent(reading):
-    """Return the alternatives that allow all that others demand, which no answer can exclude."""
+    """Return a reading's permissive alternatives, which no answer can rule out."""
     return {one.value for one in specs.load().readings[reading].alternatives if one.open}
 
 
@@ -88,7 +88,7 @@ def told_by_no_answer(reading, choices, values):
 
 
 def check(choices, connected, profile=PROFILE):
-    """Check that each reading was found to be the one followed, unless no answer can show it."""
+    """Check that each followed alternative is found, unless no answer can show it."""
     found = found_of(connected(Silent(choices, profile)), profile)
     for name, followed in Readings.of(profile, choices).choices.items():
         if name not in found or name not in aims_by_reading() or found[name].found == followed:
@@ -119,7 +119,7 @@ class Lenient(Silent):
 
 
 def least_first(case):
-    """Return unloads of ThresholdShedder's amount, bundles with the least traffic first."""
+    """Return unloads that reach ThresholdShedder's amount by the bundles with the least traffic."""
     model = Model(PROFILE)
     cycle = Cycle(case, Settings(case["settings"], model.defaults), model.readings)
     if not cycle.enabled or cycle.strategy != "ThresholdShedder":
@@ -222,7 +222,7 @@ class Wavering(Silent):
 
 
 class Stubborn(Silent):
-    """Never splits a bundle in the middle."""
+    """Splits a bundle at 0x55555555 if it should be split by range into equal halves."""
 
     def altered(self, operation, case, answer):
         lower, _, upper = case.get("bundle", "__").partition("_")

@@ -48,7 +48,7 @@ def test_the_model_predicts_itself(capfd):
 
 
 def test_as_many_decisions_are_asked_as_wanted_where_there_are_so_many(capfd):
-    """Drawn cases of network cards soon repeat themselves; those of averages do not."""
+    """Only `average.broker` has 300 different cases, and all are asked; `usage.nic` has fewer."""
     words = ("--operation", "usage.nic", "--operation", "average.broker", "--decisions", "300")
     status, out, _ = predict(capfd, "reference", *words)
     assert status == 0
@@ -68,7 +68,7 @@ def test_misses_are_grouped_by_what_is_broken(capfd):
 
 
 def test_a_tie_is_no_deviation(capfd, tmp_path):
-    """4.0 breaks THRESHOLD-03 in every cycle, but sheds another of equal bundles by a tie."""
+    """A different choice among equal bundles is called a tie, although 4.0 breaks THRESHOLD-03."""
     rates = {"msgRateIn": 1, "msgRateOut": 1, "msgThroughputIn": 5e7, "msgThroughputOut": 5e7}
     samples = {**rates, "numSamples": 10, "maxSamples": 10}
     equals = [f"t/ns/{part}" for part in ("0x00000000_0x80000000", "0x80000000_0xffffffff")]

@@ -11,7 +11,7 @@ WHY = "a timer decides"
 
 
 def without(name, monkeypatch, **more):
-    """Replace the reference by one that lacks an operation."""
+    """Return the reference without an operation; `more` is added to its hello message."""
     connection = ReferenceConnection("reference", PROFILE, {})
     offered = [one for one in connection.hello.operations if one != name]
     answer = {"protocol": 1, "name": "mine", "operations": offered, **more}

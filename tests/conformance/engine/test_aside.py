@@ -1,4 +1,4 @@
-"""Questions asked in the background give the same verdicts, and hand back every error."""
+"""Questions asked in other threads give the same verdicts, and their errors are raised."""
 
 import sys
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -62,7 +62,7 @@ def test_a_promise_is_kept_with_what_is_raised():
 
 
 def in_wait(rules, root):
-    """Return a run that has drawn its cases, its tasks for another thread, and its events."""
+    """Return a run whose cases are drawn, its submitted tasks, and the list of its events."""
     plan = Plan.make([HALF], [PROFILE], rules=rules, examples=2, root=root)
     later, told = [], []
     run = Run(plan, HALF, PROFILE, told.append, lambda work, *given: later.append((work, given)))
@@ -71,7 +71,7 @@ def in_wait(rules, root):
 
 
 def asked(later, told):
-    """Run the waiting tasks one after the other; return the asked operations in order."""
+    """Run the tasks one after the other; return the operations that were asked, in order."""
     for work, given in later:
         work(*given)
     return [event.operation for event in told if isinstance(event, OperationAsked)]

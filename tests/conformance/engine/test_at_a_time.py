@@ -1,4 +1,4 @@
-"""An implementation that accepts several questions at a time is never asked more at a time."""
+"""No implementation is asked more questions at a time than it accepts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,14 +18,14 @@ from pulsar_conformance.conformance.engine.implementation import Implementation
 PROFILE = "documented-3.0"
 ASKED = ("bundles.locate", "manager.choose", "settings.defaults", "usage.max")
 SOON = 0.2
-"""Seconds within which further questions that are allowed at the same time are asked."""
+"""Seconds to wait for a concurrent question that may not come."""
 
 LATE = 30
-"""Maximum seconds to wait for other questions."""
+"""Maximum seconds to wait for a concurrent question that must come."""
 
 
 class Elsewhere(ReferenceConnection):
-    """The model as if it were in another process; `most` is the maximum of concurrent questions."""
+    """The model, treated as another process; `most` is the highest number of open questions."""
 
     def __init__(self, concurrency, patience):
         super().__init__("elsewhere", PROFILE, {})
@@ -60,7 +60,7 @@ class Elsewhere(ReferenceConnection):
 
 
 def asked_of(connection, monkeypatch):
-    """Return the answers to an example of each operation, asked by as many threads as possible."""
+    """Return the answers to an example of each operation in `ASKED`, asked by four threads."""
     monkeypatch.setattr(implementations, "connect", lambda *_: connection)
     one = Implementation("elsewhere", PROFILE, {})
     tried = [SourcedTrial("drawn", Trial.of(name, OPERATIONS[name].examples[0])) for name in ASKED]
@@ -85,7 +85,7 @@ def test_nothing_is_asked_beside_a_question_where_one_may_be_asked(monkeypatch):
 
 
 class Ended(Elsewhere):
-    """Breaks on one operation; the first time, concurrent questions break as well."""
+    """Fails on `usage.max`; the first connection fails on a concurrent question as well."""
 
     def __init__(self, at_work):
         super().__init__(2, SOON)
@@ -129,7 +129,7 @@ def test_what_another_question_ends_is_asked_again(monkeypatch):
 
 
 class AlwaysEnded(Elsewhere):
-    """A connection that another question has always ended before."""
+    """A connection that another question always ends before this one is answered."""
 
     def __init__(self):
         super().__init__(2, SOON)
@@ -147,7 +147,7 @@ def test_a_question_whose_connection_is_always_ended_by_others_is_given_up(monke
 
 
 class Restarted(Elsewhere):
-    """Breaks on its first question because of another question."""
+    """Fails on the very first question, as if another question had ended the process."""
 
     restarts = True
     failed = False

@@ -1,4 +1,4 @@
-"""If a case takes seconds, fewer cases are drawn, and every rule that a case reaches judges it."""
+"""If cases take seconds, fewer are drawn, and every rule that a case reaches judges the case."""
 
 import json
 from collections import Counter
@@ -31,7 +31,7 @@ PLACING = ("PLACE-02",)
 
 
 class Slow(ReferenceConnection):
-    """The model; subclasses may declare that a story takes it seconds."""
+    """The model, which declares that questions of the operations `costly` take seconds."""
 
     def __init__(self, costly):
         super().__init__("slow", PROFILE, {})
@@ -45,7 +45,7 @@ class Slow(ReferenceConnection):
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """Return a function that judges a connection: it returns the verdicts by rule."""
+    """Return a function that judges a connection and returns its verdicts by rule."""
 
     def by(connection, listed=(), rules=STORIES):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -130,7 +130,7 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
 
 
 class Draws(Slow):
-    """Uses the busiest broker when a case is asked first, and then every `every` times."""
+    """Places a bundle on the busiest broker at the first of every `every` questions of a case."""
 
     def __init__(self, every):
         super().__init__(("place.select",))
@@ -170,7 +170,7 @@ def test_a_decision_that_is_drawn_is_confirmed_where_it_comes_again(judged, ever
 
 
 class AlwaysOnce(Once):
-    """Leaves a bundle of one story without an owner in every answer."""
+    """Like `Once`, but leaves the bundles of one story without an owner in every answer."""
 
     def __init__(self, case):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Drawn cases follow their operation's schema and content rules; they are not checked again."""
+"""Drawn cases are legal by the schema and rules of their operation; runs do not check this."""
 
 import pytest
 from pulsar_conformance.conformance.cases.legality import trial_flaw

@@ -79,7 +79,7 @@ def subject():
 
 
 def case_of(rule):
-    """Return a question of the rule's operations that the presupposed rule also judges."""
+    """Return the first question of a worked example of the rule, as a trial."""
     example = next(one for one in fixtures.examples() if rule in one.rules)
     return Trial((Question(*example.questions[0]),))
 
@@ -88,7 +88,7 @@ def case_of(rule):
 def test_what_breaks_a_rule_that_is_built_upon_is_a_fault_of_that_one(
     rule, presupposed, subject, monkeypatch
 ):
-    """A fault counts against the first presupposed rule that is broken, chosen or not."""
+    """A fault counts against the rule or a broken rule that it presupposes, and is never lost."""
     trial = case_of(rule)
     answers = [{"failed": "it broke"}]
     broken = Outcome("violated", "an answer", "none")

@@ -1,4 +1,4 @@
-"""Readings that are not declared are found from the answers, in the run that judges them."""
+"""A run finds undeclared readings from the answers that it judges."""
 
 import json
 import re
@@ -30,7 +30,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl"
 
 
 class Speaking(ReferenceConnection):
-    """The model under some readings, which declares other readings or none."""
+    """The model under the readings `follows`; it declares the readings `says`."""
 
     def __init__(self, profile, follows, says):
         super().__init__("speaking", profile, follows)
@@ -38,7 +38,7 @@ class Speaking(ReferenceConnection):
 
 
 class Wavering(Speaking):
-    """Follows one alternative of a reading if a case contains a word, and the other elsewhere."""
+    """Follows `value` of a reading for cases that contain `word`, and the default for others."""
 
     def __init__(self, profile, name, value, word):
         super().__init__(profile, {}, {})
@@ -71,7 +71,7 @@ def without_heap(case):
 
 
 class Fixed(Speaking):
-    """Sheds by one strategy, with a fixed threshold whatever the settings are."""
+    """Offers one shedding strategy, and uses a fixed threshold instead of the configured one."""
 
     def __init__(self, profile, strategy, setting, value):
         super().__init__(profile, {}, {})
@@ -86,7 +86,7 @@ class Fixed(Speaking):
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """Return a function that judges a connection by rules about readings: the run and verdicts."""
+    """Return a function that returns the run and the verdicts on the rules about a reading."""
 
     def judge(connection, profile, reading, pinned=()):
         monkeypatch.setattr(implementations, "connect", lambda *_: connection)
@@ -120,7 +120,7 @@ UNTOLD = {"expensive-measure": "only who follows overload-amount=one is asked fo
 
 
 def judges_shedding(profile, name):
-    """False if only shedding could show a reading, but no rule about shedding depends on it."""
+    """False if only rules of OVERLOAD could show the reading, and the profile has none of them."""
     areas = {rule.area for rule in specs.load().rules_of(profile)}
     return name not in ("shed-window", "broker-rates") or "OVERLOAD" in areas
 
@@ -228,8 +228,10 @@ def test_a_rule_that_is_broken_in_controls_decides_no_reading(strategy, how, mon
     ],
 )
 def test_a_fixed_threshold_is_no_sign_of_a_reading(strategy, setting, value, seed, monkeypatch):
-    """It keeps bundles that must go, as under the reading that protects parts, or sheds too few, as
-    under the reading of a single bundle.
+    """A fixed threshold, which keeps or sheds the wrong amount, is not mistaken for a reading.
+
+    It keeps bundles that must go, as if parts of unloaded bundles were protected, or sheds too few,
+    as if a single bundle were enough.
     """
     profile = "documented-3.0"
     monkeypatch.setattr(
@@ -278,7 +280,7 @@ MIXED = {
     "threshold-target": ("percent", '"broker-2": {"cpu"'),
     "shed-measure": ("message-rate", '"strategy": "OverloadShedder"'),
 }
-"""For each reading, another alternative, and a word of the cases that are answered by it."""
+"""For each reading, a second alternative and the text that marks the cases answered by it."""
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -309,7 +311,7 @@ PIN = "--reading overload-trigger=exceeds or --reading overload-trigger=reaches"
 
 
 def test_hello_names_every_reading_by_which_an_implementation_is_judged(monkeypatch, tmp_path):
-    """Known deviations may set readings; they are found once `hello` names the implementation."""
+    """A reading that a known deviation sets is pinned once `hello` names the implementation."""
     told = []
 
     def connect(_name, profile, readings, _limits):

@@ -23,7 +23,7 @@ PROFILE = "documented-3.0"
 TESTS = Path(__file__).parents[2]
 MAIN = "import sys; from pulsar_conformance.conformance.commands.main import main; sys.exit(main())"
 FEW = 4
-"""Maximum number of consecutive questions that show the faults of these stand-ins."""
+"""The fault of each stand-in shows after fewer than this number of earlier questions."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def verdicts(root, rules, replay=None):
 
 
 def _score_text(failure):
-    """True if the failure is a wrong answer to a worked example, which has its own file."""
+    """True if the failing case is a worked example, whose file exists already."""
     return failure.size.startswith("worked example")
 
 
@@ -126,7 +126,7 @@ def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, mo
 
 
 class Random50(ReferenceConnection):
-    """Answers with a usage of 0 at random, once in 50 questions."""
+    """Answers `usage.max` with 0 % at random, in one of 50 questions on average."""
 
     def __init__(self, *given):
         super().__init__(*given)
@@ -143,7 +143,10 @@ STARTED = []
 
 
 def test_an_implementation_that_answers_at_random_is_restarted_few_times(connected, tmp_path):
-    """A restart may take a second, and all earlier questions are asked again after it."""
+    """The number of restarts is limited, although an implementation answers at random.
+
+    A restart may take a second, and all earlier questions are asked again afterwards.
+    """
     STARTED.clear()
     connected(Random50)
     plan = Plan.make(["reference"], [PROFILE], rules=["USAGE-*"], examples=100, root=tmp_path)

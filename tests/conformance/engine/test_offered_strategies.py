@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[2]
 
 @pytest.fixture
 def verdicts(tmp_path, monkeypatch):
-    """Return a function that judges a stand-in by some rules: it returns their verdicts."""
+    """Return a function that judges a stand-in by some rules and returns their verdicts."""
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=":")
 
     def judged(standin, rules):
@@ -27,7 +27,7 @@ def verdicts(tmp_path, monkeypatch):
 
 
 def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(verdicts, capsys):
-    """By default ThresholdShedder runs, which this implementation does not offer."""
+    """Rules of the default ThresholdShedder do not apply to an implementation without it."""
     rules = ("OVERLOAD-01", "OVERLOAD-02", "THRESHOLD-01", "THRESHOLD-03")
     assert verdicts("OnlyOverload", rules) == {
         "OVERLOAD-01": "pass",
@@ -39,6 +39,9 @@ def test_a_strategy_left_to_the_settings_is_not_asked_of_who_lacks_it(verdicts, 
 
 
 def test_a_strategy_of_later_documents_is_judged_by_what_holds_for_every_one(verdicts):
-    """These documents give no defaults of the strategy's settings."""
+    """A strategy that only later documents describe passes the rules about all strategies.
+
+    The judged documents give no defaults of its settings.
+    """
     rules = ("SHED-02", "SHED-03", "SHED-04", "SHED-15")
     assert verdicts("LaterStrategy", rules) == dict.fromkeys(rules, "pass")

@@ -163,7 +163,7 @@ RUNS = (
 
 
 def each_way():
-    """Yield each run with each way to break."""
+    """Return each run combined with each way to break; usual tests try one in eight."""
     return one_in(8, [(*run, how) for run, how in product(RUNS, SAID)])
 
 

@@ -1,4 +1,4 @@
-"""Failing cases are reduced to few questions and to the same minimum, and stay legal and simple."""
+"""Failing trials are reduced to few questions and small legal cases, always the same ones."""
 
 import json
 from itertools import islice, pairwise
@@ -53,7 +53,7 @@ def busiest_alone(case):
 
 
 class Judge:
-    """Judges which trials of a round break a rule, given a stand-in's answers."""
+    """Callable that returns, for each trial, whether a stand-in's answers break a rule."""
 
     def __init__(self, rule, standin):
         self.rule, self.standin, self.asks = rule, standin, 0
@@ -70,7 +70,7 @@ class Judge:
 
 
 def report(random, brokers=60, bundles=20):
-    """Return a case like one that an operator pastes: only one broker is over the threshold."""
+    """Return a large case like an operator's report, with one broker over the threshold."""
     case = {"strategy": "OverloadShedder", "settings": {}, "brokers": {}, "bundles": {}}
     case["settings"] = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
     hot = random.randrange(brokers)
@@ -142,7 +142,7 @@ def test_a_sum_does_not_hold_on_to_all_that_adds_up_to_it():
 
 
 def test_bundles_that_just_suffice_together_become_fewer():
-    """The four bundles carry exactly the 80 % of 950 MB/s that have to go."""
+    """Four bundles that carry exactly the required 80 % of 950 MB/s become three or fewer."""
     case = report(Random(4), brokers=2, bundles=4)
     case["settings"] = {"loadBalancerBrokerOverloadedThresholdPercentage": 25}
     hot = max(case["brokers"].values(), key=lambda one: one["cpu"]["usage"])
@@ -188,7 +188,7 @@ def test_it_ends_whatever_fails(verdict):
 
 
 def test_nothing_that_does_not_fail_is_kept():
-    """A judge that accepts only the original trial gets it back."""
+    """If only the original trial fails, it is returned unchanged."""
     trial = Trial.of("shed.select", report(Random(3), brokers=3, bundles=4))
     assert reduce(trial, lambda trials: [one == trial for one in trials]) == trial
 

@@ -13,7 +13,7 @@ HALVES = ["shop/eu/0x00000000_0x80000000", "shop/eu/0x80000000_0xffffffff"]
 
 
 def kept_all(profile, threshold):
-    """Return the verdict on an overloaded broker that sheds nothing."""
+    """Return the outcome of OVERLOAD-01 for an overloaded broker that sheds nothing."""
     traffic = {"msgThroughputIn": 1e8, "msgRateIn": 100}
     busy = {"cpu": {"usage": 99, "limit": 100}, **traffic, "bundles": HALVES}
     case = {

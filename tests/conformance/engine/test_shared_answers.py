@@ -34,7 +34,7 @@ def verdicts(rules, root, examples=5):
 
 
 class ShedsTwice(ReferenceConnection):
-    """Unloads a bundle twice, but only in cases that are drawn for one rule."""
+    """Unloads each bundle twice, but only in cases that are drawn for one rule."""
 
     def __init__(self, name, cases):
         super().__init__(name, PROFILE, {})
@@ -50,7 +50,7 @@ class ShedsTwice(ReferenceConnection):
 def test_a_rule_judges_an_answer_to_a_case_that_was_drawn_for_another(
     connected, monkeypatch, tmp_path
 ):
-    """Only cases of OVERLOAD-01 show the fault, and SHED-03 is the rule about it."""
+    """SHED-03 fails on a case drawn for OVERLOAD-01, the only rule whose cases show the fault."""
     cases = set()
     drawn_for = ask.trials_of_rule
 
@@ -97,7 +97,10 @@ AREAS = [
 
 @pytest.mark.parametrize("area", AREAS)
 def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeypatch, tmp_path):
-    """The cases of each rule show the faults. No case is reduced, since that takes long."""
+    """Each rule has the same verdict alone and together with the other rules of its area.
+
+    No case is reduced, to save time.
+    """
     monkeypatch.setattr(
         Confirmer,
         "with_smallest_case",
@@ -111,7 +114,7 @@ def test_a_rule_has_the_same_verdict_alone_and_together(area, connected, monkeyp
 
 
 def test_who_unloads_nothing_breaks_the_rule_of_the_amount(connected, tmp_path):
-    """The run does not assume the other reading for it, under which it breaks another rule."""
+    """OVERLOAD-02 fails: under the other reading of the amount, another rule would be broken."""
     connected(Idle())
     found = verdicts(["OVERLOAD-02"], tmp_path)["OVERLOAD-02"]
     assert found.verdict == "fail"

@@ -16,10 +16,10 @@ PROFILES = ("documented-3.0", "documented-2.10", "documented-2.4", "documented-4
 COMBINATIONS = 50
 EXAMPLES = 8
 FEW_EXAMPLES = 3
-"""Number of examples per rule in the choices that the usual tests try."""
+"""Number of cases per rule for each choice of readings that the usual tests try."""
 
 SAMPLED = 240
-"""Distance between the choices that the usual tests try; `nox -s thorough` tries all choices."""
+"""The usual tests try one in this many choices; `nox -s thorough` tries all choices."""
 
 
 class Silent(ReferenceConnection):
@@ -79,7 +79,7 @@ def test_two_rules_may_each_need_a_reading_that_is_undecided(monkeypatch, tmp_pa
 
 
 def wrong_verdicts(plan, profile):
-    """Return the reasons of the rules that do not pass, by rule ID."""
+    """Return, by rule ID, the reason of each verdict that is a failure, an error or undecided."""
     run = Run(plan, "reference", profile)
     try:
         verdicts = [run.verdict(rule) for rule in run.rules]

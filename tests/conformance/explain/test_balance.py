@@ -1,4 +1,4 @@
-"""Load data of the extensible load manager, by the conditions of TransferShedder."""
+"""Explanations of load data of the extensible load manager by TransferShedder's conditions."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_each_condition_has_its_figures(explained, loads, reason):
 
 
 def test_traffic_far_below_that_of_the_busiest_broker_is_a_condition(explained):
-    """One broker gets no traffic, although its CPU is as busy as others' (apache/pulsar#22416)."""
+    """Little traffic makes a broker underloaded, however busy its CPU is (apache/pulsar#22416)."""
     out = explained({"a": 0.5, "b": 0.4}, traffic={"a": 1e7, "b": 1e6})
     assert "b is underloaded: its 1 MB/s are under 0.125 of the 10 MB/s of a" in out
 
@@ -116,7 +116,7 @@ def test_settings_and_top_bundles_are_used(explained):
 
 
 def test_without_transfers_bundles_have_no_destination(explained):
-    """TransferShedder.findBundlesForUnloading unloads to an empty destination, and swaps none."""
+    """TransferShedder.findBundlesForUnloading then sets no destination, and swaps no bundles."""
     out = explained({"a": 0.8, "b": 0.16}, "--setting", "loadBalancerTransferEnabled=false")
     assert "answer: from a first, at most 3 brokers per cycle" in out
     assert "bundles are unloaded without a destination, and none are swapped" in out

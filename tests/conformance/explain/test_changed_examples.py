@@ -1,4 +1,4 @@
-"""Worked examples that are changed: by a setting, as a case file, or by another release."""
+"""Explanations of examples under another setting, from a case file, or by another release."""
 
 import json
 

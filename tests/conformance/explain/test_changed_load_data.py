@@ -1,4 +1,4 @@
-"""Load data of the extensible load manager under other settings: both decisions are shown."""
+"""Load data of the extensible manager: with other settings, both decisions are shown."""
 
 import json
 

@@ -17,7 +17,7 @@ MINIMUM = "loadBalancerBundleUnloadMinThroughputThreshold"
 
 @pytest.fixture
 def explained(capsys):
-    """Return a function that explains an example: it returns the output on one line."""
+    """Return a function that explains an example and returns the output as one line."""
 
     def told(name, *options):
         assert main(["explain", name, *options]) == 0
@@ -123,7 +123,7 @@ def test_a_release_tells_which_bundles_are_swapped(explained):
 
 
 def test_boundaries_that_the_document_prints_otherwise_are_compared_with_it():
-    """The document computes some means by reading hexadecimal digits as decimal digits."""
+    """Each of the three examples says that the document averages hexadecimal digits as decimals."""
     cases = [one for one in fixtures.examples() if one.id.startswith("split-by-flow-case-")]
     assert len(cases) == 3
     for one in cases:
@@ -134,7 +134,7 @@ def test_boundaries_that_the_document_prints_otherwise_are_compared_with_it():
 
 
 def test_an_example_is_explained_by_a_release_with_its_own_defaults(capsys):
-    """The pages by which released-4.2 is judged give no settings of TransferShedder."""
+    """The default of 4.2 is used, since the documents of its profile give no such setting."""
     words = ["explain", "--example", "transfer-deviation", "--judge-by", "released-4.2", "--all"]
     assert main(words) == 0
     told = " ".join(capsys.readouterr().out.split())

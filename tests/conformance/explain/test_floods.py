@@ -85,7 +85,7 @@ def test_the_answer_of_many_parts_is_shortened(explain):
 
 
 def test_no_example_floods_the_terminal(capsys):
-    """Examples of defaults list every setting, and stories have many events."""
+    """No explanation of an example is long, except for defaults of settings and for stories."""
     for example in examples():
         if {"settings.defaults", "cluster.replay"} & {one for one, _ in example.questions}:
             continue

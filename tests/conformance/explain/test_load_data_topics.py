@@ -23,7 +23,7 @@ def metrics_of(broker, smoothed, **usages):
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Return the status, the explanation and the notes for metrics, each on one line."""
+    """Return a function that explains metrics and returns the status, the output and the notes."""
 
     def ask(text, *options, command="explain"):
         file = tmp_path / "metrics.txt"
@@ -91,7 +91,7 @@ def message(broker, content):
 
 @pytest.fixture
 def consumed(tmp_path, capsys):
-    """Return the status, the explanation and the notes for a file of messages, on one line each."""
+    """Return a function that explains messages and returns the status, the output and the notes."""
 
     def ask(*lines):
         file = tmp_path / "consumed.log"

@@ -34,7 +34,7 @@ def explained(tmp_path, capsys):
 
 @pytest.mark.parametrize("scale", [1, 100])
 def test_a_plan_over_the_average_is_recomputed(explained, scale):
-    """72 % exceed 43.3 + 10 %, of 100 MiB/s; before 2.10, the log has fractions."""
+    """72 % exceed 43.3 + 10 %: 23.7 % of 100 MiB/s go. Before 2.10, the log has fractions."""
     figures = [0.72 * scale, 0.433 * scale, 0.1 * scale, 23.7, 76.3]
     status, out, _ = explained(OVER_AVERAGE.format(*figures))
     assert status == 0

@@ -49,7 +49,7 @@ def resource(usage, limit=100):
 
 
 def report(cpu, loads, version="3.0.7", **more):
-    """Return a report, given the traffic of the broker's bundles in bytes per second."""
+    """Return a broker's report, given its CPU in percent and its bundles' bytes per second."""
     stats = {
         bundle: {"msgThroughputIn": load / 2, "msgThroughputOut": load / 2, "topics": 3}
         for bundle, load in loads.items()
@@ -60,7 +60,7 @@ def report(cpu, loads, version="3.0.7", **more):
 
 
 def test_the_amount_of_a_log_line_is_that_of_the_reports(explained):
-    """From a question about log lines: at 87.08 % over 85 %, 0.3622 MiB/s of 5.365 MB/s go."""
+    """At 87.08 % over 85 %, 7.08 % of 5.36 MB/s go, which are the 0.362 MiB/s of the log line."""
     whole = 0.36224863451117845 * MIB / (0.8708186149597168 - 0.85 + 0.05)
     parts = dict(zip(BUNDLES[:3], (0.5 * whole, 0.3 * whole, 0.2 * whole), strict=True))
     reports = {
@@ -83,7 +83,7 @@ AVERAGING = (
     "minUnloadMessageThroughput=10485760",
     "minUnloadMessage=10000",
 )
-"""The settings in a comment on the proposal of AvgShedder: two hits of the high threshold."""
+"""Settings from a comment on the AvgShedder proposal, but not the hits of the high threshold."""
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_pair_that_is_close_together_is_named(explained, broker, said):
 
 @pytest.mark.parametrize(("history", "warned"), [(0.1, True), (10, False)])
 def test_only_the_broker_over_the_smoothed_average_is_unloaded(explained, history, warned):
-    """A recorded cycle of five brokers: one is over the limit, although two others are as busy."""
+    """In a recorded cycle of five brokers, only one is over the limit; two are almost as busy."""
     now = {"b161": 41.94, "b206": 68.51, "b32": 61.43, "b83": 62.01, "b87": 34.53}
     before = {"b161": 12.01, "b206": 24.56, "b32": 12.96, "b83": 9.38, "b87": 11.10}
     brokers = {}
@@ -219,7 +219,7 @@ def test_a_hot_topic_is_parted_by_positions_and_not_by_rates_that_are_not_given(
 
 
 def test_a_bundle_is_split_by_the_rates_that_are_given(explained):
-    """By hash, the topics are in the order 7, 11, 3; each exceeds the limit of a part."""
+    """Ordered by hash, the topics are 7, 11 and 3. Each alone exceeds a part's limit."""
     operation, case = split("flow_or_qps_equally_divide", by="broker")
     case["topicLoads"] = {topic: {"msgRateIn": 20000, "msgRateOut": 11000} for topic in HOT}
     for profile in ("released-3.0", "released-5.0", "documented-4.2"):
@@ -285,7 +285,7 @@ def test_round_robin_of_partitions_is_a_difference_to_a_release(tmp_path, monkey
 
 
 def test_no_rule_judges_a_case_that_the_release_would_refuse(tmp_path, monkeypatch, capfd):
-    """4.2 cannot read a threshold of 90.5, and its direct memory does not count at 90."""
+    """4.2 refuses a threshold of 90.5, so no rule judges the case. It ignores direct memory."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.chdir(tmp_path)
     case = {

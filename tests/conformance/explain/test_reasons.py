@@ -23,7 +23,7 @@ def usage(percent, of="cpu"):
     ],
 )
 def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, boundary):
-    """ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, from line 191."""
+    """The reason is that of ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, from line 191."""
     brokers = {
         f"b{place}": {"cpu": {"usage": usage, "limit": 100}} for place, usage in enumerate(usages)
     }
@@ -43,7 +43,7 @@ def test_a_release_says_why_an_idle_broker_relieves_none(explain, usages, bounda
 
 
 def test_no_messages_are_less_than_the_single_one_as_which_they_count(explain):
-    """UniformLoadShedder of 3.0.7, lines 103-110: (0.2 - 1) * 100 / 1."""
+    """UniformLoadShedder of 3.0.7, lines 103-110, computes (0.2 - 1) x 100 / 1 = -80 %."""
     brokers = {"b0": usage(40) | {"bundles": BUNDLES, "msgRateIn": 0.2}, "b1": usage(10)}
     case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
     case |= {"settings": {}, "recentlyUnloaded": {}}
@@ -52,7 +52,7 @@ def test_no_messages_are_less_than_the_single_one_as_which_they_count(explain):
 
 
 def test_a_broker_that_is_least_and_most_loaded_is_named_once(explain):
-    """UniformLoadShedder of 3.0.7, lines 85-98: one of two equal brokers is both."""
+    """In UniformLoadShedder of 3.0.7, lines 85-98, one of two equal brokers gets both roles."""
     brokers = {"b0": usage(40) | {"bundles": BUNDLES}, "b1": usage(10)}
     case = {"strategy": "UniformLoadShedder", "brokers": brokers, "bundles": {}}
     case |= {"settings": {}, "recentlyUnloaded": {}}
@@ -78,7 +78,7 @@ def test_the_smallest_amount_to_unload_is_reported_with_the_sum(explain):
 
 
 def test_for_an_idle_broker_too(explain):
-    """Ten brokers at 80 % and one at 0: 12.27 % of 80 MB/s is 9.82 MB/s."""
+    """With ten brokers at 80 % and one at 0 %, 12.27 % of 80 MB/s is less than 10 MB/s."""
     brokers = {f"b{place}": usage(80) for place in range(10)} | {"idle": usage(0)}
     brokers["b3"] |= {"bundles": BUNDLES, "msgThroughputIn": 80e6}
     averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
@@ -118,7 +118,7 @@ def test_placement_by_weighted_usage_shows_the_limit_and_all_who_are_drawn(
 
 
 def test_a_broker_that_would_relieve_an_idle_one_is_kept_by_the_method_for_it(explain):
-    """ThresholdShedder.tryLowerBoundaryShedding of 3.0.7, line 205: half of 10 % of 40 MB/s."""
+    """Half of 10 % of 40 MB/s is below the minimum (3.0.7, tryLowerBoundaryShedding, line 205)."""
     brokers = {f"b{place}": usage(50) for place in range(5)} | {"idle": usage(20)}
     brokers["b0"] |= {"bundles": BUNDLES, "msgThroughputIn": 40e6}
     averages = {one: {"shortTermData": AVERAGE, "longTermData": AVERAGE} for one in BUNDLES}
@@ -152,7 +152,7 @@ def test_a_bundle_without_traffic_stays_for_that_reason(explain):
 
 
 def test_a_difference_at_a_threshold_is_reported_and_so_is_what_would_have_counted(explain):
-    """25 points do not exceed a low threshold of 25, whatever number of hits is needed."""
+    """A difference of 25 points does not exceed a low threshold of 25, even if no hit is needed."""
     case = {
         "strategy": "AvgShedder",
         "settings": {

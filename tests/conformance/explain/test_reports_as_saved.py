@@ -42,7 +42,7 @@ THREE = {
 
 @pytest.fixture
 def save(tmp_path):
-    """Return a function that writes JSON or texts to files of a folder, and returns the folder."""
+    """Return a function that writes JSON or strings to files, and returns their folder."""
 
     def write(files):
         for name, content in files.items():

@@ -36,8 +36,10 @@ def test_topics_are_counted_by_bundle(explain):
 
 @pytest.mark.parametrize(("topics", "told"), [(100, "over 99.9 %"), (2, "50.0 %")])
 def test_a_probability_is_not_rounded_to_certainty(topics, told):
-    """Two names are in the same half with probability 1/2; of 100 names, two almost certainly share
-    one of 100 bundles.
+    """The printed probability is never rounded to 100 %.
+
+    Two names fall into the same half with probability 1/2. Of 100 names, two almost certainly fall
+    into the same one of 100 bundles.
     """
     edges = [f"0x{one:08x}" for one in (*range(0, 2**32, 2**32 // topics), 2**32 - 1)]
     case = {"boundaries": edges, "topics": [""] * topics}
@@ -60,7 +62,7 @@ def test_a_spread_as_even_as_can_be_is_called_so(explain):
 
 
 def test_topics_of_bundles_without_an_owner_are_on_no_broker():
-    """Three brokers own 5/16 each, by the multinomial distribution."""
+    """With 5/16 on each of three brokers, the probability is that of a multinomial distribution."""
     at_most_two = sum(
         factorial(6)
         / (factorial(a) * factorial(b) * factorial(c) * factorial(6 - a - b - c))

@@ -1,4 +1,4 @@
-"""`explain --sweep` finds the value of a setting from which on a bundle stays."""
+"""`explain --sweep` shows for which values of a setting a bundle stays."""
 
 import json
 

@@ -17,8 +17,9 @@ def average(kilobytes):
 
 
 def transfers(brokers, *, settings=None, **more):
-    """Return a cycle; each broker has a usage in percent, which is a tenth of its KB/s, and bundles
-    with these KB/s.
+    """Return a cycle, given each broker's usage in percent and its bundles' KB/s.
+
+    A broker's reported KB/s is ten times its usage in percent.
     """
     reports, bundles = {}, {}
     for name, (usage, carried) in brokers.items():
@@ -166,7 +167,7 @@ def uniform_cycle(high, low, bundles, **settings):
 
 
 def test_the_amount_is_told_in_both_measures():
-    """0.2 of 10 MB/s and 0.2 of (6692 - 960) messages."""
+    """The amount is 0.2 of 10 MB/s, or 0.2 of (6692 - 960) messages; either limit is enough."""
     case = uniform_cycle((6692, 10), (960, 0), [(600, 1), (547.25, 9)])
     told = steps_of(case, "a", "documented-4.2")
     assert told[0].endswith("10 MB/s x 0.2 = 2 MB/s")

@@ -17,7 +17,7 @@ OLD = "(TransferShedder.isUnderLoaded before apache/pulsar#22321)"
 
 @pytest.fixture
 def decided(tmp_path, capsys):
-    """Return a function that explains brokers: name, load, bytes/s, and MB/s of top bundles."""
+    """Return a function that explains brokers, given loads, bytes/s, and MB/s of top bundles."""
 
     def decide(brokers, *options, top=None):
         folder = tmp_path / "load"

@@ -12,7 +12,7 @@ RESOURCES = ("cpu", "memory", "directMemory", "bandwidth_in", "bandwidth_out")
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Explain brokers' metrics; return the status, standard output and standard error."""
+    """Return a function that explains brokers' metrics and returns the status and both outputs."""
 
     def explain(usages, *options, more=""):
         text = "".join(

@@ -1,4 +1,4 @@
-"""Input of an operator that an answer does not use is named, with the reason."""
+"""An operator's input that does not affect the answer is named, with the reason."""
 
 import json
 import shutil

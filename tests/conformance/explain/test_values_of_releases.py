@@ -15,7 +15,7 @@ PACKAGE = "org.apache.pulsar.broker.loadbalance.impl."
 
 @pytest.fixture
 def explained(tmp_path, capsys):
-    """Return the exit status, the explanation and the notes, for lines of a broker.conf."""
+    """Return a function that explains with lines of broker.conf: status, explanation and notes."""
 
     def explain(lines, *words, folder=REPORTS, command="explain"):
         conf = tmp_path / "broker.conf"

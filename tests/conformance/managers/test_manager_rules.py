@@ -78,7 +78,7 @@ WRONG = {
     takes_any_capitals: {"MANAGER-05"},
     knows_no_extensible_one: {"MANAGER-03"},
 }
-"""The rules that each wrong choice breaks if broker.conf counts."""
+"""For each wrong choice, the rules that it breaks under the reading that broker.conf counts."""
 
 
 def trials(rule):

@@ -1,4 +1,4 @@
-"""Each mistake in a placement strategy breaks only rules about this mistake."""
+"""Each mistake in a placement strategy breaks the rule about it, and at most general rules."""
 
 from functools import cache
 

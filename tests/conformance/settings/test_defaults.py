@@ -1,4 +1,4 @@
-"""Defaults: an answer may give a value only as itself or as text."""
+"""An answer may give a default value in its own type or as text, and in no other way."""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""Consecutive cycles, asked of one object, judge the state that a strategy keeps between cycles."""
+"""Consecutive cycles of one question show the state that a strategy keeps between cycles."""
 
 import json
 
@@ -22,7 +22,7 @@ LEFT, RIGHT = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"
 
 @pytest.fixture
 def judged(monkeypatch, tmp_path):
-    """Return a function that judges another implementation in this process: the verdicts."""
+    """Return a function that judges an implementation in this process and returns its verdicts."""
 
     def judge(kind, *rules):
         def made(name, profile, readings, *_limits):
@@ -56,7 +56,7 @@ def test_a_strategy_with_a_wrong_memory_fails_only_over_several_cycles(kind, jud
 
 
 def test_a_fault_of_a_single_cycle_fails_the_rule_of_single_cycles(judged):
-    """An implementation that never sheds breaks OVERLOAD-01 in each cycle, whatever came before."""
+    """An implementation that never sheds fails OVERLOAD-01 (one cycle), but not OVERLOAD-12."""
     found = failed(judged(Idle, "OVERLOAD-01", "OVERLOAD-12"))
     assert found == {"OVERLOAD-01"}
 
@@ -103,7 +103,7 @@ def test_an_unloaded_bundle_stays_for_the_grace_period(minutes, again):
 
 
 def test_an_unload_reported_in_one_cycle_counts_in_later_ones():
-    """An unload 20 minutes before the first cycle is 25 and 31 before the second and third."""
+    """An unload is 20, 25 and 31 minutes before the three cycles; only the last may repeat it."""
     case = row(cycle(95, recent={LEFT: 20}), cycle(95, 5), cycle(95, 6))
     assert unloaded(case) == [[RIGHT], [], [LEFT]]
 

@@ -1,4 +1,4 @@
-"""The strategy of a cycle is the same for the model and for its checks, however it is named."""
+"""The model and its checks use the same strategy for a cycle, however it is named."""
 
 import pytest
 from pulsar_conformance import specs

@@ -1,4 +1,4 @@
-"""A new leader may not know what its predecessor assigned before the next reports."""
+"""Until the next load reports, a new leader may not know its predecessor's assignments."""
 
 import pytest
 from pulsar_conformance import specs
@@ -25,7 +25,7 @@ def use(space):
 
 
 def story(*between, before=("t/a",)):
-    """Return a story in which t/b is first used after other events."""
+    """Return a story in which t/b is first used after the events `between`."""
     set_up = [
         *({"broker_up": {"broker": name, "capacity": 10**8}} for name in ("b1", "b2")),
         {"domain": {"name": "north", "brokers": ["b1"]}},
@@ -39,7 +39,7 @@ def story(*between, before=("t/a",)):
 
 @pytest.fixture
 def fails(monkeypatch):
-    """Return whether ANTI-11 is broken by a leader that puts t/b where t/a is."""
+    """Return a function: true if ANTI-11 finds, in a story, that t/b is put where t/a is."""
     right = events.topic
 
     def topic(world, about, result):

@@ -30,7 +30,7 @@ RULES = specs.load().rules
 PROFILE = "documented-3.0"
 EXAMPLES = 100
 LONGEST = 8
-"""Maximum number of events in a story that shows a failure."""
+"""Maximum number of events in a reduced story that shows a failure."""
 LONGER = {"ANTI": 14}
 """Larger maximums by area: ANTI needs two namespaces with groups, and brokers in two domains."""
 
@@ -80,7 +80,7 @@ OTHERWISE = {
     "ANTI-15": {"second-domain": "moved"},
     "ANTI-16": {"second-domain": "refused"},
 }
-"""Rules of one alternative of a reading, and the other alternative, which a stand-in may follow."""
+"""Rules that apply under one alternative, each with the other alternative for a stand-in."""
 
 
 def profile_of(rule):
@@ -88,7 +88,7 @@ def profile_of(rule):
 
 
 class Saying(Implementation):
-    """The model under readings other than those that it declares."""
+    """The model under the readings `follows`, although it declares the readings `says`."""
 
     def __init__(self, profile, says, follows):
         super().__init__("reference", profile, says)
@@ -104,7 +104,7 @@ def asked(rule):
 
 
 def broken(rule, subject, examples=EXAMPLES):
-    """Yield the drawn stories that break a rule, and no rule that it presupposes."""
+    """Return the drawn stories that break a rule, and no rule that it presupposes."""
     trials = draw_trials(rule.id, subject.resolved.profile, 0, examples)
     found = own_faults(AppliedRule(rule, subject), trials)
     return [trial for trial, fault in zip(trials, found, strict=True) if fault]
@@ -160,7 +160,7 @@ FOLLOWING = {
     machines.the_dead_lead: {"MANAGER-10"},
     machines.measures_the_idlest_resource: set(),
 }
-"""All rules about time that each failure breaks; a failure at a single moment breaks none."""
+"""For each failure, the rules about time that it breaks; a wrong single decision breaks none."""
 
 
 @pytest.mark.parametrize("machine", one_in(3, FOLLOWING), ids=lambda machine: machine.__name__)

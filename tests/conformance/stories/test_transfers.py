@@ -56,7 +56,7 @@ LOADED = (
     used("b", 30),
     up(2),
 )
-"""Two bundles on one broker; only the smaller bundle fits into half of the difference."""
+"""Two bundles on one broker; only the smaller one fits into half of the brokers' difference."""
 
 
 def played(*events, loaded=LOADED, **settings):
@@ -66,7 +66,7 @@ def played(*events, loaded=LOADED, **settings):
 
 
 def shed(steps):
-    """Return the namespace of each shed bundle, the number of its step, and its new broker."""
+    """Return, for each shed bundle, the number of the step, the namespace and the new broker."""
     found = []
     for number, step in enumerate(steps, start=1):
         to = {one["bundle"]: one["to"] for one in step.get("assigned", ())}
@@ -144,7 +144,7 @@ def test_a_strategy_that_stories_do_not_play_is_declined(profile, strategy):
 
 
 def strategies(rule_id, manager, profile):
-    """Return the strategies in the stories drawn for an implementation with this load manager."""
+    """Return whether the stories drawn for this load manager use TransferShedder, as a set."""
     implementation = Implementation("reference", profile, {})
     implementation.hello = replace(implementation.hello, manager=manager)
     plan = Plan(("reference",), (profile,), examples=10)

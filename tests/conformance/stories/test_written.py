@@ -1,4 +1,4 @@
-"""The records that brokers write, and their times: stand-ins that keep or break the rules."""
+"""Rules about the records that brokers write, and stand-ins that keep or break them."""
 
 from functools import cache
 
@@ -126,7 +126,7 @@ def nothing_told(step):
 
 
 def reporting(change):
-    """Return a change of the times of reports, with as many samples as these need."""
+    """Return a change of steps that alters the times of reports and adds the samples they need."""
     return lambda step: with_written(more_samples)(each_report(change)(step))
 
 
