@@ -187,8 +187,8 @@ SILVER: Mapping[str, RecordsTable] = {
 
 GOLD: Mapping[str, GoldTable] = {
     "cycles": GoldTable(
-        "cycle timestamp, moments array<timestamp>, since timestamp, until timestamp, "
-        f"upto timestamp, doubt string, settings {SETTINGS}, strategy string, "
+        "cycle timestamp, logged boolean, moments array<timestamp>, since timestamp, "
+        f"until timestamp, upto timestamp, doubt string, settings {SETTINGS}, strategy string, "
         f"former {SETTINGS}, other_strategy string",
         ("cluster", "cycle"),
         build=lambda recorded, _made, plan: cycles.cycles_table(recorded, plan),

@@ -224,8 +224,7 @@ def _recorded_clusters(made: GoldTables) -> DataFrame:
 
     `recorded` is true if the cluster's cycles are recorded, and false if they are assumed.
     """
-    itself = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
-    rows = made["cycles"].groupBy("cluster").agg(F.bool_and(itself).alias("recorded"))
+    rows = made["cycles"].groupBy("cluster").agg(F.bool_and("logged").alias("recorded"))
     return F.broadcast(rows)
 
 

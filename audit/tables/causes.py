@@ -277,8 +277,7 @@ def _owner_claims(rows: DataFrame, owner: Column) -> DataFrame:
 
 def _at_cycles(rows: DataFrame, ran: DataFrame) -> DataFrame:
     """Return the unloads, repeated for each cycle that may have caused them."""
-    recorded = (F.size("moments") == 1) & (F.col("moments")[0] == F.col("cycle"))
-    cycle = F.struct("cycle", "upto", recorded.alias("recorded")).alias("ran")
+    cycle = F.struct("cycle", "upto", F.col("logged").alias("recorded")).alias("ran")
     cycles = ran.select("cluster", F.col("cycle").alias("at"), cycle, F.lit(0).alias("turn"))
     marks = rows.withColumn("turn", F.lit(1)).unionByName(cycles, allowMissingColumns=True)
     course = Timeline(("cluster",), ("at", "turn"))

@@ -41,7 +41,6 @@ LOST_BEFORE = "an earlier unload is quarantined; the original would decide"
 SKEW = 5.0
 """Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""
 
-
 USUAL_REPORT_MINUTES = 15.0
 """Number of minutes for which a report counts, unless a setting says otherwise."""
 
@@ -126,8 +125,8 @@ def recorded_days(silver: Silver) -> DataFrame:
 def cycles_table(silver: Silver, plan: AuditPlan) -> DataFrame:
     """Return the table: cycles with up to three `moments` each.
 
-    `since` and `until` are the leader's term. The cycle's unloads are before `upto`. `doubt` is why
-    the cycle cannot be judged. `settings` are the last recorded ones with the plan's overrides.
+    `logged` is false for assumed cycles. `since` and `until` are the leader's term. `upto` ends the
+    cycle's unloads, `doubt` is why it cannot be judged, and `settings` include the plan's.
     """
     days = recorded_days(silver)
     begun, counted = leader_terms(silver, days), days.where("ran").select("cluster").distinct()
@@ -225,7 +224,7 @@ def _is_forgotten() -> Column:
     return F.coalesce(over & (~remembers | faded), F.lit(False))
 
 
-COLUMNS = ("cluster", "cycle", "moments", "since", "until", "upto", "doubt", "settings")
+COLUMNS = ("cluster", "cycle", "logged", "moments", "since", "until", "upto", "doubt", "settings")
 
 
 def cycle_moments(made: GoldTables, plan: AuditPlan) -> DataFrame:
@@ -283,6 +282,7 @@ def _recorded_cycles(silver: Silver, begun: DataFrame) -> DataFrame:
         "led",
         (F.row_number().over(term) - 1).alias("ran"),
         moments.alias("moments"),
+        F.lit(True).alias("logged"),
     )
 
 
@@ -392,7 +392,7 @@ def _with_moments(silver: Silver, assumed: DataFrame) -> DataFrame:
     perhaps = F.when(F.col("first") < end, F.col("first"))
     ends = F.array_distinct(F.array_compact(F.array("cycle", perhaps, end))).alias("moments")
     kept = ("cluster", "cycle", "since", "until", "upto", "doubt", "led", "ran")
-    return marks.select(*kept, ends)
+    return marks.select(*kept, ends, F.lit(False).alias("logged"))
 
 
 def affected_cycles(own: DataFrame, _silver: Silver, since: datetime) -> DataFrame:
