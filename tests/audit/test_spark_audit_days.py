@@ -326,7 +326,9 @@ TOPICS = {"near": (1, 1, 2000), "far": (2000, 1, 1), "never": (1, 1, 1)}
 """Reported topics of the bundle that each cluster splits; the limit is 1000."""
 
 
-@pytest.mark.parametrize("clusters", [["near"], list(TOPICS)])
+@pytest.mark.parametrize(
+    "clusters", [["near"], pytest.param(list(TOPICS), marks=pytest.mark.thorough)]
+)
 def test_a_split_is_judged_by_all_that_was_reported_before(session, tmp_path, clusters):
     lines = []
     for cluster in clusters:
@@ -371,6 +373,7 @@ def test_a_file_that_is_only_touched_makes_nothing_another_one(audited):
     assert before == files_before(store, "2026-12-01")
 
 
+@pytest.mark.thorough
 def test_after_a_wrong_clock_or_with_many_files_all_is_read_again(written, audited, monkeypatch):
     history, store = audited
     late = line("cycle", "told", START + timedelta(days=400))

@@ -226,6 +226,7 @@ def test_options_that_cannot_be(more, told, tmp_path, capsys, monkeypatch):
     assert "Traceback" not in shown
 
 
+@pytest.mark.thorough
 def test_a_cluster_counts_though_its_only_cycle_came_before_the_reports(spark, tmp_path, capsys):
     bundle = "t/ns/0x00000000_0xffffffff"
     report = {"cpu": {"usage": 5, "limit": 100}, "bundles": [bundle]}

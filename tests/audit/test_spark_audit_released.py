@@ -141,6 +141,7 @@ def test_what_the_documents_judge_otherwise_is_named_a_rule_a_line(audited):
     assert accused == []
 
 
+@pytest.mark.thorough
 def test_documents_judge_beside_a_release_as_they_do_alone(audited, spark):
     """The findings by documents are the same beside a release, with which they share tables."""
     *_, folder, _ = audited
@@ -175,6 +176,7 @@ def test_metrics_accuse_nobody_for_the_time_between_their_samples(audited):
     assert {verdict for *_, verdict, _ in found} <= {"allowed", "undecided"}
 
 
+@pytest.mark.thorough
 def test_the_documents_of_2_10_demand_that_an_overloaded_broker_sheds(spark, tmp_path):
     """The documents demand shedding under any strategy, here ThresholdShedder."""
     history, out = tmp_path / "history", str(tmp_path / "audit")

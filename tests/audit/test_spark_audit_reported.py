@@ -99,6 +99,7 @@ def test_the_documents_decide_with_their_own_usage(ask):
     assert answer_of(ask("documented-3.0")) == 4
 
 
+@pytest.mark.thorough
 def test_a_profile_that_was_not_audited_is_asked_with_a_reservation(ask):
     alone = ask("released-3.0")
     assert answer_of(alone) == 2

@@ -160,6 +160,7 @@ def test_stopped_between_any_two_tables_it_goes_on(audit_session, history, expec
     assert rows(store) == expected
 
 
+@pytest.mark.thorough
 def test_tables_that_are_made_at_once_are_the_same(audit_session, history, expected, tmp_path):
     store = Store(audit_session, str(tmp_path))
     every, told, beside = every_step(store, history), [], set()
@@ -187,6 +188,7 @@ def test_tables_that_are_made_at_once_are_the_same(audit_session, history, expec
     assert stale(store, every) == []
 
 
+@pytest.mark.thorough
 def test_tables_of_one_part_are_the_same(audit_session, history, expected, tmp_path):
     store, set_ups = Store(separate_session(audit_session), str(tmp_path), in_one=True), []
 
@@ -222,6 +224,7 @@ def test_small_tables_are_planned_while_their_parents_are_written(history, tmp_p
     assert jobs([store, replace(store)], {}) == jobs([replace(store, in_one=False)], {}) == whole
 
 
+@pytest.mark.thorough
 def test_what_breaks_at_once_is_reported_and_what_is_done_is_kept(audit_session, history, tmp_path):
     store = Store(audit_session, str(tmp_path))
     every = every_step(store, history)

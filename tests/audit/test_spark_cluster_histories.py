@@ -148,7 +148,11 @@ NOT_DONE = "not done though due"
 
 
 @pytest.mark.parametrize(
-    ("profile", "verdict"), [("released-4.2", "undecided"), ("documented-3.0", NOT_DONE)]
+    ("profile", "verdict"),
+    [
+        ("released-4.2", "undecided"),
+        pytest.param("documented-3.0", NOT_DONE, marks=pytest.mark.thorough),
+    ],
 )
 def test_a_bundle_left_for_its_destination_accuses_no_release(spark, tmp_path, profile, verdict):
     """By documents, a destination is no reason to stay; the cycle before shed a wrong amount."""
