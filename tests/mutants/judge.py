@@ -1,8 +1,9 @@
 """Mutants of the judge: a check, or a quantity that checks use, with one change.
 
 `python -m mutants.judge` tries each mutant in its own process, where the changed suite judges the
-model, the seeded defects and the allowances. A mutant is killed if it finds a violation by the
-model or an allowance, reaches none of the cases drawn for a rule, or no longer finds a defect.
+model, the seeded defects and the allowances. A mutant is killed if it changes a recorded verdict,
+finds a violation by the model or an allowance, reaches none of the cases drawn for a rule, or no
+longer finds a defect.
 
 Most mutants change only functions. For these, a process that has drawn the cases is forked, and the
 fork's functions get the changed code. A mutant that changes a table or a decorator needs a new
@@ -62,8 +63,9 @@ INTRODUCTION = """\
 # Mutants of the judge
 
 Each is the suite with one change in a check, or in a quantity that checks use. It is killed if a
-rule of its module then accuses the model or an implementation that a clause allows, reaches no case
-that is drawn for it, or no longer finds the seeded defect of a clause. `python -m mutants.judge`
+rule of its module then changes a recorded verdict, fails the model or an implementation that a
+clause allows, reaches no case that is drawn for it, or no longer finds the seeded defect of a
+clause. `python -m mutants.judge`
 makes this page and [judge.jsonl](judge.jsonl), one mutant a line.
 """
 
@@ -193,7 +195,10 @@ def _mistakes(rule: Rule) -> Iterator[str]:
     from mutants.clauses import allowances, found_by_drawn_cases, outcomes_of
     from mutants.defects import defects
     from mutants.evaluations import SEED
+    from mutants.verdicts import recorded, verdicts
 
+    if verdicts(rule.id) != recorded().get(rule.id, ""):
+        yield f"{rule.id} changes a recorded verdict"
     itself, seeded = allowances()["the model itself"], {one.name: one for one in defects()}
     words = {one.word for one in outcomes_of(itself, rule, SEED)[0]}
     if "violated" in words:
@@ -265,9 +270,11 @@ def prepare(file: str) -> None:
 
     from mutants.clauses import allowances, profile_of
     from mutants.defects import bench_of, defects
+    from mutants.verdicts import answered_trials
 
     known, seeded = specs.load().rules, {one.name: one for one in defects()}
     for rule in (known[one] for one in rules_of(file)):
+        answered_trials(rule.id)
         if rule.id not in ENTERED:
             ENTERED[rule.id] = _entered_by(rule)
         for clause in rule.clauses:
