@@ -96,7 +96,9 @@ def _between_loads(split: Split, context: Context) -> Iterator[Step]:
         carried = f"{messages(rates.messages)}, {throughput(rates.throughput)}"
         yield Step("topic", f"{hex_of(place)}: {carried}")
     if not cuts:
-        yield Step("decision", f"less than {plain(limits.margin)} % over both, or one topic")
+        yield Step(
+            "decision", f"less than {plain(limits.margin)} % over both limits, or a single topic"
+        )
     for cut in cuts:
         yield Step("cut", f"{hex_of(cut)}, half-way before a topic that would exceed a limit")
 
@@ -149,7 +151,7 @@ def _off(growth: Growth) -> str:
 
 def _decided(growth: Growth, bundle: str) -> str:
     if bundle not in growth.stats:
-        return "stays whole: its broker has no numbers of it"
+        return "stays whole: its broker reports no statistics of it"
     over = ", ".join(
         f"{_format_measure(growth, bundle, name)} > {WRITTEN[name](growth.limits[name])} ({name})"
         for name in growth.exceeded(bundle)

@@ -197,7 +197,7 @@ def algorithm_of(asked: str | None, by: str, settings: Settings, readings: Readi
     if algorithm not in known:
         if algorithm == BY_RATES:
             raise Refused(f"the documents do not describe {algorithm}")
-        raise Refused(f"{algorithm} is no algorithm; there are {', '.join(known)}")
+        raise Refused(f"{algorithm} is not an algorithm; the algorithms are {', '.join(known)}")
     if algorithm == POSITIONS and asked is None:
         raise Refused(f"{POSITIONS} cannot be set as the default")
     if algorithm == POSITIONS and by != "admin":

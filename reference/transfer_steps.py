@@ -152,7 +152,7 @@ def _why_none_goes(plan: TransferPlan, attempt: Transfer, movable: Sequence[str]
     if not movable:
         return "has no bundle that may leave it"
     if not attempt.amount:
-        return f"has nothing more than {target}"
+        return f"has no more load than {target}"
     smallest = measured_throughput(cycle, movable[-1])
     if smallest > attempt.amount:
         least = f"the smallest that may leave it carries {throughput(smallest)}"

@@ -23,7 +23,7 @@ from pulsar_conformance.reference.uniform import (
 
 MULTIPLE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {
     "ratio": lambda most, least: f"{plain(most / least)} times as much",
-    "difference": lambda most, least: f"{plain((most - least) / least)} times as much more",
+    "difference": lambda most, least: f"more by {plain((most - least) / least)} times the least",
 }
 
 DIFFERENCE_WRITTEN: Mapping[str, Callable[[Rate, Rate], str]] = {

@@ -178,7 +178,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=OUT / "report",
         metavar="DIR",
-        help=f"the folder of the report ({OUT / 'report'}); {HISTORY} next to it is its history",
+        help=f"the folder for the report ({OUT / 'report'}); {HISTORY} next to it has earlier runs",
     )
 
 

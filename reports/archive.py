@@ -31,8 +31,8 @@ cases/OPERATION/ID.json:
   id, title, rules   what the example is about; rules.json has the statements of the rules and their
                      sources, each with the profiles that cite it
   readings           the alternatives that the example assumes; it assumes nothing else
-  profiles           profiles for which the example holds: each judges one of its rules, and with
-                     its own default settings, gives one of the allowed answers
+  profiles           profiles for which the example is valid: each has one of its rules, and the
+                     model's answer with the profile's default settings is allowed
   questions          to be asked in this order, each {"ask": OPERATION, "case": {...}}
   allowed            a list of alternatives, each with one answer per question;
                      null if only a rule can judge the answer
@@ -196,7 +196,11 @@ def _add(archive: tarfile.TarFile, path: str, content: bytes) -> None:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fixtures", description=__doc__)
     parser.add_argument(
-        "--to", type=Path, default=TO, metavar="DIR", help="where the archive goes (%(default)s)"
+        "--to",
+        type=Path,
+        default=TO,
+        metavar="DIR",
+        help="the folder for the archive (%(default)s)",
     )
     return parser.parse_args(argv)
 

@@ -28,7 +28,10 @@ Json = Mapping[str, Any]
 LONG = "org.apache.pulsar.broker.loadbalance.impl."
 """Package that is omitted from class names in values."""
 
-NEW, RENAMED = "New settings, with their defaults", "New names, which replace others"
+NEW, RENAMED = (
+    "New settings, with their defaults",
+    "New names of existing settings, with their defaults",
+)
 GONE, OTHER = "Removed settings, with their defaults", "Other defaults"
 KINDS = (NEW, RENAMED, GONE, OTHER)
 
@@ -38,7 +41,7 @@ CASES = "cases"
 INTRODUCTION = """\
 # What an upgrade of Pulsar changes
 
-Each release and the next one are asked the same drawn cases. If they decide differently, the page
+Each release and the next one answer the same drawn cases. If they decide differently, the page
 of the pair shows the smallest case, both decisions with the model's arithmetic, and the place in
 Pulsar's source. For a difference that no drawn case shows, the page has a separate case, or the
 reason why no case can show it. The last lines of each pair list settings that changed. Everything
@@ -53,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write a page and the cases for each pair of releases. Return 0, or 2 on failure."""
     parser = argparse.ArgumentParser(prog="changes", description=__doc__)
     parser.add_argument(
-        "--to", type=Path, default=TO, metavar="DIR", help="where the pages go (%(default)s)"
+        "--to", type=Path, default=TO, metavar="DIR", help="the folder for the pages (%(default)s)"
     )
     to = parser.parse_args(argv).to.absolute()
     to.mkdir(parents=True, exist_ok=True)

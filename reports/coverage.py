@@ -75,7 +75,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="list only sentences that need a rule but have none",
     )
     parser.add_argument(
-        "--specs", type=Path, metavar="DIR", help="other specifications than the bundled ones"
+        "--specs",
+        type=Path,
+        metavar="DIR",
+        help="specifications to use instead of the bundled ones",
     )
     return parser.parse_args(argv)
 

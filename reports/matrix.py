@@ -29,14 +29,14 @@ INTRODUCTION = """# Which rules each release breaks
 Each release of Pulsar is judged by the documents of its line. "breaks" links to the known
 deviations of the release, which give the place in Pulsar's source and the smallest case. A rule
 marked `-` is not in these documents, or does not apply. Rules of a release that fail for the same
-reason have the same letter; the reason is below the table. The answer to such a case may agree with
-the title of its rule, and fail only for that reason. `pulsar-conformance rule ID` prints a rule.
-The reports contain every verdict, and `pulsar-conformance report summary FILE` summarizes one of
-them. Reports named `cluster-*` are about running clusters. The folder `others` is about releases
-without a list of deviations; the guide to released Pulsar explains each of their failures. A run
-also asks the cases that earlier runs saved. If its release has no list of deviations, it asks the
-cases in the lists of other releases, since a case on which one implementation fails may reveal a
-fault of another.
+reason have the same letter; the reason is below the table. An answer may agree with the title of
+such a rule, and break the rule only for that reason. `pulsar-conformance rule ID` prints a rule.
+The reports contain every verdict, and `pulsar-conformance report summary FILE` summarizes a report.
+Reports named `cluster-*` are about running clusters. The folder `others` is about releases without
+a list of deviations; the guide to released Pulsar explains each of their failures. A run also
+judges the cases that earlier runs saved and, if its release has no list of deviations, the cases in
+the lists of other releases, since a case on which one implementation fails may reveal a fault of
+another.
 
 `python -m pulsar_conformance.reports.matrix` writes this page, and a test fails when it is stale.
 
@@ -101,11 +101,11 @@ def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         )
         yield f"| `{rule}` {load().rules[rule].title} | {' | '.join(cells)} |"
     counts = (list(each.values()).count(BROKEN) for each in found.values())
-    yield f"| broken | {' | '.join(map(str, counts))} |"
+    yield f"| broken rules | {' | '.join(map(str, counts))} |"
     different = (len({*each.values()}) for each in reasons.values())
-    yield f"| for different reasons | {' | '.join(map(str, different))} |"
+    yield f"| different reasons for them | {' | '.join(map(str, different))} |"
     judged = (sum(one in (BROKEN, "pass") for one in each.values()) for each in found.values())
-    yield f"| of rules that apply | {' | '.join(map(str, judged))} |"
+    yield f"| rules that apply | {' | '.join(map(str, judged))} |"
     kept = [
         one
         for one in load().rules
@@ -115,7 +115,7 @@ def _lines(found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for reason, rules in shared.items():
         yield f"- <b>{letters[reason]}</b>: {', '.join(rules)}: {reason}"
     yield ""
-    yield f"No release breaks any of the other {len(kept)} that apply: {', '.join(kept)}."
+    yield f"No release breaks any of the other {len(kept)} rules that apply: {', '.join(kept)}."
     yield ""
     yield from (f"[{release}]: {DEVIATIONS}/pulsar-{release}.yaml" for release in found)
 

@@ -19,7 +19,9 @@ WIDTH = 100
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table for the runs in the given folders. Return the exit status."""
     parser = argparse.ArgumentParser(description="Rules against implementations.")
-    parser.add_argument("folder", nargs="+", type=Path, help=f"the --out of a run, with {FILE}")
+    parser.add_argument(
+        "folder", nargs="+", type=Path, help=f"the --out folder of a run, with {FILE}"
+    )
     args = parser.parse_args(words)
     for line in release_table([_stream(folder / FILE) for folder in args.folder]):
         print(line)

@@ -52,8 +52,8 @@ OF_DOCUMENTED = "the rule is about documented strategies"
 """Start of the reason for a verdict if the rule does not judge a user's own strategy."""
 
 GENERAL_ONLY = (
-    "a strategy of your own is judged by the rules for every strategy alone: amounts, thresholds "
-    "and order are not judged unless its name says as=STRATEGY, as in as=OverloadShedder"
+    "a strategy of your own is judged only by the rules for every strategy; its amounts, "
+    "thresholds and order are judged only if its name has as=STRATEGY, as in as=OverloadShedder"
 )
 
 LISTED_REASON = "listed as a known deviation, but "
@@ -329,5 +329,5 @@ def _neutral(run: Line) -> Iterator[str]:
     for implementation, settings in told.items():
         if settings:
             given = ", ".join(f"{name} = {why.partition(':')[0]}" for name, why in settings.items())
-            said = f"  neutralized in {implementation}, as no document names them: {given}"
+            said = f"  settings neutralized in {implementation}, as no document names them: {given}"
             yield from paragraph(said, 4, "")

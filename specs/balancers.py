@@ -6,7 +6,7 @@ from difflib import get_close_matches
 PACKAGE = "org.apache.pulsar.broker.loadbalance."
 """Package of Pulsar's own classes; a class in another package is a plug-in."""
 
-UNLESS_ADDED = "unless a jar on the class path holds it"
+UNLESS_ADDED = "unless a jar on the class path contains it"
 """Restriction in messages that Pulsar has no such class: a plug-in may use Pulsar's package."""
 
 CLASSES: Mapping[str, tuple[str, tuple[str, ...]]] = {

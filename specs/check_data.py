@@ -62,7 +62,8 @@ def _check_documents(specs: Specs, sheet: Sheet) -> None:
                 if sentence.awaits in with_rules:
                     problem = (
                         f"sentence {sentence.number} of '{section.title}' awaits "
-                        f"{sentence.awaits}, which has rules; let one claim it, or say none: why"
+                        f"{sentence.awaits}, which has rules; let one claim it, or give the "
+                        "reason as none"
                     )
                     where = (*place, "sentences", sentence.number - 1, "awaits")
                     raise sheet.error(where, f"{document.id}: {problem}")
@@ -80,7 +81,7 @@ def _check_settings(specs: Specs, sheet: Sheet) -> None:
             if mistake is not None:
                 raise sheet.error(place, f"{setting.name}: {mistake}")
         if bool(setting.defaults) == (setting.no_default is not None):
-            problem = "give either a default that a document prints, or no_default: why"
+            problem = "give either a default that a document prints, or the reason as no_default"
             raise sheet.error((setting.name, "defaults"), f"{setting.name}: {problem}")
         for profile in specs.profiles.values():
             printed = [setting.defaults[d] for d in profile.documents if d in setting.defaults]
@@ -227,10 +228,10 @@ def check_rules(specs: Specs, sheets: Iterable[Sheet]) -> None:
         _check_provenance(specs, sheet, index, rule)
         _check_claims(specs, sheet, index, rule)
         if not rule.operations and rule.untestable is None:
-            problem = "names no operation; add one, or say untestable: why"
+            problem = "names no operation; add one, or give the reason as untestable"
             raise sheet.error((index,), f"{rule.id}: {problem}")
         if rule.any_operation and len(rule.operations) < 2:
-            problem = "any_operation is for several operations; leave it out"
+            problem = "any_operation is for several operations; remove it"
             raise sheet.error((index, "any_operation"), f"{rule.id}: {problem}")
         untestable += rule.word == "untestable"
         if untestable > MAX_UNTESTABLE:
@@ -265,7 +266,7 @@ def _check_names_in_rule(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> 
                 problem = f"{rule.id}: {key}: {unknown_name(name, kind, known)}"
                 raise sheet.error((index, key, number), problem)
     if rule.id in rule.presupposes:
-        raise sheet.error((index, "presupposes"), f"{rule.id}: presupposes itself; leave that out")
+        raise sheet.error((index, "presupposes"), f"{rule.id}: presupposes itself; remove that")
     place: Place = (index, "reading")
     check_reading_values(specs, sheet, place, rule.id, rule.reading)
     for name in rule.reading:
@@ -290,7 +291,7 @@ def _check_provenance(specs: Specs, sheet: Sheet, index: int, rule: Rule) -> Non
     allowed = [p.id for p in specs.profiles.values() if documents & set(p.documents)]
     inherited = {one for one in allowed if any(p.id in allowed for p in specs.lineage(one)[:-1])}
     if not set(allowed) - inherited <= set(rule.profiles) <= set(allowed):
-        problem = f"by its sources, it is in {', '.join(allowed)}, not {_listed(rule.profiles)}"
+        problem = f"its sources put it in {', '.join(allowed)}, not {_listed(rule.profiles)}"
         raise sheet.error((index, "profiles"), f"{rule.id}: {problem}")
 
 

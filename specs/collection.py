@@ -265,7 +265,7 @@ class Specs:
         for name, value in declared.items():
             instead = given.get(name, value)
             if instead != value:
-                counts = f"it is judged by {name}={instead}, as this run sets"
+                counts = f"it is judged by {name}={instead}, which the options of this run set"
                 yield f"{name}={value}, which is not used: {counts}"
             elif name not in given and (why := self.why_closed(profile, name, value)):
                 first, *others = self.open_values(profile, name)

@@ -113,14 +113,14 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
     (r"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "it is compressed; decompress it first"),
     (
         r"(?:#[^\n]*\n|\s*\n)*- id: [a-z0-9-]+\n",
-        "it has worked examples; give the ID of one, or the file and a line, as in FILE:12",
+        "it contains worked examples; give the ID of one, or the file and a line, as in FILE:12",
     ),
-    (r"PK\x03\x04", "it is an archive; unpack it, and give what is in it"),
-    (r"\s*<", "it is a web page; check the URL and the token by which it was saved"),
-    (r"HTTP/", "it begins with the headers of a reply; save the body alone (curl without -i)"),
+    (r"PK\x03\x04", "it is an archive; unpack it, and give the unpacked file or folder"),
+    (r"\s*<", "it is a web page; check the URL and the token with which it was saved"),
+    (r"HTTP/", "it begins with HTTP headers; save only the body of the response (curl without -i)"),
     (
         r"\s*\{\s*\"reason\"\s*:\s*\"[^\"]*\"\s*\}\s*\Z",
-        "it is a broker's refusal; check the URL and the token by which it was saved",
+        "it is a broker's error response; check the URL and the token with which it was saved",
     ),
     (
         r"(?=[^\n]*\"kind\"\s*:)(?=[^\n]*\"at\"\s*:)\s*[\[{]",
@@ -129,11 +129,11 @@ WRONG_FILES: tuple[tuple[str, str], ...] = (
     (r"[^\n]{0,40}\d\d:\d\d:\d\d[.,]\d", LOG_HINT),
     (
         r"-{5} got message -{5}",
-        "it has messages of a topic; of load data, pulsar-conformance explain FILE takes them",
+        "it contains messages of a topic; for load data, use pulsar-conformance explain FILE",
     ),
     (
         r"(?:\s*#[^\n]*\n|\s*\n)*\s*[A-Za-z_][\w.]*\s*=",
-        "it has settings; use pulsar-conformance settings, or give it to another command by --conf",
+        "it contains settings; use pulsar-conformance settings, or a command that takes --conf",
     ),
 )
 """Patterns of the beginnings of wrong files, each with text on what the file is and what to do.

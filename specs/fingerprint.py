@@ -18,7 +18,9 @@ def main(argv: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("document", type=Path, help="the text of the document")
-    parser.add_argument("--plain", action="store_true", help="its headings have no number signs")
+    parser.add_argument(
+        "--plain", action="store_true", help="headings in the text do not begin with number signs"
+    )
     options = parser.parse_args(argv)
     titles = [line.strip() for line in sys.stdin if line.strip()]
     text = options.document.read_text(encoding="utf-8")

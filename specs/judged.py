@@ -87,11 +87,11 @@ class JudgedVersion:
         """Return why, with a strategy, no profile decides like this version; empty if one does."""
         release = release_of_profile(self.profile)
         if was_added_later(strategy, release) and not was_added_later(strategy, self.asked):
-            return f"it has {strategy}, unlike {release}, which otherwise decides like it"
+            return f"it has {strategy}, but {release}, the most similar release, does not"
         for one, has in self.revised:
             if one.strategy == strategy and not one.ways:
                 return one.clause(has)
-        return "it decides otherwise" if strategy in self.unlike else ""
+        return "it decides differently" if strategy in self.unlike else ""
 
     def completed_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return a cluster's settings with this version's defaults.
@@ -294,7 +294,7 @@ def assumption_text(version: str) -> str:
         return ""
     if same and (not _is_milestone(known) or _is_milestone(version)):
         return ""
-    return f"Pulsar {version} is newer than {known}, whose behaviour is assumed{_but(version)}"
+    return f"Pulsar {version} is newer than {known}, whose behavior is assumed{_but(version)}"
 
 
 def caveat_text(version: str) -> str:
@@ -306,7 +306,7 @@ def caveat_text(version: str) -> str:
     like = _examined_like(version)
     if numbers_of(like) == numbers_of(version):
         return ""
-    return f"Pulsar {version} was not examined: the behaviour of {like} is assumed{_but(version)}"
+    return f"Pulsar {version} was not examined: the behavior of {like} is assumed{_but(version)}"
 
 
 def _but(version: str) -> str:

@@ -83,7 +83,7 @@ def _mapping(
     for key_node, child in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
-            raise SpecError(file, line, "a key must be a plain word")
+            raise SpecError(file, line, "a key must be a word, not a list or a mapping")
         if key in found:
             first = lines[(*place, key)]
             raise SpecError(file, line, f"{key} is given twice, first on line {first}; keep one")

@@ -60,7 +60,7 @@ def problem_with(value: JSON, name: str) -> str | None:
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     key, problem = _key_and_problem(error, name)
     where = f"{place}.{key}" if key else place
-    return f"{where.removeprefix('.') or 'the whole'}: {problem}"
+    return f"{where.removeprefix('.') or 'the top level'}: {problem}"
 
 
 @cache
@@ -155,7 +155,7 @@ def _missing(error: ValidationError) -> str:
     if any(one.kind.name != "required" for errors in kind.context for one in errors):
         return ""
     lacking = [" and ".join(one.kind.property for one in errors) for errors in kind.context]
-    return f"it lacks {', or instead '.join(lacking)}"
+    return f"it needs {', or '.join(lacking)}"
 
 
 def _violated(error: ValidationError, name: str) -> Mapping[str, JSON]:

@@ -39,7 +39,9 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     if own is not None and version is not None and not has_setting(own, version):
         known = nearest_release(version)
         assumed = (
-            f"{known}, which is assumed for {version}," if assumption_text(version) else version
+            f"{known}, whose behavior is assumed for {version},"
+            if assumption_text(version)
+            else version
         )
         former = broker_settings().get(own.replaces)
         has = former is not None and has_setting(former, version)
@@ -55,7 +57,7 @@ def why_unknown(name: str, version: str | None = None) -> str | None:
     return "there is no such setting" if ABOUT_BALANCING.search(name) else ""
 
 
-NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker takes it from its files"
+NOT_DYNAMIC = "pulsar-admin refuses to set it, and a broker reads it only from its files"
 
 
 def why_not_dynamic(name: str, version: str) -> str:

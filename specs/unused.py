@@ -17,7 +17,7 @@ def unused_parts(case: object) -> Iterator[str]:
     for name in settings if isinstance(settings, Mapping) else ():
         why = why_unknown(name)
         if why is not None:
-            yield f"{name} is not used: {why or 'it is no setting of load balancing'}"
+            yield f"{name} is not used: {why or 'it is not a setting of load balancing'}"
     brokers = case.get("brokers") if isinstance(case, Mapping) else None
     for broker, fields in brokers.items() if isinstance(brokers, Mapping) else ():
         known = schema("shapes")["$defs"]["broker"]["properties"]

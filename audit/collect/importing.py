@@ -31,8 +31,8 @@ def imported_cluster(found: ImportedData) -> str:
     named = found.clusters - {""}
     if len(named) > 1:
         raise BadSource(
-            f"the sources are of several clusters, {enumerated(sorted(named))}; import the sources "
-            "of each cluster separately, and query metrics by the label of one cluster"
+            f"the sources describe several clusters, {enumerated(sorted(named))}; import each "
+            "cluster separately, and restrict a Prometheus query to one value of the label cluster"
         )
     return next(iter(named), "")
 
@@ -57,13 +57,14 @@ def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
     records += _moves(found, [one for one in found.records if one[1]["kind"] == "unloaded"])
     if not records:
         raise BadSource(
-            "the sources contain no load report, metric, log or history; give such data"
+            "the sources contain no load report, metric, log or history; give one of these"
         )
     named = [one["settings"] for _, one in records if one["kind"] == "settings"]
     managers = map(manager_by_settings, [settings, *named])
     if found.smoothed and EXTENSIBLE not in managers:
         raise BadSource(
-            f"{ONLY_EXTENSIBLE}, and no settings name it; give the broker's settings with --conf"
+            f"{ONLY_EXTENSIBLE}, but no settings name this load manager; give the broker's "
+            "settings with --conf"
         )
     first = min(at for at, _ in records)
     if settings:
@@ -72,8 +73,8 @@ def records_of(found: ImportedData, settings: Mapping[str, Any]) -> list[Timed]:
 
 
 SINGLE_MOMENT_NOTE = (
-    "any decision: the sources have a single report of each broker, so an audit has nothing to "
-    "judge; import them together with later reports, or with the leader's log"
+    "any decision: with a single report of each broker, an audit has nothing to judge; import "
+    "later reports or the leader's log as well"
 )
 """Note about a history with one report of each broker: what it lacks, why, and what to do."""
 
@@ -221,8 +222,17 @@ def missing_parts(found: ImportedData, records: list[Timed]) -> Iterator[str]:
     if not {"log", "counters", "history"} & found.kinds:
         yield "why bundles move: the cause of every unload is unknown; also give the leader's log"
     if found.undated:
-        yield f"the times of {counted(found.undated, 'report')}: the times of the files are used"
+        yield (
+            f"when {counted(found.undated, 'load report')} without a time "
+            f"{'was' if found.undated == 1 else 'were'} written: the modification times of the "
+            "files are used"
+        )
     if "metrics" in found.kinds:
-        yield "when bundles move between two samples of a metric: the later time is used"
+        yield (
+            "when bundles moved between two samples of a metric: the later sample's time is used"
+        )
     if "reports" in found.kinds:
-        yield "when bundles move between two reports, unless a log has it: the later time is used"
+        yield (
+            "when bundles moved between two reports, unless a log has the time: the later report's "
+            "time is used"
+        )

@@ -18,8 +18,9 @@ from pulsar_conformance.audit.collect.sources import (
 )
 from pulsar_conformance.conformance.cases.settings_files import parse_log_line, read_logged_line
 from pulsar_conformance.specs.errors import LOG_HINT, hint_at_file
+from pulsar_conformance.specs.text import counted
 
-IMPORT_HINT = "give load reports, a range query of Prometheus, logs of brokers or histories"
+IMPORT_HINT = "give load reports, results of Prometheus range queries, broker logs or histories"
 
 
 class WrittenLine(NamedTuple):
@@ -73,7 +74,7 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
         if at is None and (clock := TIME_ONLY.search(line[:80])):
             if day is None:
                 problem = (
-                    "its lines have a time but no date; give the first line's date with --date"
+                    "its lines have a time but no date; give the date of the first line with --date"
                 )
                 raise BadSource(f"{file}:{number}: {problem}")
             day += timedelta(days=clock[1] < before)
@@ -99,10 +100,12 @@ def read_log(found: ImportedData, file: Path, lines: Iterable[str], date: dateti
         _check_history(file, lines)
         with open_source(file) as stream:
             hint = hint_at_file(stream.peek(), IMPORT_HINT, beside=LOG_HINT)
-        problem = "it has no load report, no metric and no line of a load balancer"
+        problem = "it has no load report, no metric and no log line about load balancing"
         raise BadSource(f"{file}: {problem}{hint}")
     if split:
-        found.notes.append(f"{file}: {split} splits are left out, since no log names the parts")
+        found.notes.append(
+            f"{file}: {counted(split, 'split')} not imported, as logs do not name the new bundles"
+        )
     found.kinds.add("log")
 
 
@@ -111,7 +114,9 @@ def _check_history(file: Path, lines: Iterable[str]) -> None:
     records = {number: json_object(line) for number, line in enumerate(lines, 1) if line.strip()}
     broken = next((number for number, one in records.items() if one is None), None)
     if broken and any(one and {"kind", "at"} <= one.keys() for one in records.values()):
-        problem = "this line of a history isn't a JSON object; leave it out, as audit --input does"
+        problem = (
+            "this line of a history is not a JSON object; remove it (audit --input ignores it)"
+        )
         raise BadSource(f"{file}:{broken}: {problem}")
 
 
@@ -139,6 +144,6 @@ def _leave_out(found: ImportedData, file: Path, bundle: str, broker: str) -> Non
             del found.records[place]
             break
     found.notes.append(
-        f"{file}: the unload of {bundle} from {broker} failed, so it is left out; the leader does "
-        "not count it as unloaded"
+        f"{file}: the unload of {bundle} from {broker} failed, so it is not imported; the leader "
+        "does not count the bundle as unloaded"
     )

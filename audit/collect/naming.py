@@ -83,7 +83,7 @@ def _name_notes(found: ImportedData, names: Mapping[str, str]) -> Iterator[str]:
     used |= {broker for _, broker, _ in found.reports}
     told = [f"{other} is {name}" for other, name in sorted(names.items()) if other in used]
     if told:
-        yield f"by the addresses in load reports, {_listed(told)}"
+        yield f"according to the addresses in load reports, {_listed(told)}"
 
 
 def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) -> Iterator[str]:
@@ -94,8 +94,8 @@ def _unreported_notes(records: Iterable[tuple[Any, Entry]], reported: set[str]) 
     unknown = sorted(unloading - reported)
     if unknown and reported:
         yield (
-            f"some unloads name brokers that have no load report: {_listed(unknown)}; save the "
-            "brokers' reports under these names, or give reports whose webServiceUrl is one of them"
+            f"some unloads name brokers that have no load report: {_listed(unknown)}; save "
+            "their reports under these names, or give reports whose webServiceUrl has such a name"
         )
 
 

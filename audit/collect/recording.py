@@ -161,7 +161,7 @@ def describe_recording(cluster: str, look: Observation) -> str:
     """Describe what is recorded and what cannot be observed, with the consequences for an audit."""
     unseen = [f"{what} ({CONSEQUENCES[what]})" for what in look.troubles if what in CONSEQUENCES]
     if look.sight.is_extensible:
-        unseen.append("load data (what depends on loads is undecided)")
+        unseen.append("load data (rules that depend on loads are undecided)")
     unseen.append("bundle data (averages begin with this history)")
     unseen.append("shedding cycles (an audit assumes one at every interval)")
     unseen.append("a bundle that returns to its broker before the next observation")
@@ -174,7 +174,7 @@ CONSEQUENCES = {
     "leader": "an audit assumes cycles from the first line on",
     "settings": "an audit assumes the documented defaults",
     "domains": "placement by failure domains is not judged",
-    "groups": "placement of groups is not judged",
+    "groups": "placement by anti-affinity groups is not judged",
     "causes of unloading": "the cause of an unload is unknown unless it is a split or a shutdown",
 }
 """Consequence for an audit if a part of the cluster cannot be read, by part."""

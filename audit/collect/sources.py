@@ -84,9 +84,9 @@ def read_sources(paths: Iterable[Path], date: datetime | None = None) -> Importe
 
 def _files_in(folder: Path) -> Iterator[Path]:
     if any(folder.rglob("_delta_log")):
-        raise BadSource(f"{folder}: it is a table of Delta Lake; export its current rows as JSON")
+        raise BadSource(f"{folder}: it is a Delta Lake table; export its current rows as JSON")
     if any(one.parent.name == "metadata" for one in folder.rglob("*.metadata.json")):
-        raise BadSource(f"{folder}: it is a table of Iceberg; export its current rows as JSON")
+        raise BadSource(f"{folder}: it is an Iceberg table; export its current rows as JSON")
     for path in folder.rglob("*"):
         if path.is_file() and not path.name.startswith((".", "_")):
             yield path
@@ -98,7 +98,7 @@ def _open_zstd(file: Path) -> io.RawIOBase:
         return cast(io.RawIOBase, import_module("compression.zstd").ZstdFile(file))
     with suppress(ImportError):
         return cast(io.RawIOBase, import_module("pyarrow").CompressedInputStream(str(file), "zstd"))
-    raise ValueError("Zstandard needs Python 3.14 or the extra `spark`; or decompress the file")
+    raise ValueError("for Zstandard, install Python 3.14 or the extra `spark`, or decompress it")
 
 
 OPENERS: Mapping[str, Callable[[Path], Any]] = {
@@ -341,7 +341,7 @@ def _read_series(found: ImportedData, file: Path, series: list[Json]) -> None:
                 report = measured[stamp].setdefault(broker, {"lastStats": {}})
                 add_sample(report, name, labels, value)
     if not measured and not shed and not found.split:
-        raise BadSource(f"{file}: it has neither pulsar_lb_*_usage nor pulsar_bundle_* of a broker")
+        raise BadSource(f"{file}: it has no pulsar_lb_*_usage or pulsar_bundle_* of a broker")
     _add_series(found, measured, shed)
 
 

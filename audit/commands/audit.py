@@ -29,9 +29,9 @@ from pulsar_conformance.specs.errors import print_note
 WRONG, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 JUDGED_BY = (
-    "the documents or the release to judge by. By default, it is the release nearest to the "
-    "version in the load reports, and the audit also shows what differs under its documents. "
-    f"If the reports have no version, it is {DEFAULT_PROFILE}."
+    "the documents or the release to judge by. The default is the release nearest to the version "
+    "in the load reports; the audit then also shows which verdicts differ by the documents of that "
+    f"release. If the reports name no version, the default is {DEFAULT_PROFILE}."
 )
 
 
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
         print_note(wrong)
         return UNUSABLE
     except KeyboardInterrupt:
-        told = "stopped; the same command continues where it stopped"
+        told = "stopped; to continue, run the same command again"
         print_note(told)
         return INTERRUPTED
     print("\n".join(lines))
@@ -163,15 +163,16 @@ def run(args: argparse.Namespace) -> int:
 def _why_nothing_is_audited(args: argparse.Namespace, lines: dict[str, Any]) -> str:
     """Return the reason why nothing could be audited, with advice."""
     if not lines["used"]:
-        problem = f"none of its lines can be used, for the reasons in {args.output}/quarantine"
-        hint = "make a history with pulsar-conformance import"
+        problem = f"none of its lines can be used; {args.output}/quarantine gives the reasons"
+        hint = "create a history with pulsar-conformance import"
         return f"--input {args.input}: {problem}; {hint}"
     if args.time_from or args.time_to:
-        return (
-            "no reporting broker had a shedding cycle between --from and --to; give another period"
-        )
-    problem = "it has no shedding cycle in which a broker had reported"
-    hint = "give load reports, leaders and cycles of one period, or load reports of several times"
+        problem = "no broker had reported before any shedding cycle between --from and --to"
+        return f"{problem}; give another period"
+    problem = "no broker had reported before any of its shedding cycles"
+    hint = (
+        "give load reports, leaders and cycles of the same period, or load reports of several times"
+    )
     return f"--input {args.input}: {problem}; {hint}"
 
 
@@ -189,8 +190,8 @@ def _check_options(args: argparse.Namespace) -> None:
     others = ("settings", "strategy", "json")
     given = [f"--{name}" for name in others if getattr(args, name) is not None]
     if asked and given:
-        problem = "they cannot be combined with --why or --broker"
-        raise AuditError(f"{', '.join(given)}: {problem}; give one or the other")
+        asking = "--why" if args.why is not None else "--broker"
+        raise AuditError(f"{', '.join(given)} cannot be combined with {asking}")
 
 
 def _read_settings(file: str | None, profile: str | None) -> SettingsRead:

@@ -60,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=int,
         metavar="MINUTES",
-        help="the time between two shedding cycles, a multiple of --report-minutes (the same time)",
+        help="the time between two shedding cycles, a multiple of --report-minutes (by default, "
+        "the same)",
     )
     parser.add_argument("--output", required=True, metavar="PATH", help="the folder to create")
     parser.add_argument(
@@ -86,8 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--decided-by",
         default="reference",
         metavar="ADAPTER",
-        help="the implementation that decides what is unloaded: %(default)s, sample:java "
-        "...; none turns shedding off, which is fast at any size",
+        help="the implementation that decides what is unloaded, such as sample:java, or `none` to "
+        "turn shedding off, which generates a history of any size fast (%(default)s)",
     )
     parser.add_argument(
         "--plant",
@@ -200,7 +201,7 @@ def _check_readings(adapter: str, readings: Mapping[str, str]) -> None:
     Errors: `BadFleet`, `AdapterError`.
     """
     if adapter.partition(":")[0] == "spark":
-        problem = "it would run within the Spark session that writes the history"
+        problem = "it cannot run within the Spark session that writes the history"
         raise BadFleet(f"--decided-by {adapter}: {problem}; choose reference or sample:java")
     with connect(adapter, DEFAULT_PROFILE, readings) as connection:
         hello = connection.hello

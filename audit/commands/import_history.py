@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="PATH",
         help="files and folders: load reports as curl saves them, znodes of /loadbalance, the JSON "
-        "of a range query of Prometheus, logs of brokers, or histories in any form",
+        "of a Prometheus range query, broker logs, or histories",
     )
     parser.add_argument("--output", required=True, metavar="PATH", help="a folder for the history")
     parser.add_argument(
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"--output {folder}: it is not empty; name a new folder")
     if args.release and not (args.conf or args.dynamic):
-        problem = "it says which version reads --conf or --dynamic, and neither is given"
-        raise UserError(f"--release: {problem}; give one of them, or leave out --release")
+        problem = "it needs the settings that this version reads"
+        raise UserError(f"--release: {problem}; give --conf or --dynamic, or omit --release")
     found = with_single_names(read_sources(args.source, args.date))
     versions = reported_versions(found)
     release = version_for_settings(args.conf, release=args.release, reported=versions)
@@ -85,8 +85,10 @@ def run(args: argparse.Namespace) -> int:
     if read and args.conf and not args.release:
         notes += other_image_notes(image_tags(args.conf), versions)
     if read and not args.release and versions[1:]:
-        told = f"the brokers ran {', '.join(versions)}; the settings are read as by {release}"
-        notes.append(f"{told}; to read them as by another version, add --release")
+        told = (
+            f"the brokers ran {', '.join(versions)}; the settings are read as {release} reads them"
+        )
+        notes.append(f"{told}; to choose another version, add --release")
     notes += [f"not known: {part}" for part in missing_parts(found, records)]
     for note in notes:
         print_note(note)

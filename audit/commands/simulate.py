@@ -84,16 +84,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reports",
         type=Path,
         metavar="DIR",
-        help="start from load reports of a real cluster, as `case` reads them",
+        help="start from load reports of a real cluster, in any form that `case` accepts",
     )
     parser.add_argument(
-        "--metrics", type=Path, metavar="FILE", help="start from metrics, as `case` reads them"
+        "--metrics",
+        type=Path,
+        metavar="FILE",
+        help="start from metrics of a real cluster, in any form that `case` accepts",
     )
     parser.add_argument(
         "--from",
         dest="url",
         metavar="URL",
-        help="start from a running cluster, by its admin URL; nothing is changed",
+        help="start from the running cluster with this admin URL; the cluster is only read",
     )
     parser.add_argument(
         "--cluster", metavar="NAME", help="the name of the cluster, if there are several at URL"
@@ -105,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conf",
         type=Path,
         metavar="FILE",
-        help="the settings of a real cluster, as `case` reads them",
+        help="the settings of a real cluster, in any form that `case` accepts",
     )
     parser.add_argument(
         "--history",
@@ -138,7 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WORDS",
-        help="simulate this as well: [ADAPTER] [strategy=NAME] [profile=NAME] "
+        help="also simulate this variant: [ADAPTER] [strategy=NAME] [profile=NAME] "
         "[SETTING=VALUE ...]; repeatable",
     )
     parser.add_argument(
@@ -165,7 +168,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=ENDLESS,
         metavar="RULE",
         help="search for the smallest cluster that violates a rule about the long run, and show "
-        "its cycles (%(const)s: it never comes to rest)",
+        "its cycles (without RULE: %(const)s, unloads never end)",
     )
     parser.add_argument(
         "--examples",
@@ -177,13 +180,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spark",
         metavar="TARGET",
-        help="make each simulation of --compare, --sweep and several worlds in a task of the Spark "
-        "at TARGET: local[N], spark://HOST:PORT or sc://HOST:PORT",
+        help="run each simulation of --compare, --sweep and several worlds as a Spark task at "
+        "TARGET: local[N], spark://HOST:PORT or sc://HOST:PORT",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--moves", action="store_true", help="also print every move of a bundle")
     parser.add_argument(
-        "--publish", type=Path, metavar="DIR", help="write the figures and a page about them"
+        "--publish",
+        type=Path,
+        metavar="DIR",
+        help="write the results as JSON and as a Markdown page",
     )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page with charts")
 
@@ -197,7 +203,7 @@ def _run(args: argparse.Namespace) -> int:
     if not 1 <= args.cycles <= MAX_CYCLES:
         raise BadWorld(f"--cycles {args.cycles}: give a number from 1 to {MAX_CYCLES}")
     if args.moves and args.smallest:
-        raise BadWorld("--moves: leave it out, since --smallest shows its own moves")
+        raise BadWorld("--moves cannot be combined with --smallest, which always shows moves")
     args.strategy = args.strategy and short_name(args.strategy)
     if WITHOUT_OWN.fullmatch(args.adapter) and args.strategy not in (None, "", *OF_DOCUMENTS):
         choice = suggest_names(args.strategy, OF_DOCUMENTS)
@@ -279,17 +285,24 @@ def _search(args: argparse.Namespace) -> int:
     rule = args.smallest
     if rule not in loop_rules():
         known = ", ".join(loop_rules())
-        raise BadWorld(f"--smallest {rule}: choose one of {known}; write an adapter before it")
+        raise BadWorld(
+            f"--smallest {rule}: choose a rule from {known}; if {rule} is the adapter, give it "
+            "before --smallest"
+        )
     if args.world or args.history or args.reports or args.metrics or args.url:
-        raise BadWorld("--smallest: it draws its clusters; leave out the world to start from")
+        raise BadWorld(
+            "--smallest draws its own clusters, so it cannot be combined with --world, --history, "
+            "--reports, --metrics or --from"
+        )
     if args.sweep:
         raise BadWorld(
-            "--smallest: it searches for each variant, not each value; leave out --sweep"
+            "--smallest runs one search per variant, not one per swept value, so it cannot be "
+            "combined with --sweep"
         )
     if args.spark:
         raise BadWorld(
-            "--smallest: each cluster depends on the ones before, so they cannot run in parallel; "
-            "leave out --spark"
+            "--smallest cannot be combined with --spark: each cluster that it draws depends on the "
+            "results of the previous ones"
         )
     if args.examples < 1:
         raise BadWorld(f"--examples {args.examples}: at least one cluster must be drawn")

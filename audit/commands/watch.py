@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="PATH",
-        help=f"a folder; the history is recorded in {HISTORY}, and audited in {AUDIT}",
+        help=f"a folder; the history goes to its subfolder {HISTORY}, and the audit to {AUDIT}",
     )
     parser.add_argument(
         "--audit-every",

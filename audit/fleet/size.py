@@ -98,7 +98,7 @@ class Fleet:
 
     def __post_init__(self) -> None:
         if self.readings.get("window", SLIDING) != SLIDING:
-            problem = "the averages of a fleet slide over the newest samples; omit this reading"
+            problem = "the averages of a fleet always cover the newest samples; omit this reading"
             raise BadFleet(f"--reading window={self.readings['window']}: {problem}")
         for name, least in MINIMUMS.items():
             if getattr(self, name) < least:
@@ -184,5 +184,7 @@ class HistoryOptions:
             problem = f"give a share from 0 to {MAX_DAMAGE:g}"
             raise BadFleet(f"--damage {self.damaged:g}: {problem}")
         if self.planted and self.decided_by == NO_ADAPTER:
-            problem = "no implementation decides; give --decided-by, such as reference"
+            problem = (
+                "it needs an implementation that decides; give one, such as --decided-by reference"
+            )
             raise BadFleet(f"--plant {self.planted[0]}: {problem}")

@@ -73,7 +73,7 @@ def storage_problem(path: str, cause: str) -> str | None:
     if not separator or (not NO_CLASS.search(cause) and "UnknownHost" not in cause):
         return None
     if "UnknownHost" in cause:
-        return f"the host in {path} is unknown; correct the address, or fs.defaultFS"
+        return f"the host in {path} is unknown; correct the path or the Hadoop setting fs.defaultFS"
     if scheme in ("s3", "s3n"):
         return "Spark cannot open this scheme; write s3a:// instead"
     if scheme not in PACKAGES:
@@ -81,7 +81,7 @@ def storage_problem(path: str, cause: str) -> str | None:
     package = PACKAGES[scheme]
     return (
         f"Spark lacks {package}; set PYSPARK_SUBMIT_ARGS='--packages {package}:VERSION "
-        "pyspark-shell', with the version of Hadoop that Spark has for org.apache.hadoop"
+        "pyspark-shell' (for org.apache.hadoop, VERSION is the version of Spark's Hadoop)"
     )
 
 

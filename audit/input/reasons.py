@@ -257,7 +257,7 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("damage") == DAMAGED_PARQUET,
     ),
     FOREIGN: Reason(
-        "The file has the name of a format that is not read, such as .zip or .tar.",
+        "The file name has the ending of a format that is not supported, such as .zip or .tar.",
         lambda: F.col("damage") == FOREIGN,
     ),
     "not-utf8": Reason("The line is not UTF-8.", lambda: ~F.is_valid_utf8("line")),
@@ -282,7 +282,7 @@ REASONS: Mapping[str, Reason] = {
         lambda: F.col("at").isNull(),
     ),
     "impossible-time": Reason(
-        f"The record's time is before {EARLIEST_TIME[:4]}, or {LATEST_TIME[:4]} or later.",
+        f"The record's time is before {EARLIEST_TIME[:4]}, or in {LATEST_TIME[:4]} or later.",
         is_at_impossible_time,
     ),
     "stray-time": Reason(
@@ -291,7 +291,7 @@ REASONS: Mapping[str, Reason] = {
         is_never_true,
     ),
     "ill-typed-field": Reason(
-        "A field has the wrong type, such as text for a number.",
+        "A field has the wrong type, such as a string instead of a number.",
         lambda: F.col("ill_typed"),
     ),
     "bad-broker": Reason(
@@ -305,7 +305,7 @@ REASONS: Mapping[str, Reason] = {
         has_bad_bundle,
     ),
     "missing-field": Reason(
-        "A field is missing that a record of this kind needs.", lacks_required_field
+        "A field that a record of this kind needs is missing.", lacks_required_field
     ),
     "bad-number": Reason(
         f"A number is NaN, below 0 or above {MAX_RATE:.0e}, or a count is not a whole number.",
@@ -321,8 +321,8 @@ REASONS: Mapping[str, Reason] = {
     "bad-split": Reason("The parts of a split do not cover the bundle exactly.", is_bad_split),
     "bad-setting": Reason("A documented setting has a value of the wrong type.", has_bad_setting),
     "bad-cause": Reason(
-        f"The cause of an unload is not one of {', '.join(CAUSES)}; or that of a split is not "
-        f"one of {', '.join(SPLITTERS)}.",
+        f"The cause of an unload is not one of {', '.join(CAUSES)}; or the cause of a split is "
+        f"not one of {', '.join(SPLITTERS)}.",
         has_bad_cause,
     ),
     "duplicate": Reason("The record is a word-for-word repetition of another one.", is_never_true),

@@ -180,7 +180,7 @@ def _strategy_changes(settings: DataFrame) -> DataFrame:
 
 def _cause_text() -> Column:
     either = F.concat(F.col("cause"), F.lit(" or shedding"))
-    known = F.when(F.col("cause") == "shedding", "shedding, or not").otherwise(either)
+    known = F.when(F.col("cause") == "shedding", "perhaps shedding").otherwise(either)
     return F.when(F.col("open"), known).otherwise(F.col("cause"))
 
 
@@ -288,7 +288,7 @@ def _cycle_lines(
     yield from told
     decided, before = this, _cycle_before_move(tables, asked, cluster, this)
     if before:
-        yield "  the reports of this cycle already show the move; so here is the cycle before it:"
+        yield "  the reports of this cycle already show the move, so the previous cycle is shown:"
         at = F.col("cycle") == F.lit(before).cast("timestamp")
         decided = (F.col("cluster") == cluster) & at
     unlike = yield from _arithmetic_lines(tables, plan, asked, decided, this)
@@ -365,8 +365,8 @@ def _arithmetic_lines(
         yield f"  no report of {asked.subject} is recorded before that time"
         return ""
     if not row["itself"]:
-        why = "no report is known at the cycle" if recorded else "the cycle itself is not recorded"
-        yield f"  as known at {row['time']}; {why}"
+        why = "no report precedes the cycle" if recorded else "the cycle itself is not recorded"
+        yield f"  computed from what was known at {row['time']}, since {why}"
     saved = json.loads(row["case"])
     if saved["case"].get("recentlyUnloaded"):
         yield f"  the minutes since an unload are counted up to {row['time']}"

@@ -18,8 +18,8 @@ MAX_DESCRIBED_CHANGES = 5
 """Maximum number of leader changes that are described; all others are only counted."""
 
 RESTARTED = "starts a new term"
-ENDED = "which ended"
-CONTINUES = "which goes on"
+ENDED = "which shut down"
+CONTINUES = "which keeps running"
 SILENT = "which has reported nothing since"
 
 
@@ -78,5 +78,7 @@ def changes_of_broker(tables: Tables, cluster: str, broker: str | None) -> DataF
     mine = leader_changes(tables).where(F.col("cluster") == cluster)
     begins = mine.where(F.col("broker") == broker).select("at", _change_text().alias("text"))
     ends = mine.where((F.col("former") == broker) & (F.col("broker") != broker))
-    lost = F.concat(F.col("broker"), F.lit(" replaces it as leader, "), F.col("how"))
+    lost = F.concat(
+        F.col("broker"), F.lit(" becomes leader in place of this broker, "), F.col("how")
+    )
     return begins.unionByName(ends.select("at", lost.alias("text")))

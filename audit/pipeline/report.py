@@ -217,7 +217,7 @@ def _refuse_tables(spark: Any, path: str) -> None:
     `AuditError`.
     """
     if files.has_transaction_log(spark, path):
-        problem = "it is a table of Delta Lake or Iceberg, whose files include removed rows"
+        problem = "it is a Delta Lake or Iceberg table, whose files include removed rows"
         raise AuditError(f"--input {path}: {problem}; export its current rows as Parquet or JSON")
 
 
@@ -240,7 +240,7 @@ def _check_unused(store: Store) -> None:
     except AnalysisException:
         return
     if there:
-        problem = "it contains files other than an audit's"
+        problem = "it contains files that no audit wrote"
         raise AuditError(f"--output {store.path}: {problem}; give a new folder")
 
 
@@ -390,6 +390,6 @@ def _rebuilt_part(mark: Mark) -> str:
     if not mark.before:
         return ""
     if not mark.change:
-        return "  as it was"
+        return "  unchanged"
     told, clusters = f"  from {mark.since:%Y-%m-%d} on", counted(len(mark.change.named), "cluster")
     return told if mark.change.others != NEVER else f"{told} in {clusters}"

@@ -79,10 +79,10 @@ def case_file_lines(rules: Iterable[str], cases: str) -> Iterator[str]:
         text = f"{which}, for pulsar-conformance explain: {cases}/*.json"
         yield from paragraph(text, 2, "")
     if without:
-        yield from paragraph(f"no case file: {', '.join(without)}, {NO_CASE}", 2, "")
+        yield from paragraph(f"no case files of {', '.join(without)}, {NO_CASE}", 2, "")
 
 
-NO_CASE = "judged by the records of a single event; its numbers are given above"
+NO_CASE = "judged by the records of single events, whose numbers are given above"
 
 
 def _missing_setting_text(missing: Json) -> str:
@@ -111,8 +111,9 @@ def _cause_lines(unloads: Json) -> Iterator[str]:
     if unlike:
         one = unlike == 1
         has, kept, cycle = ("has", "is", "its cycle") if one else ("have", "are", "their cycles")
-        text = f"{has} no recorded cause and {kept} not what the strategy of {cycle} would unload"
-        yield from paragraph(f"{unlike} of the {every} {text}: perhaps not by shedding", 4, "  ")
+        text = f"{has} no recorded cause and {kept} not what the strategy would unload in {cycle}"
+        why = "so shedding may not be the cause"
+        yield from paragraph(f"{unlike} of the {every} {text}, {why}", 4, "  ")
 
 
 def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
@@ -133,7 +134,7 @@ def _omission_lines(omitted: Json, profile: str) -> Iterator[str]:
 def _omitted_cycles(omitted: Json, profile: str) -> str:
     often = counted(omitted["cycles"], "cycle")
     least = "at least " if omitted["more"] else ""
-    return f"{least}{often} without an unload although {profile} would have made one"
+    return f"{least}{often} without an unload although {profile} would have unloaded bundles"
 
 
 def _split_and_leader_lines(splits: int, leaders: Json) -> Iterator[str]:
@@ -162,7 +163,7 @@ def _unjudged_lines(found: Json) -> Iterator[str]:
         names = ", ".join(others)
         yield from paragraph(f"rules of shedding that no history can test: {names}", 2, "")
     if observed:
-        text = "not judged, since they describe what releases do and no document states them"
+        text = "rules not judged, since no document states them and they describe what releases do"
         yield from paragraph(f"{text}: {', '.join(observed)}", 2, "")
 
 
@@ -179,7 +180,7 @@ def difference_lines(compared: Json, profile: str) -> Iterator[str]:
         yield f"{by}: the same faults as by {profile}"
     for one in compared["differences"]:
         often = counted(one["cycles"], "cycle")
-        words = f"{one['documents']}, by the release {one['release']}"
+        words = f"{one['documents']}, but {one['release']} by the release"
         text = f"{one['rule']}, {often}: {words}; first {one['at']}: {one['evidence']}"
         yield from paragraph(text, 4, "  ")
     alike: dict[tuple[int, str, str], list[str]] = {}
@@ -236,12 +237,14 @@ def _comparison_lines(asked: Json, profile: str) -> list[str]:
     ]
     told = (
         f"{counted(asked['both'], 'bundle')} by both, {asked['only_asked']} only by the given "
-        "settings (those of --settings and --strategy, and otherwise the recorded ones)"
+        "settings (those of --settings and --strategy; all others are as recorded)"
     )
     lines = [*table(headings, rows, numbers=True), *paragraph(told)]
     if specs.load().profile(profile).released:
-        more = "simulate --history FILE decides as the release does"
-        text = f"computed without the release's minimum traffic of an unload; {more}"
+        more = "for the release's own decisions, use simulate --history FILE"
+        text = (
+            f"computed without the minimum traffic that the release requires of an unload; {more}"
+        )
         lines += paragraph(text, 2, "")
     return lines
 

@@ -15,8 +15,8 @@ from pulsar_conformance.specs import load
 
 ITSELF, OTHERS, LEAST_USED = "itself", "others", "least-used"
 PLACING: Mapping[str, str] = {
-    ITSELF: "the implementation chooses among all brokers; a bundle whose owner it chooses stays, "
-    "or returns if the release chooses only after the unload",
+    ITSELF: "the implementation chooses among all brokers; if it chooses the owner, the bundle "
+    "stays or, with releases that choose only after the unload, returns",
     OTHERS: "the implementation chooses among the brokers other than the former owner",
     LEAST_USED: "the world chooses the least used broker, which may be the former owner",
 }

@@ -15,7 +15,10 @@ def world_problem(data: Any) -> str | None:
     try:
         wrong = problem_with(data, SCHEMA)
     except ValueError as unlike_json:
-        return f"it is no JSON: {unlike_json}; put text that looks like a date or number in quotes"
+        return (
+            f"a value cannot be written as JSON: {unlike_json}; put text that looks like a date or "
+            "number in quotes"
+        )
     return wrong or next(_contradictions(data), None)
 
 
@@ -38,6 +41,6 @@ def _contradictions(data: Mapping[str, Any]) -> Iterator[str]:
 def _wrong_usage(broker: Mapping[str, Any]) -> Iterator[str]:
     usage, idle = broker["usage"], broker.get("idle", 0)
     if usage < idle:
-        yield f"its usage of {usage:g} % is below {idle:g} %, its usage when idle; give more usage"
+        yield f"usage ({usage:g} %) is below idle ({idle:g} %); raise usage or lower idle"
     if usage > idle and not broker["bundles"]:
-        yield f"without bundles, its usage is {idle:g} %, not {usage:g} %; give it bundles"
+        yield f"usage ({usage:g} %) is above idle ({idle:g} %), but there are no bundles; add some"

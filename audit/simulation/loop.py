@@ -204,9 +204,7 @@ class Simulation:
     def _shedding_question(self, cycle: int, brokers: dict[str, Json]) -> Json:
         """Return a cycle's question about shedding. Errors: `BadWorld` if a usage is infinite."""
         if not self.leader.is_finite:
-            problem = (
-                f"usage smoothed with it grows beyond all numbers in {counted(cycle, 'cycle')}"
-            )
+            problem = f"usage smoothed with this share is infinite after {counted(cycle, 'cycle')}"
             hint = f"give a share between 0 and 1, or at most --cycles {cycle}"
             raise BadWorld(f"{HISTORY_SHARE}={self.leader.history_share:g}: {problem}; {hint}")
         case = self.leader.shedding_question(cycle, self.deciding.strategy, brokers)

@@ -44,7 +44,7 @@ def overload_lines(
         steps = None if derived is None else _steps_of(derived, broker)
         why = _no_derivation(variant) if derived is None else _reason(steps)
         weighted = _weighted(steps or (), usage)
-        ends = f"{usage:.4g} %{', without weights,' if weighted else ','} over {threshold:g} %"
+        ends = f"{usage:.4g} %{' (without weights)' if weighted else ''}, over {threshold:g} %"
         told = f"{broker} ends at {ends}, and sheds nothing: {weighted}{why}"
         yield from paragraph(told, 2, "")
     if len(over) > MAX_REASONS:
@@ -69,10 +69,10 @@ def _last_derivation(
 
 def _no_derivation(variant: Variant) -> str:
     if variant.adapter == REFERENCE:
-        return f"{variant.strategy} counts over cycles; explain shows the reason for a single one"
+        return f"{variant.strategy} counts over cycles; explain gives the reason in a single cycle"
     return (
-        f"{variant.adapter} gives no reason; explain shows the model's reason for the first cycle, "
-        f"and simulate {REFERENCE} its reason for the last one"
+        f"{variant.adapter} gives no reason; for the model's reason in the first cycle, use "
+        f"explain; for its reason in the last cycle, use simulate {REFERENCE}"
     )
 
 
@@ -96,7 +96,7 @@ def _weighted(steps: Iterable[Step], usage: float) -> str:
 def _reason(steps: list[Step] | None) -> str:
     """Return why the strategy unloads nothing from a broker, given the steps about the broker."""
     if steps is None:
-        return f"its smoothed usage has grown beyond all numbers ({HISTORY_SHARE})"
+        return f"its smoothed usage has become infinite ({HISTORY_SHARE})"
     found: dict[str, list[str]] = {}
     for step in steps:
         found.setdefault(step.label.strip(), []).append(step.text)

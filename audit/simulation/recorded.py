@@ -109,7 +109,7 @@ def _by_report(history: _History) -> SimulatedWorld:
     """Return a world with one cycle for each report of a broker, which gives the loads."""
     reports = {broker: [said for _, said in each] for broker, each in history.reports.items()}
     length = max(map(len, reports.values()))
-    count = f"{length} reports of a broker, one per cycle"
+    count = f"up to {length} reports per broker, one per cycle"
     note = f"the loads of {history.cluster} are replayed: {count}"
     return _replayed(history, reports, None, note)
 
@@ -118,7 +118,9 @@ def _by_cycle(history: _History) -> SimulatedWorld:
     """Return a world with the cycles of the history."""
     cycles = sorted(history.cycles)
     reports = _reports_at(cycles, history)
-    note = f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their times"
+    note = (
+        f"{counted(len(cycles), 'cycle')} of {history.cluster} are replayed at their recorded times"
+    )
     world = _replayed(history, reports, cycles[0], note)
     events = [
         BrokerEvent(number, broker, now is not None)

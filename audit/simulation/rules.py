@@ -15,6 +15,7 @@ from pulsar_conformance.audit.simulation.measures import (
     returns,
 )
 from pulsar_conformance.specs import Rule, load
+from pulsar_conformance.specs.text import counted
 
 IN_BALANCE = 1
 """Maximum difference in usage between the brokers of a balanced cluster, in percentage points."""
@@ -88,7 +89,7 @@ def _returns_within_period(course: SimulatedCourse) -> Faults:
     for first, second in returns(course):
         yield (
             second.cycle,
-            f"{second.bundle} is back at {second.target}, as before cycle {first.cycle}",
+            f"{second.bundle} is back at {second.target}, its owner before cycle {first.cycle}",
         )
 
 
@@ -102,8 +103,9 @@ def _unloads_in_balance(course: SimulatedCourse) -> Faults:
         ):
             return
         if cycle.sheds:
-            text = f"{len(cycle.sheds)} unloaded, with all brokers from {min(used):g} to "
-            yield cycle.number, f"{text}{max(used):g} %"
+            spread = f"from {min(used):g} to {max(used):g} %"
+            count = counted(len(cycle.sheds), "unload")
+            yield cycle.number, f"{count} although the usage of all brokers is {spread}"
 
 
 def _overload_beside_idle_brokers(course: SimulatedCourse) -> Faults:
@@ -131,7 +133,7 @@ def _losses(course: SimulatedCourse) -> Faults:
 def _endless_courses(course: SimulatedCourse) -> Faults:
     period = period_of(course)
     if course.world.is_constant and rest_of(course) is None and period is not None:
-        yield len(course.cycles) - 1, f"owners repeat themselves every {period} cycles"
+        yield len(course.cycles) - 1, f"the owners of all bundles repeat every {period} cycles"
 
 
 CHECKS: Mapping[str, Callable[[SimulatedCourse], Faults]] = {

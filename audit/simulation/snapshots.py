@@ -124,8 +124,8 @@ def _busy_note(broker: str, said: Json, resources: Iterable[str]) -> str:
     used = enumerated([f"{percent_used(said, one):.4g} % of {one}" for one in resources])
     return (
         f"{broker}: {used} with {throughput(exact(reported_throughput(said)))} is over "
-        f"{TRAFFIC_RATIO} times the ratio of the other brokers, so it is taken to grow with "
-        "traffic as theirs does"
+        f"{TRAFFIC_RATIO} times the usage per traffic of the other brokers, so it is assumed to "
+        "grow with traffic as theirs does"
     )
 
 

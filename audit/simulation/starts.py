@@ -64,7 +64,9 @@ def read_start(args: argparse.Namespace) -> Start:
     if sum(map(bool, given)) != 1:
         raise BadWorld(f"give one of {SOURCES}; the worlds are {', '.join(world_titles())}")
     if (args.conf or args.bundle_data) and not snapshot:
-        raise BadWorld("--conf and --bundle-data need --reports, --metrics or --from; give one")
+        raise BadWorld(
+            "--conf and --bundle-data need --reports, --metrics or --from; give one of these"
+        )
     profile = None
     if snapshot:
         world, profile = reported_world(args)
@@ -98,7 +100,7 @@ def _common_strategy(worlds: Sequence[SimulatedWorld]) -> str:
     named = {world.name: strategy_of_settings(world.settings) or USUAL_STRATEGY for world in worlds}
     if len({*named.values()}) > 1:
         each = ", ".join(f"{name} has {strategy}" for name, strategy in named.items())
-        raise BadWorld(f"the worlds have different strategies: {each}; choose one by --strategy")
+        raise BadWorld(f"the worlds have different strategies: {each}; choose one with --strategy")
     return next(iter(named.values()))
 
 
@@ -183,6 +185,6 @@ def _check_cluster(args: argparse.Namespace, trial: Trial, profile: str | None) 
     if problem is None or missing_setting(trial, defaults):  # The simulation has its own defaults.
         return
     kind = "reports" if args.reports else "metrics"
-    again = "run the command again" if args.url else f"save the {kind} again, close together"
+    again = "run the command again" if args.url else f"save all {kind} again at about the same time"
     source = args.reports or args.metrics or args.url
     raise BadWorld(f"{source}: {problem.removeprefix('case.')}; {again}")

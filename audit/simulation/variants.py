@@ -219,7 +219,7 @@ def words_as_variant(text: str, usual: Variant) -> Variant:
     joined = next((word for word in given if any(f",{one}" in word for one in NAMED)), "")
     if joined:
         apart = joined.replace(",", " ")
-        raise BadWorld(f"--compare {text}: write {apart!r}, in quotes and with spaces")
+        raise BadWorld(f"--compare {text}: separate with spaces, not commas: {apart!r}")
     named = dict(word.split("=", 1) for word in given if word.startswith(NAMED))
     settings = given_settings([word for word in given if not word.startswith(NAMED)])
     chosen = named.get(STRATEGY)
@@ -265,7 +265,7 @@ def sweep(
             given = given_settings([f"{swept}={value}"])
             if twice := next((name for name in given if name in variant.settings), None):
                 problem = f"{twice}={variant.settings[twice]} is given as well"
-                raise BadWorld(f"--sweep {text}: {problem}; leave one of them out")
+                raise BadWorld(f"--sweep {text}: {problem}; remove one of the two")
             swept_ones.append(replace(variant, settings={**variant.settings, **given}))
         reasons = [_why_idle(one, variant, worlds) for one in swept_ones]
         if all(reasons):
@@ -394,4 +394,4 @@ def _with_profile(variant: Variant) -> str:
     ]
     if variant.adapter != REFERENCE or not offering:
         return ""
-    return f"; it does with profile={' or '.join(offering)}"
+    return f", or add profile={' or '.join(offering)}, with which it offers the strategy"

@@ -171,7 +171,7 @@ class SimulatedWorld:
         given = settings.get(SHEDDING_INTERVAL)
         minutes = 1.0 if given is None else float(given)
         if minutes <= 0:
-            problem = f"{SHEDDING_INTERVAL}={given}: a cycle lasts longer than that"
+            problem = f"{SHEDDING_INTERVAL}={given} is not the length of a cycle"
             raise BadWorld(f"{self.name}: {problem}; give a number of minutes above 0")
         return minutes
 

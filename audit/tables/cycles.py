@@ -30,13 +30,13 @@ from pyspark.sql import functions as F
 
 NO_LEADER = "its leader's earlier knowledge is not recorded"
 CUT_SHORT = "the history or the leader's term ends before the next cycle"
-LEADER_JUST_BEGAN = "its leader has just begun, and may not have run a cycle yet"
+LEADER_JUST_BEGAN = "its leader was elected just before, and may not have run a cycle yet"
 NOTHING_RECORDED_AFTER = "nothing is recorded after this cycle"
-LEADER_NEWLY_ELECTED = "its leader began a few seconds before; a later cycle would decide"
-LOST_SETTINGS = "the last recorded settings are quarantined; usable ones would decide"
-LOST_REPORT = "a report of an unknown broker is quarantined; the original would decide"
-LOST_UNLOAD = "an unload at that time is quarantined; the original would decide"
-LOST_BEFORE = "an earlier unload is quarantined; the original would decide"
+LEADER_NEWLY_ELECTED = "its leader was elected seconds before; only a later cycle can be judged"
+LOST_SETTINGS = "the last recorded settings are quarantined; only a valid record can decide this"
+LOST_REPORT = "a report of an unknown broker is quarantined; only its original can decide this"
+LOST_UNLOAD = "an unload at that time is quarantined; only its original record can decide this"
+LOST_BEFORE = "an earlier unload is quarantined; only its original record can decide this"
 
 SKEW = 5.0
 """Maximum difference between two brokers' clocks, and maximum delay of a report, in seconds."""

@@ -59,7 +59,8 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
     trial = trial_of(saved)
     if trial is None:
         raise AuditError(
-            "the case of the cycle cannot be read; report this as a bug of the project"
+            "the case that the audit wrote for this cycle cannot be read; report this as a bug of "
+            "pulsar-conformance"
         )
     handed = ProvidedQuestions("the cycle", trial, saved["profile"], saved["readings"])
     read = ((one["profile"], trial_of(one)) for one in others)
@@ -68,7 +69,9 @@ def _derivation(cases: Sequence[Mapping[str, Any]], focus: Focus) -> list[str]:
         return list(case_lines(handed, ExplainOptions(None, {}, {}, focus, trials=trials)))
     except BadCase as wrong:
         problem = str(wrong).partition(": ")[2].removeprefix("case.")
-        return paragraph(f"its arithmetic cannot be shown: {problem}", 2, "", TEXT_WIDTH)
+        return paragraph(
+            f"the arithmetic of this case cannot be shown: {problem}", 2, "", TEXT_WIDTH
+        )
 
 
 def difference_from_recorded(
@@ -139,8 +142,8 @@ def _claims_text(claims: Claims, focus: Focus) -> str:
     names = [f"{one} ({', '.join(claims[one])})" for one in named]
     more = len(claims) - len(names)
     names += [counted(more, "other bundle")] if more else []
-    unknown = "in the last reports of several brokers, so that its owner at the cycle is not known"
-    decided = "what depends on it is undecided; a record of the unload and the new owner decides"
+    unknown = "bundles in the last reports of several brokers, so their owners are not known"
+    decided = "rules that depend on them are undecided without records of unloads and new owners"
     return f"{unknown}: {'; '.join(names)}; {decided}"
 
 

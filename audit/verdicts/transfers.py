@@ -34,10 +34,10 @@ UNLOAD = ["cluster", "at", "broker", "bundle"]
 TURN = ["cluster", "cycle"]
 
 NO_LOADS = "the brokers' load data are not recorded"
-LOADS_CHANGING = "the load data changed while the cycle may have run"
-LOADS_NEAR_EDGE = "the loads are at the edge of a condition"
+LOADS_CHANGING = "the load data changed within the time in which the cycle may have run"
+LOADS_NEAR_EDGE = "the loads are too close to the limit of a condition"
 NO_OWNER = "no other broker is recorded as the next owner"
-TWO_CYCLES = "the unloads may be of two cycles"
+TWO_CYCLES = "the unloads may belong to two cycles"
 NO_POLICIES = "isolation policies are not recorded"
 NO_CYCLES = "cycles that unload nothing are not recorded"
 READ_TIMES_UNKNOWN = "it is not recorded when the leader read each broker's load data"

@@ -30,16 +30,16 @@ NOT_DONE, UNDECIDED = "not done though due", "undecided"
 VERDICTS = (ALLOWED, VIOLATED, NOT_DONE, UNDECIDED)
 
 ALLOWED_AT_OTHER_MOMENT = (
-    "it is allowed with the reports of another moment at which the cycle may have run"
+    "it is allowed with the reports known at another moment at which the cycle may have run"
 )
 UNCERTAIN_UNLOAD = "it is allowed if an unload of uncertain cause was, or was not, shedding"
-IN_ANOTHER_VIEW = "it is allowed in another view of what is known: "
+IN_ANOTHER_VIEW = "it may be allowed, because the state of the cluster is uncertain: "
 MAY_HAVE_TO_STAY = (
     "a bundle of the broker may have to stay, because of its namespace or its next owner"
 )
 SETTINGS_JUST_CHANGED = "the settings changed shortly before, and may not have been in force"
-BOUNDARY_UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be on"
-MAYBE_NOT_RESTARTED = "the strategy changed, and nothing shows that its leader was restarted: "
+BOUNDARY_UNRECORDED = f"{LOWER_BOUNDARY} is not recorded, and may be enabled"
+MAYBE_NOT_RESTARTED = "the strategy changed, and nothing shows that the leader was restarted: "
 
 
 def rules_of(plan: AuditPlan) -> tuple[str, ...]:

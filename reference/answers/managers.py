@@ -65,7 +65,7 @@ def choose(context: Context, case: Case) -> Derivation:
         yield Step("dynamic", _written(dynamic))
         yield Step("broker.conf", _written(conf))
         yield Step("in use", _written(name, nothing="the default one"))
-        yield Step("manager", f"{manager}, as after any mistake" if mistake else manager)
+        yield Step("manager", f"{manager}, as for every unknown class" if mistake else manager)
 
     return Derivation({"manager": manager}, explain)
 

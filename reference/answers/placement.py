@@ -105,7 +105,7 @@ def _candidate_text(placed: Placement, candidate: Candidate) -> str:
         return f"{carries}: overloaded, left out"
     score = placed.score(candidate)
     if score is None:
-        return f"{carries}: at the threshold no weight, only where no other is left"
+        return f"{carries}: at the threshold, so no weight; taken only if no other is left"
     return f"{carries}: {_score_text(placed, candidate)} = {plain(score, 4)}"
 
 

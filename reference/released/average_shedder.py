@@ -98,7 +98,7 @@ def _shedding(
         if highest < high and hits < low:
             near = _counted(memory.low_hits, (busy, idle), LOW, low)
             far = _counted(memory.high_hits, (busy, idle), HIGH, high)
-            few = "neither was apart from its partner often enough"
+            few = "neither differed enough from its partner in enough cycles"
             yield _Pair(idle, busy, f"{few}: {near}; {far}")
             continue
         _reset_hits(memory, idle, busy)

@@ -187,7 +187,7 @@ class _Translation:
         while not (members and self.text.startswith("]", self.at)):
             here = self.text[self.at : self.at + 1]
             if not here:
-                raise self._not_java("a character class without its end")
+                raise self._not_java("an unclosed character class")
             if self.text.startswith("&&", self.at) or (here == "[" and negated):
                 raise self._of_classes()
             if here == "[":
@@ -231,9 +231,9 @@ class _Translation:
         return known[0]
 
     def _of_classes(self) -> BadExpression:
-        return _unevaluated(self.text, "a character class that contains others")
+        return _unevaluated(self.text, "a character class that combines others")
 
     def _not_java(self, what: str) -> BadExpression:
         return BadExpression(
-            f"{self.text} is no regular expression of Java, so Pulsar cannot match it: {what}"
+            f"{self.text} is not a Java regular expression, so Pulsar cannot match it: {what}"
         )

@@ -132,7 +132,7 @@ class SplitterTask:
         bundles = int(self.known.case["namespaceBundles"].get(space, 1))
         counted = self.known.way("room") == "counted"
         full = bundles + (taken if counted else 0) >= most
-        return f"{space} has {most} bundles at most" if full else ""
+        return f"{space} may have at most {most} bundles" if full else ""
 
     @cached_property
     def split(self) -> Sequence[str]:

@@ -314,9 +314,9 @@ def _exchanged(
 def _in_exchange(state: LoadState, net: float) -> str:
     whole, other = (state.data.carried[one] for one in (state.busy, state.idle))
     return (
-        f"more than is left, but in exchange: {state.busy} keeps {format_rate(whole - net)}, under "
-        f"{ENOUGH:g} of its {format_rate(whole)} and no less than {state.idle} then has, "
-        f"{format_rate(other + net)}"
+        f"more than is left, but in exchange: {state.busy} keeps {format_rate(whole - net)}, which "
+        f"is under {ENOUGH:g} of its {format_rate(whole)} and no less than the "
+        f"{format_rate(other + net)} that {state.idle} then has"
     )
 
 

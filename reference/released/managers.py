@@ -46,7 +46,7 @@ def choose(conf: str | None, dynamic: str | None, release: ReleasedWays) -> Deri
         if known.get(name, True):
             return _declined("refused", f"no broker starts with '{name}' ({place})")
         return _declined("failed", f"'{name}' cannot be instantiated ({place})")
-    return _manager("simple", conf, dynamic, f"'{name}' is no load manager")
+    return _manager("simple", conf, dynamic, f"'{name}' is not a load manager")
 
 
 @cache

@@ -34,7 +34,7 @@ def why_strategies_conflict(settings: Settings, shedding: str) -> str | None:
     placing = settings.text(STRATEGY)
     if placing.removeprefix(PACKAGE) not in BOTH:
         return None
-    return f"{placing} sheds as well, and {shedding} is to shed ({PAIR})"
+    return f"{placing} is also a shedding strategy, but {shedding} is set to shed ({PAIR})"
 
 
 @dataclass(frozen=True)

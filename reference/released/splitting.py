@@ -201,7 +201,7 @@ def _flow_boundaries(
         sum((one.messages for one in traffic), 0.0) < most_messages * margin
         and sum((one.throughput for one in traffic), 0.0) < most_bytes * margin
     ):
-        return [], f"it carries less than a limit and {FLOW_MARGIN} more ({FLOW_PLACE})"
+        return [], f"its traffic exceeds no limit by {FLOW_MARGIN} ({FLOW_PLACE})"
     ordered = [by_hash[one] for one in sorted(one.place for one in traffic)]
     cuts = []
     carried = ordered[0]

@@ -65,9 +65,9 @@ def _conditions(decision: ReleasedTransfer, stats: LoadStats) -> Iterator[Step]:
     least, most = stats.loads[idle], stats.loads[busy]
     share = plain(exact(decision.share), 4)
     has = f"{idle} has {_percent(least.load)} and {_traffic(least)}"
-    low = f"{share} of the mean, {_percent(stats.mean * decision.share)}"
+    low = f"{share} of the mean, {_percent(stats.mean * decision.share)},"
     found = idle if decision.underloaded(stats) else "none"
-    bounds = f"under {low}, or of the {_traffic(most)} of {busy}"
+    bounds = f"under {low} or under {share} of the {_traffic(most)} of {busy}"
     yield Step("underloaded", f"{found}: {has}; underloaded is {bounds}")
     limit = f"{plain(exact(known.number(THRESHOLD)))} % ({THRESHOLD})"
     found = busy if decision.overloaded(stats) else "none"

@@ -226,7 +226,7 @@ def _steps(view: ClusterView, decision: _Decision, name: str) -> Iterator[Step]:
     other = next(one for one in LEAST if one != kind)
     if decision.enough and decision.need < decision.least:
         beside = WRITTEN[other](Fraction(_need(view, decision.spreads[other])))
-        yield Step("enough", f"as {beside} are, by the other measure ({place('uniform-settings')})")
+        yield Step("enough", f"by the other measure: {beside} ({place('uniform-settings')})")
     if not decision.enough:
         least = f"less than the {written(Fraction(decision.least))} of {LEAST[kind]}"
         yield from keep_all_steps(view, name, f"{least} ({place('uniform-share')})")

@@ -52,7 +52,7 @@ TITLES: Mapping[str, str] = {
     "LOOP": "The long run",
     "MANAGER": "Load managers",
     "REPORT": "Load reports and the monitor's tables",
-    "ANSWER": "What every reader takes for granted",
+    "ANSWER": "Answers in general",
 }
 """Subject of each area, as the heading of its page."""
 

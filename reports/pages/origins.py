@@ -56,7 +56,7 @@ def origin_sentences(example: Example) -> Iterator[str]:
     both = [f"{one:g}" if one < 10**6 else str(one) for one in stated if one in used]
     asks_defaults = any(operation == DEFAULTS for operation, _ in example.questions)
     if both:
-        others = "" if asks_defaults else f"; the others are {OWN}, or follow"
+        others = "" if asks_defaults else f"; the other numbers are {OWN}, or follow from these"
         occur = "occur" if both[1:] else "occurs"
         also = f"also {occur} in the section, perhaps with another meaning"
         yield f"{enumerated(both)} {also}{others}."

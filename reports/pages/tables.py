@@ -229,7 +229,7 @@ def _bundles(case: Json) -> Table:
             rows.append((f"`{name}`", *(column.get(name, "–") for column in filled.values())))
         if others and case["brokers"][broker].get("bundles"):
             rest = ("" for _ in range(len(filled) - 1))
-            rows.append((f"as many, as of {broker}", _span(others), *rest))
+            rows.append((f"as many, with the same data as those of {broker}", _span(others), *rest))
     strays = (name for name in case["bundles"] if name not in owners)
     rows += [(f"`{name}`", *(one.get(name, "–") for one in filled.values())) for name in strays]
     return Table(("bundle", *filled), tuple(rows))

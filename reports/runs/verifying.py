@@ -42,8 +42,8 @@ def _problems(report: Report) -> Iterator[str]:
     named = report["requirements"]
     if named["version"] is None:
         yield (
-            f"it was judged by unfrozen rules of {named['profile']}; "
-            "judge it with a release of the suite"
+            f"its run used rules of {named['profile']} that are not frozen; "
+            "repeat the run with a release of the suite"
         )
     known = {one.version: one for one in frozen_requirements(named["profile"])}
     if named["version"] not in known:
@@ -63,7 +63,7 @@ def _problems(report: Report) -> Iterator[str]:
             yield f"it has no verdict on {rule}, which {required_answers.name} demands"
         level = next(line["level"] for line in verdicts if line["rule"] == rule)
         if level != entry["level"]:
-            yield f"it calls {rule} a {level}, but it is a {entry['level']}"
+            yield f"it calls {rule} a {level}, but the rule is a {entry['level']}"
     if report["summary"] != count_verdicts(verdicts):
         yield "its summary does not agree with its verdicts"
     if report["conformant"] != is_conformant(verdicts):

@@ -78,7 +78,9 @@ def candidate_chart(steps: Sequence[Step], brokers: Collection[str]) -> str:
         said.append(f"threshold {limit:g} %")
     if len(found) > len(shown):
         said.append(f"{len(found) - len(shown)} more")
-    title = "Candidates" if len(chosen) < 2 else "Candidates, of which each chosen one is right"
+    title = (
+        "Candidates" if len(chosen) < 2 else "Candidates; each of the chosen ones is a right answer"
+    )
     return svg(bottom + 24, f"{title}. {'; '.join(said)}", body)
 
 

@@ -44,7 +44,7 @@ def with_event(**fields):
 
 
 UNUSABLE = [
-    ([], "the whole: [] is not of type object; it should be: an object with a list of brokers"),
+    ([], "the top level: [] is not of type object; it should be: an object with a list of brokers"),
     ({"brokers": []}, "brokers: at least 1 must be given"),
     (
         {"brokers": [BROKER], "colour": 1},
@@ -65,8 +65,8 @@ UNUSABLE = [
     (with_broker(bundles=10**30), "is greater than the maximum of 100000"),
     (with_broker(skew=0), "brokers[1].skew: 0 is less than the minimum of 0.1"),
     (with_broker(up="no"), 'brokers[1].up: "no" is not of type boolean'),
-    (with_broker(idle=50), "brokers[1]: its usage of 40 % is below 50 %, its usage when idle"),
-    (with_broker(bundles=0), "brokers[1]: without bundles, its usage is 0 %, not 40 %; give it"),
+    (with_broker(idle=50), "brokers[1]: usage (40 %) is below idle (50 %); raise usage"),
+    (with_broker(bundles=0), "brokers[1]: usage (40 %) is above idle (0 %), but there are no"),
     ("brokers: [{bundles: 1, usage: 1, capacity: 1.0e+308}]", "own: its numbers cannot be used"),
     (with_load(shape="round"), 'load.shape: "round" is not one of constant, daily, bursty'),
     (with_load(swing=0.5), "load: shape is missing"),
@@ -87,7 +87,10 @@ UNUSABLE = [
     ({"brokers": [BROKER], "topics": {"first": -1}}, "topics.first: -1 is less than"),
     ({"brokers": [BROKER], "topics": {"each_cycle": 1.5}}, "topics.each_cycle: 1.5 is not of type"),
     ({"brokers": [BROKER], "topics": {"last": 1}}, "topics.last: unknown key 'last'"),
-    ("title: 2026-01-01\nbrokers: []\n", "own: it is no JSON: Unsupported type: 'date'; put text"),
+    (
+        "title: 2026-01-01\nbrokers: []\n",
+        "a value cannot be written as JSON: Unsupported type: 'date'",
+    ),
 ]
 
 
@@ -160,7 +163,7 @@ def test_a_cycle_takes_time(capsys, tmp_path, words, minutes):
     given = [word.format(setting, conf, world) for word in words]
     status, out, err = run(capsys, *given, "--cycles", "2")
     assert (status, out) == (2, "")
-    assert f"{setting}: a cycle lasts longer than that; give a number of minutes above 0" in err
+    assert f"{setting} is not the length of a cycle; give a number of minutes above 0" in err
 
 
 HOT = {"load": {"shape": "hot", "begin": 20}}
@@ -188,4 +191,4 @@ def test_reports_with_two_owners_of_a_bundle_are_refused(capsys, tmp_path):
     status, out, err = run(capsys, "--reports", str(tmp_path), "--cycles", "2")
     assert (status, out) == (2, "")
     assert "brokers.broker-4: shop/eu/0x00000000_0x40000000 is also owned by broker-1; save" in err
-    assert err.endswith("save the reports again, close together\n")
+    assert err.endswith("save all reports again at about the same time\n")

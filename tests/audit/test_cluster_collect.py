@@ -156,7 +156,7 @@ def test_an_extensible_broker_gives_its_bundles_up_before_it_is_gone(cluster, tm
     cluster.owned[one] = [ONE, TWO]
     recorded = Recorded(cluster, tmp_path / "history")
     recorded.look()
-    assert "load data (what depends on loads is undecided)" in recorded.told[0]
+    assert "load data (rules that depend on loads are undecided)" in recorded.told[0]
     assert not any(path.endswith("load-report") for _, _, path in cluster.seen)
     cluster.owned |= {one: [TWO], two: [ONE]}
     assert recorded.look() == []

@@ -67,8 +67,8 @@ def told(case, focus):
 )
 def test_the_open_point_is_named_and_each_possible_owner_is_worked_out(focus, titles):
     text = told(CONTESTED, focus)
-    assert text.startswith("in the last reports of several brokers, so that its owner at the cycle")
-    assert f"{TWO} (b1:8080, b2:8080); what depends on it is undecided" in text
+    assert text.startswith("bundles in the last reports of several brokers, so their owners")
+    assert f"{TWO} (b1:8080, b2:8080); rules that depend on them are undecided" in text
     assert [part.count("shed.select:") for part in text.split(" if ")] == [0] + [1] * len(titles)
     assert all(title in text for title in titles)
     assert "also owned by" not in text
@@ -85,7 +85,7 @@ def test_a_bundle_of_one_owner_is_worked_out_alone():
 def test_many_such_bundles_are_counted():
     names = [f"shop/n{number}/0x00000000_0xffffffff" for number in range(5)]
     case = saved({"b1:8080": report(90, *names), "b2:8080": report(10, *names)})
-    assert "; 2 other bundles; what depends on it" in told(case, Focus(bundle=names[4]))
+    assert "; 2 other bundles; rules that depend on them" in told(case, Focus(bundle=names[4]))
     assert told(case, Focus(bundle=names[4])).index(names[4]) < 150
 
 
@@ -99,7 +99,7 @@ def test_the_bundles_of_several_cycles_count_in_each():
 def test_reports_that_overlap_are_no_raw_message():
     whole = "shop/ns/0x00000000_0x20000000"
     text = told(saved({"b1:8080": report(90, whole), "b2:8080": report(10, ONE)}), Focus())
-    assert text.startswith("its arithmetic cannot be shown: brokers: ")
+    assert text.startswith("the arithmetic of this case cannot be shown: brokers: ")
 
 
 LITTLE = {

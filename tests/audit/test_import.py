@@ -248,7 +248,7 @@ def test_an_unload_that_failed_is_left_out_and_named(imported, tmp_path, form):
     log.write_text(f"2026-11-20T10:06:01Z INFO {LOGGED}\n{failure}")
     records, err = imported(log)
     assert [one["kind"] for one in records] == ["cycle"]
-    assert f"the unload of {BUNDLES[0]} from b1:8080 failed, so it is left out" in err
+    assert f"the unload of {BUNDLES[0]} from b1:8080 failed, so it is not imported" in err
 
 
 def test_a_log_without_dates_goes_on_after_midnight(imported, tmp_path):
@@ -276,13 +276,13 @@ def test_the_settings_given_are_recorded_first(imported, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the first line's date with --date"),
-        ("notes.txt", "nothing of interest\n", "it has no load report, no metric and no line"),
+        ("log.txt", f"10:06:01.000 INFO {LOGGED}\n", "give the date of the first line with --date"),
+        ("notes.txt", "nothing of interest\n", "it has no load report, no metric and no log"),
         ("history.tar", "x", "it is an archive; unpack it"),
         ("history.tar.gz", gzip.compress(b"x", mtime=0), "it is an archive; unpack it"),
         ("history.parquet", "PAR1", "it is Parquet, which needs no import"),
         ("broken.json.gz", b"\x1f\x8b\x08", "Compressed file ended"),
-        ("query.json", '{"data": {"result": []}}', "it has neither pulsar_lb_*_usage nor"),
+        ("query.json", '{"data": {"result": []}}', "it has no pulsar_lb_*_usage or"),
         ("b1.json", '{"weightedMaxEMA": 0.8, "bundleCount": 3}', "extensible load manager"),
         ("load-report", json.dumps(REPORTS[0][2]), "it names no broker"),
         ("number.json", "[7]", "it contains a JSON int, not an object"),
@@ -329,7 +329,7 @@ def test_tables_are_refused_and_not_read_by_their_files(imported, tmp_path, log)
     (table / log).write_text("{}")
     (table / "part-0.json").write_text(lines(own_records()))
     _, err = imported(table, status=2)
-    assert "it is a table of" in err
+    assert " table; export its current rows as JSON" in err
 
 
 def test_an_output_with_files_is_not_mixed_with_others(imported, tmp_path):

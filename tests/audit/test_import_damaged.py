@@ -21,7 +21,7 @@ def test_a_line_that_is_no_json_object_is_named(tmp_path, capsys, line, at):
     damaged.write_text("\n".join(lines), "utf-8")
     assert main(["import", str(damaged), "--output", str(tmp_path / "history")]) == 2
     err = "".join(capsys.readouterr().err.split())
-    assert f"damaged.jsonl:{at + 1}:thislineofahistoryisn'taJSONobject" in err
+    assert f"damaged.jsonl:{at + 1}:thislineofahistoryisnotaJSONobject" in err
     assert not (tmp_path / "history").exists()
 
 
@@ -30,6 +30,6 @@ def test_a_log_without_a_line_of_a_load_balancer_is_not_sent_to_another_command(
     log.write_text("2026-11-20T10:00:00,000+0000 [main] INFO  Main - Starting\n", "utf-8")
     assert main(["import", str(log), "--output", str(tmp_path / "history")]) == 2
     err = " ".join(capsys.readouterr().err.split())
-    assert "broker.log: it has no load report, no metric and no line of a load balancer; " in err
-    assert "give load reports, a range query of Prometheus, logs of brokers or histories" in err
+    assert "broker.log: it has no load report, no metric and no log line about load " in err
+    assert "give load reports, results of Prometheus range queries, broker logs or histories" in err
     assert "it is a log" not in err

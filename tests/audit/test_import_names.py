@@ -52,7 +52,7 @@ def test_the_address_of_a_report_is_its_brokers_name(imported, logged):
     records, err = imported({"broker-0": PLAIN}, logged)
     for kind in ("load_report", "unloaded", "leader"):
         assert brokers_of(records, kind) == {"broker-0"}
-    assert f"by the addresses in load reports, {logged} is broker-0" in err
+    assert f"according to the addresses in load reports, {logged} is broker-0" in err
     assert "no report has" not in err
 
 

@@ -120,7 +120,7 @@ def test_the_command_says_how_far_the_simulation_is_as_recorded(capsys):
     assert "10 unloads in 22 cycles, all as recorded" in capsys.readouterr().out
     main([*words, "--profile", RELEASE, "--setting", "loadBalancerHistoryResourcePercentage=0"])
     out = " ".join(capsys.readouterr().out.split())
-    assert "cycle 1 is the first that does not unload as recorded" in out
+    assert "the first cycle whose unloads differ is cycle 1" in out
     assert "simulated nothing" in out
 
 

@@ -128,7 +128,7 @@ def test_an_import_reads_it_as_the_release_of_the_reports(ask, reports, file, tm
 
 def test_a_release_without_settings_is_refused(ask, reports, tmp_path):
     _, err = ask("import", reports, "--output", tmp_path / "new", "--release", "3.0.7", status=2)
-    assert "--release: it says which version reads --conf or --dynamic" in err
+    assert "--release: it needs the settings that this version reads; give --conf or" in err
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,9 @@ def test_cycles_in_which_the_release_would_have_unloaded_are_counted(audited):
     assert (omitted["first"]["cluster"], omitted["first"]["broker"]) == ("much", "b1:8080")
     assert omitted["first"]["bundles"]
     assert (
-        "1 cycle without an unload although released-3.0 would have made one; no rule of "
-        "released-3.0 "
-        "forbids that first in much at 2026-11-20T10:01:00Z: a/b/0x00000000_0x10000000"
+        "1 cycle without an unload although released-3.0 would have unloaded bundles; no "
+        "rule of released-3.0 forbids that first in much at 2026-11-20T10:01:00Z: "
+        "a/b/0x00000000_0x10000000"
     ) in text
     assert "see --broker b1:8080 --at 2026-11-20T10:01:00Z" in text
     assert found["rules"]["OVERLOAD-01"]["not done though due"] == 1
@@ -108,7 +108,7 @@ def test_documents_alone_have_no_default_of_a_release():
 
 def test_a_rule_that_only_releases_follow_is_named_with_the_reason(audited):
     _, text = audited
-    assert "no document states them: THRESHOLD-11" in text
+    assert "they describe what releases do: THRESHOLD-11" in text
 
 
 def test_the_last_line_names_what_the_release_would_have_done():
@@ -118,7 +118,7 @@ def test_the_last_line_names_what_the_release_would_have_done():
     told = overall_verdict({**found, "omitted": {"cycles": 2, "more": True}})
     assert told == (
         "no rule is broken; at least 2 cycles without an unload although released-3.0 would have "
-        "made one"
+        "unloaded bundles"
     )
 
 

@@ -211,7 +211,7 @@ def test_what_happened_to_a_bundle_and_at_a_broker(audited, capsys):
         (["--at", "2026-11-20"], "it needs --why BUNDLE or --broker NAME"),
         (
             ["--why", "t/ns/0x00000000_0x80000000", "--json", "x"],
-            "--json: they cannot be combined with --why or --broker",
+            "--json cannot be combined with --why",
         ),
         (["--spark", "foo"], "'foo' is not a Spark target"),
         (["--spark", "local[x]"], "'local[x]' is not a Spark target"),

@@ -42,7 +42,7 @@ def test_the_arithmetic_of_a_move_is_that_before_it(audited, asked):
     """broker-1 is at 72 % with the bundle, and at 36 % in its next report without it."""
     status, out, _ = audited(2, *asked)
     assert status == 0
-    assert "the reports of this cycle already show the move; so here is the cycle before it:" in out
+    assert "the reports of this cycle already show the move, so the previous cycle is shown:" in out
     assert "usage 72 % of cpu" in out
     assert f"goes {MOVED} = 30 MB/s" in out
     assert "usage 36 % of cpu" not in out

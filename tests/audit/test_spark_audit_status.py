@@ -27,9 +27,9 @@ NOTHING = {
         [],
         0,
         2,
-        "none of its lines can be used, for the reasons in out/quarantine",
+        "none of its lines can be used; out/quarantine gives the reasons",
     ),
-    "no cycle": ([], 2, 2, "it has no shedding cycle in which a broker had reported"),
+    "no cycle": ([], 2, 2, "no broker had reported before any of its shedding cycles"),
     "none in that time": (["--from", "2026-11-20"], 2, 2, "between --from and --to; give another"),
 }
 
@@ -85,11 +85,11 @@ def test_the_report_says_which_violated_rules_have_no_case():
     ]
     assert " ".join(case_file_lines(["SHED-04", "SPLIT-05"], "out/cases")) == (
         "case files of SHED-04, for pulsar-conformance explain: out/cases/*.json "
-        "no case file: SPLIT-05, judged by the records of a single event; its numbers are   "
-        "given above"
+        "no case files of SPLIT-05, judged by the records of single events, whose numbers   "
+        "are given above"
     )
     [line, *_] = case_file_lines(["CHANNEL-01"], "out/cases")
-    assert line.startswith("no case file: CHANNEL-01")
+    assert line.startswith("no case files of CHANNEL-01")
 
 
 FOUND = {
@@ -115,12 +115,12 @@ FOUND = {
         (
             1,
             "1 of the 4 may or may not be by shedding, so its cycle is judged with and without it",
-            "1 of the 4 has no recorded cause and is not what the strategy of its cycle would",
+            "1 of the 4 has no recorded cause and is not what the strategy would unload in its",
         ),
         (
             2,
             "2 of the 4 may or may not be by shedding, so their cycles are judged with and without",
-            "2 of the 4 have no recorded cause and are not what the strategy of their cycles would",
+            "2 of the 4 have no recorded cause and are not what the strategy would unload in",
         ),
     ],
 )

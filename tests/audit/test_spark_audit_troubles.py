@@ -246,5 +246,5 @@ def test_a_folder_without_any_mark_is_left_as_it_is(quiet, tmp_path, capsys):
     before = {file: file.stat().st_mtime_ns for file in output.rglob("*.parquet")}
     words = ["audit", "--input", str(HISTORY), "--output", str(output), "--spark", CORES]
     assert main(words) == 2
-    assert "files other than an audit's; give a new folder" in capsys.readouterr().err
+    assert "files that no audit wrote; give a new folder" in capsys.readouterr().err
     assert before == {file: file.stat().st_mtime_ns for file in output.rglob("*.parquet")}

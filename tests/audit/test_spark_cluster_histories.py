@@ -42,8 +42,8 @@ CLUSTERS = (
         "127.0.0.1:45795",
         4,
         [
-            ("127.0.0.1:45795 leads in place of 127.0.0.1:60005, which goes on", "20.582"),
-            ("127.0.0.1:60005 leads in place of 127.0.0.1:45795, which ended", "21.206"),
+            ("127.0.0.1:45795 leads in place of 127.0.0.1:60005, which keeps running", "20.582"),
+            ("127.0.0.1:60005 leads in place of 127.0.0.1:45795, which shut down", "21.206"),
         ],
     ),
     Cluster(
@@ -52,7 +52,7 @@ CLUSTERS = (
         ("127.0.0.1:56849", "127.0.0.1:50457", "127.0.0.1:42283"),
         "127.0.0.1:42283",
         3,
-        [("127.0.0.1:50457 leads in place of 127.0.0.1:56849, which goes on", "47.241")],
+        [("127.0.0.1:50457 leads in place of 127.0.0.1:56849, which keeps running", "47.241")],
     ),
 )
 
@@ -141,7 +141,7 @@ def test_what_happened_at_the_broker_that_crashed(audited, capsys):
         if leader == cluster.gone:
             assert f"leads in place of {former}" in told
         elif former.startswith(cluster.gone):
-            assert f"{leader} replaces it as leader, which ended" in told
+            assert f"{leader} becomes leader in place of this broker, which shut down" in told
 
 
 NOT_DONE = "not done though due"

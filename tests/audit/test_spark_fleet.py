@@ -311,7 +311,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         ),
         (
             ["--plant", "SHED-02", "--decided-by", "none"],
-            "--plant SHED-02: no implementation decides; give --decided-by, such as reference",
+            "--plant SHED-02: it needs an implementation that decides; give one, such as",
         ),
         (
             ["--plant", "OVERLOAD-01", "--strategy", "ThresholdShedder"],
@@ -321,7 +321,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
             ["--plant", "THRESHOLD-09", "--setting", "lowerBoundarySheddingEnabled=false"],
             "--plant THRESHOLD-09: it needs --setting lowerBoundarySheddingEnabled=True",
         ),
-        (["--decided-by", "spark"], "--decided-by spark: it would run within the Spark session"),
+        (["--decided-by", "spark"], "--decided-by spark: it cannot run within the Spark session"),
         (
             ["--decided-by", JAVA, "--plant", "SHED-08"],
             "--decided-by sample:java: it follows overload-scope=overload-shedder, not all",
@@ -330,7 +330,7 @@ GIVEN = ["--clusters", "1", "--brokers", "3", "--bundles", "2", "--hours", "1", 
         (["--setting", "noSuch=1"], "noSuch"),
         (
             ["--reading", "window=fading"],
-            "--reading window=fading: the averages of a fleet slide",
+            "--reading window=fading: the averages of a fleet always",
         ),
         (["--reading", "window"], "--reading window: write NAME=VALUE"),
         (

@@ -33,4 +33,4 @@ def test_a_mistake_is_reported_as_by_one_process(capsys):
 @pytest.mark.usefixtures("spark")
 def test_a_search_is_not_made_in_tasks(capsys):
     assert main(["simulate", "--smallest", "--spark", CORES]) == 2
-    assert "leave out --spark" in capsys.readouterr().err
+    assert "--smallest cannot be combined with --spark" in capsys.readouterr().err

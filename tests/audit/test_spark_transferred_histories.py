@@ -58,8 +58,8 @@ def test_each_event_is_named_with_its_cause_and_destination(audited):
     assert found["splits"] == 1
     told = [one["told"] for one in found["leaders"]["first"]]
     assert told == [
-        "127.0.0.1:34755 leads in place of 127.0.0.1:37595, which ended",
-        "127.0.0.1:32835 leads in place of 127.0.0.1:39379, which goes on",
+        "127.0.0.1:34755 leads in place of 127.0.0.1:37595, which shut down",
+        "127.0.0.1:32835 leads in place of 127.0.0.1:39379, which keeps running",
     ]
 
 

@@ -80,7 +80,7 @@ def test_nobody_is_accused_and_each_event_is_named(audited):
     assert "reports again after" in told
     assert "loadBalancerLoadSheddingStrategy is set to ThresholdShedder" in told
     assert told.count("shutdown: recorded") >= 2
-    assert "replaces it as leader, which ended" in audited.about(leader)
+    assert "becomes leader in place of this broker, which shut down" in audited.about(leader)
 
 
 def test_what_is_undecided_is_named_and_explained(audited):
@@ -113,7 +113,7 @@ def test_the_report_says_what_the_guide_shows(audited):
 def test_a_bundle_of_two_reports_is_worked_out_for_each_owner(audited):
     if audited.release == "3.0.7":
         told = audited.about("127.0.0.1:35921")
-        assert "in the last reports of several brokers" in told
+        assert "bundles in the last reports of several brokers" in told
         assert told.count("shed.select:") == 2
         assert "127.0.0.1:46545: its shutdown is recorded" in " ".join(told.split())
 

@@ -50,14 +50,14 @@ def test_an_expression_matches_whole_names_as_in_java(text, first, second):
         ("broker-1{1.*", "{1.*"),
         (r"broker-\y", r"\y"),
         (r"broker-[\b1].*", r"\b"),
-        ("broker-[1", "a character class without its end"),
+        ("broker-[1", "an unclosed character class"),
         ("broker-1\\", "\\"),
     ],
 )
 def test_text_that_java_does_not_compile_is_refused_with_the_part(text, part):
     with pytest.raises(BadExpression) as refused:
         Expression.of(text)
-    told = f"{text} is no regular expression of Java, so Pulsar cannot match it: {part}"
+    told = f"{text} is not a Java regular expression, so Pulsar cannot match it: {part}"
     assert str(refused.value) == told
 
 

@@ -43,7 +43,7 @@ MISTAKES = {
         "rules: [OVERLOAD-07]",
         "rules: [USAGE-01]",
         "  rules: [USAGE-01",
-        "USAGE-01 is about usage.max; no question asks that",
+        "no question has an operation of USAGE-01: usage.max",
     ),
     "rule of another reading": Mistake(
         "readings: {overload-amount: one, shed-window: short-term}",
@@ -89,7 +89,7 @@ MISTAKES = {
         "  allowed:\n    - unload: [*first, *second]\n",
         "",
         "- id: overload-95-over-85-no-more",
-        "give every allowed answer, or judged_by_rules: why only the rules judge",
+        "give every allowed answer, or the reason why only rules judge, as judged_by_rules",
     ),
     "no arithmetic": Mistake(
         '  arithmetic:\n    - "95 > 85, but 1 bundle < 2"',

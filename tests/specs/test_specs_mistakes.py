@@ -79,14 +79,14 @@ MISTAKES = {
         "  operations: [shed.select]\n",
         "",
         "- id: SHED-01",
-        "SHED-01: names no operation; add one, or say untestable: why",
+        "SHED-01: names no operation; add one, or give the reason as untestable",
     ),
     "any operation of one": Mistake(
         "rules/shed.yaml",
         "  operations: [shed.select]\n",
         "  operations: [shed.select]\n  any_operation: true\n",
         "  any_operation: true",
-        "SHED-01: any_operation is for several operations; leave it out",
+        "SHED-01: any_operation is for several operations; remove it",
     ),
     "unknown document": Mistake(
         "rules/usage.yaml",
@@ -149,7 +149,7 @@ MISTAKES = {
         "profiles: [documented-3.0]",
         "profiles: [documented-2.4, documented-3.0]",
         "  profiles: [documented-2.4, documented-3.0]",
-        "SPLIT-12: by its sources, it is in documented-3.0, documented-4.2, documented-5.0, not",
+        "SPLIT-12: its sources put it in documented-3.0, documented-4.2, documented-5.0, not",
     ),
     "rule that rests on a copy": Mistake(
         "rules/anti.yaml",
@@ -255,7 +255,7 @@ MISTAKES = {
         "defaults: {load-balance-2.10: 4, load-balance-3.0: 4}",
         "defaults: {}",
         "  defaults: {}",
-        "give either a default that a document prints, or no_default: why",
+        "give either a default that a document prints, or the reason as no_default",
     ),
     "alternative in no document": Mistake(
         "readings.yaml",

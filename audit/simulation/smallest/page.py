@@ -23,19 +23,17 @@ from pulsar_conformance.reference.answers.shedding import SHED
 USAGES = "the usage that each bundle causes, in percent; `;` separates brokers."
 CHANGING = f"`40 → 5` is 40 % at first, and 5 % from cycle {CHANGE} on."
 REST = """\
-* `broken`: the rules about the long run that this breaks, such as LOOP-03 (a bundle that was shed
+* `broken`: the rules about the long run that are broken, such as LOOP-03 (a bundle that was shed
   does not return with its next unload) and LOOP-07 (under constant load, unloads come to an end);
   `pulsar-conformance rule ID` prints one.
 * Releases compute usage with single precision, in which 85 % is 85.000002 %. This is above the
   threshold of 85 %, so that OverloadShedder sheds its margin from such a broker, too.
 """.splitlines()
 REPEATED = """\
-* `period`: the number of cycles after which the owners of all bundles repeat themselves, once they
-  do. Before that, a history of usage that still changes can delay unloads, so that the first round
-  takes longer.
-* `unloads in the first period`: unloads in as many cycles from the start. The texts below show
-  these cycles and the first of the next period, at most eight of them; nothing is unloaded in
-  those that are left out.
+* `period`: the number of cycles after which the owners of all bundles repeat. Smoothed usage that
+  is still changing can delay the first unloads, so the first round may take longer.
+* `unloads in the first period`: unloads in that number of cycles from the start. The texts below
+  show the cycles with unloads among these and the first of the next period, at most eight in all.
 """.splitlines()
 VIOLATED = """\
 * `cycles`: the number of cycles up to the first violation.
@@ -144,7 +142,7 @@ def _heading(rule: str) -> list[str]:
         return [
             "# The smallest clusters that never come to rest",
             "",
-            "The owners of their bundles repeat themselves for ever, though the load is constant.",
+            "The owners of their bundles repeat endlessly, although the load is constant.",
         ]
     return [
         f"# The smallest clusters that violate {rule}",

@@ -101,7 +101,7 @@ def judged(plug_ins, tmp_path, monkeypatch, capfd):
 def test_a_plug_in_that_claims_nothing_is_judged_by_the_rules_for_every_strategy(judged):
     status, found, last = judged("NoMargin")
     assert (status, found["pass"]) == (0, ["SHED-01", "SHED-02", "SHED-03", "SHED-04"])
-    assert "amounts, thresholds and order are not judged" in last
+    assert "amounts, thresholds and order are judged only if its name has as=" in last
 
 
 def test_a_right_overload_shedder_keeps_what_is_documented_of_it(judged):

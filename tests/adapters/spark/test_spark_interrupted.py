@@ -42,7 +42,7 @@ def test_an_interrupted_audit_says_one_line(tmp_path):
     assert first.startswith("records ")
     tables = [line for line in told if line.endswith(" s")]
     told = [line for line in told if line not in tables]
-    assert told == ["pulsar-conformance: stopped; the same command continues where it stopped"]
+    assert told == ["pulsar-conformance: stopped; to continue, run the same command again"]
 
 
 CLOSED = """

@@ -202,9 +202,9 @@ def test_ways_that_no_release_has_are_refused(capsys, tmp_path, full_heap, ways)
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        ("5.0.1", "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behaviour is assumed, except where"),
-        ("6.2.0", "Pulsar 6.2.0 is newer than 5.0.0-M1, whose behaviour is assumed"),
-        ("4.1.1", "Pulsar 4.1.1 is newer than 4.0.7, whose behaviour is assumed"),
+        ("5.0.1", "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behavior is assumed, except where"),
+        ("6.2.0", "Pulsar 6.2.0 is newer than 5.0.0-M1, whose behavior is assumed"),
+        ("4.1.1", "Pulsar 4.1.1 is newer than 4.0.7, whose behavior is assumed"),
         ("5.0.0-M1", ""),
         ("4.2.9", ""),
         ("3.3.6", ""),

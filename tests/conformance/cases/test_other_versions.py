@@ -74,7 +74,7 @@ def test_the_release_of_a_setting_is_not_claimed_to_be_exact(said):
     _, told = said(
         "settings", {"loadBalancerSheddingExcludedNamespaces": "a/b"}, "--release", "4.1.2"
     )
-    assert "Pulsar 4.0.7, which is assumed for 4.1.2, has no such setting" in told
+    assert "Pulsar 4.0.7, whose behavior is assumed for 4.1.2, has no such setting" in told
     assert "it was added in 4.2.4 at the latest" in told
 
 
@@ -95,7 +95,7 @@ def test_an_upgrade_to_a_version_between_releases_has_its_own_defaults(said):
         "maxUnloadPercentage: the default becomes 0.5, from 0.2",
     ):
         assert change in told
-    assert "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behaviour is assumed" in told
+    assert "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behavior is assumed" in told
 
 
 def test_a_placement_strategy_that_does_not_fit_is_replaced_in_5(said):

@@ -61,7 +61,7 @@ def test_a_namespace_without_a_policy_gets_brokers_that_are_primary_in_none():
         ([], "neither an isolation policy nor a JSON object"),
         ({"eu": {"namespaces": "acme/.*"}}, "policy eu: namespaces is not a list"),
         ({"eu": policy(["a/b"], [r"\p{IsGreek}+"])}, r"\p{IsGreek}+ cannot be evaluated here"),
-        ({"eu": policy(["a/b"], ["b{,2}"])}, "b{,2} is no regular expression of Java"),
+        ({"eu": policy(["a/b"], ["b{,2}"])}, "b{,2} is not a Java regular expression"),
         ({"eu": {**policy(["a/b"], []), "auto_failover_policy": None}}, "must be min_available"),
     ],
 )

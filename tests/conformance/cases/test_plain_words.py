@@ -98,7 +98,7 @@ def test_a_bundle_without_an_owner_has_no_unload(placed):
 
 def test_what_explains_an_unexamined_version_is_the_profile_but_for_the_differences(placed):
     said = placed("--release", "2.8.1")
-    first = said.index("Pulsar 2.8.1 was not examined: the behaviour of 2.8.2 is assumed")
+    first = said.index("Pulsar 2.8.1 was not examined: the behavior of 2.8.2 is assumed")
     second = said.index("Pulsar 2.8.1 is explained by released-2.10, except for the differences")
     assert first < second < said.index("Pulsar 2.8.1 differs from released-2.10:")
     assert "except for" not in placed("--release", "2.10.5")

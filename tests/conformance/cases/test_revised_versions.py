@@ -350,11 +350,11 @@ def test_a_change_that_was_taken_back_is_reported_for_versions_that_have_it(vers
         *((one, "") for one in ("2.4.2", "2.8.2", "2.10.5", "3.0.7", "3.3.6", "4.0.8", "4.2.4")),
         ("4.2", ""),
         ("5.0.0-M1", ""),
-        ("2.10.1", "was not examined: the behaviour of 2.10.5 is assumed, except where"),
-        ("3.1.4", "was not examined: the behaviour of 3.1.2 is assumed, except where"),
-        ("4.2.5", "was not examined: the behaviour of 4.2.4 is assumed"),
-        ("4.1.0", "is newer than 4.0.7, whose behaviour is assumed"),
-        ("5.0.1", "is newer than 5.0.0-M1, whose behaviour is assumed, except where"),
+        ("2.10.1", "was not examined: the behavior of 2.10.5 is assumed, except where"),
+        ("3.1.4", "was not examined: the behavior of 3.1.2 is assumed, except where"),
+        ("4.2.5", "was not examined: the behavior of 4.2.4 is assumed"),
+        ("4.1.0", "is newer than 4.0.7, whose behavior is assumed"),
+        ("5.0.1", "is newer than 5.0.0-M1, whose behavior is assumed, except where"),
     ],
 )
 def test_a_version_that_was_not_examined_is_explained_with_a_caveat(version, says):

@@ -133,7 +133,7 @@ def test_a_misspelt_class_of_pulsar_has_its_consequence(tmp_path, release, inste
     file = tmp_path / "broker.conf"
     file.write_text(f"{SHEDDER}={IMPL}ThresholdSheder\n")
     [unused] = read_settings(file, release).without_effect()
-    told = f"unless a jar on the class path holds it, Pulsar has no class {IMPL}ThresholdSheder"
+    told = f"unless a jar on the class path contains it, Pulsar has no class {IMPL}ThresholdSheder"
     assert told in unused.why
     assert f"(the most similar name is {IMPL}ThresholdShedder), so {instead}" in unused.why
 
@@ -153,7 +153,7 @@ def test_a_jar_may_add_a_class_to_a_package_of_pulsar(tmp_path, manager, version
     runs = f"loadManagerClassName=org.apache.pulsar.broker.loadbalance.{manager}LoadManagerImpl"
     file.write_text(f"{SHEDDER}={name}\n{runs}\n")
     [why] = [one.why for one in read_settings(file, version).without_effect()]
-    assert why.startswith("unless a jar on the class path holds it, ") is condition
+    assert why.startswith("unless a jar on the class path contains it, ") is condition
 
 
 def test_a_plug_in_and_the_classes_of_pulsar_are_no_mistakes(tmp_path):

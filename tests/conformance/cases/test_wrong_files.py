@@ -12,18 +12,18 @@ REFUSED = '{"reason": "HTTP 401 Unauthorized"}'
 FILES = {
     "empty": (b"", "it is empty; save it again"),
     "page": (b"\n<html><body>401</body></html>", "it is a web page; check the URL and the token"),
-    "reply": (b'HTTP/1.1 200 OK\r\n\r\n{"cpu": {}}', "save the body alone (curl without -i)"),
+    "reply": (b'HTTP/1.1 200 OK\r\n\r\n{"cpu": {}}', "save only the body of the response (curl"),
     "archive": (b"PK\x03\x04\x14\x00", "it is an archive; unpack it"),
     "compressed": (gzip.compress(b"{}"), "it is compressed; decompress it first"),
     "history": (RECORD.encode() * 2, "use pulsar-conformance audit --input"),
     "settings": (b"# limits\n\nloadBalancerEnabled=true\n", "use pulsar-conformance settings"),
     "text": (b"hello", "give a case, a log of the load balancer or a folder of load reports"),
-    "refusal": (REFUSED.encode(), "it is a broker's refusal; check the URL and the token"),
+    "refusal": (REFUSED.encode(), "it is a broker's error response; check the URL and the token"),
     "log": (
         b"2026-11-20T10:00:00,123+0000 [main] INFO  x.y - Unloading\n",
         "it is a log; use pulsar-conformance explain --log",
     ),
-    "messages": (b"----- got message -----\nkey:[b1]", "it has messages of a topic"),
+    "messages": (b"----- got message -----\nkey:[b1]", "it contains messages of a topic"),
     "list": (b"[1, 2]", "give a case, a log of the load balancer or a folder of load reports"),
 }
 SAVED = "save each broker's admin/v2/broker-stats/load-report as BROKER.json"
@@ -80,7 +80,7 @@ def test_a_folder_above_reports_names_those_that_have_some(capsys):
 def test_case_says_what_a_file_in_place_of_a_folder_seems_to_be(tmp_path, capsys):
     file = tmp_path / "broker.conf"
     file.write_bytes(FILES["settings"][0])
-    assert "it is not a folder; it has settings; use" in message(capsys, "case", file)
+    assert "it is not a folder; it contains settings; use" in message(capsys, "case", file)
 
 
 def test_case_asks_for_the_folder_of_a_file(capsys):

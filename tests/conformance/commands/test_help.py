@@ -92,7 +92,7 @@ def test_quick_examples_of_help_do_what_they_should(tmp_path, monkeypatch, capsy
         ),
         (
             ["simulate", "--moves", "--smallest"],
-            "--moves: leave it out, since --smallest shows its own moves",
+            "--moves cannot be combined with --smallest, which always shows moves",
         ),
         (["rule", "OVERLOAD-02", "more"], "more is not an argument of rule; see "),
     ],

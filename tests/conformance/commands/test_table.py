@@ -239,7 +239,7 @@ def test_the_result_says_what_is_not_judged_of_a_strategy_of_your_own():
     left_out = {**verdict("OVERLOAD-02", "mine", word="not_applicable"), "why": why}
     said = result(verdict("SHED-01", "mine"), left_out)
     assert said.startswith("mine breaks 0 of 1 rule that applies to it; ")
-    assert "amounts, thresholds and order are not judged unless its name says as=" in said
+    assert "amounts, thresholds and order are judged only if its name has as=" in said
 
 
 def stale(rule, was):
@@ -292,4 +292,4 @@ def test_neutralized_settings_are_named_in_one_paragraph():
     lines[0]["implementations"][0]["neutral"] = settings
     said = " ".join(" ".join(table.verdict_tables(lines)).split())
     named = "minUnloadMessage = 0, maxUnloadPercentage = 1"
-    assert f"neutralized in pulsar 3.0.7, as no document names them: {named}" in said
+    assert f"settings neutralized in pulsar 3.0.7, as no document names them: {named}" in said

@@ -57,7 +57,7 @@ def test_the_index_distinguishes_new_settings_from_new_names_and_other_defaults(
     text = between.index([PAIR | {"settings": changed}])
     assert "New settings, with their defaults: none.\n" in text
     renamed = "`loadBalancerBandwidthInResourceWeight` for `loadBalancerBandwithInResourceWeight`"
-    assert f"New names, which replace others: {renamed} (`1.0`).\n" in text
+    assert f"New names of existing settings, with their defaults: {renamed} (`1.0`).\n" in text
     assert "Removed settings, with their defaults: `b` (`1`).\n" in text
     assert "Other defaults: `c` (`1` → `2`).\n" in text
 

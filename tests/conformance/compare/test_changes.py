@@ -233,7 +233,7 @@ def test_a_least_amount_that_either_measure_may_have_is_a_matter_of_the_pair():
     ]
     steps = Model(profiles[0]).derive(*trial.questions[0]).steps
     [why] = [step.text for step in steps if step.label.strip() == "enough"]
-    assert why.startswith("as 100 MB/s are, by the other measure (UniformLoadShedder.")
+    assert why.startswith("by the other measure: 100 MB/s (UniformLoadShedder.")
 
 
 def test_what_no_case_shows_is_reported_in_words():

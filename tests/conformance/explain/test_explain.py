@@ -282,7 +282,7 @@ def test_a_bundle_that_is_split_or_not_says_all_that_counts(explain):
         "stays whole, as shop/eu has 3 bundles and 1 more from this round, at most 4; 2000 > 1000"
     )
     assert f"{QUARTERS[1]} {full}" in told
-    assert f"{QUARTERS[2]} stays whole: its broker has no numbers of it" in told
+    assert f"{QUARTERS[2]} stays whole: its broker reports no statistics of it" in told
     assert out.count("sessions   0, at most 1000") == 2
     case["leader"] = False
     _, out, _ = explain({"ask": "bundles.split_candidates", "case": case})

@@ -244,7 +244,7 @@ def test_a_hit_that_depends_on_traffic_is_unknown(explained):
     status, out, _ = explained(*asked)
     assert status == 0
     assert "underloaded unknown: b2 has 31 % and unknown traffic" in out
-    assert "or of the traffic of b1" in out
+    assert "of the traffic of b1" in out
     assert "hits 0 or 1, depending on traffic, in a row" in out
     assert "later it depends on the traffic of brokers" in out
     assert "0 B/s" not in out

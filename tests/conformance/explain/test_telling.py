@@ -90,7 +90,7 @@ def test_every_example_is_found_by_its_place():
 def test_a_file_of_examples_and_a_bundled_case(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["explain", "fixtures/examples/split.yaml"]) == 2
-    assert "it has worked examples; give the ID of one" in capsys.readouterr().err
+    assert "it contains worked examples; give the ID of one" in capsys.readouterr().err
     assert main(["explain", "fixtures/examples/split.yaml:1"]) == 2
     [case] = (Path(fixtures.__file__).parent / "cases/bundles.split").glob("64267d313c69.json")
     assert main(["explain", f"fixtures/cases/bundles.split/{case.name}"]) == 0

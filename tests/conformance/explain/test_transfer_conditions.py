@@ -50,7 +50,7 @@ def test_the_overloaded_broker_is_a_hit_and_what_would_go_is_named(explained):
     assert "b 55 % of memory; smoothed 55 %" in out
     assert "deviation 0.1837 <= 0.25" in out
     assert "underloaded none: c has 48 % and 16 MB/s; underloaded is under 0.125 of the" in out
-    assert "mean, 8.04 %, or of the 90 MB/s of a" in out
+    assert "mean, 8.04 %, or under 0.125 of the 90 MB/s of a" in out
     assert "overloaded a: a has 90 %; overloaded is over 85 % (loadBalancerBrokerOver" in out
     assert "over mean + target, 89.33 %" in out
     assert "hits 1 in a row since the last unload; more than 3 are needed" in out

@@ -80,7 +80,7 @@ def test_settings_and_fields_of_a_case_that_do_not_exist_are_named(said, tmp_pat
     _, err = said("ask", "reference", file)
     for found in (explained, err):
         assert "loadBalancerBrokerTreshold is not used: there is no such setting" in found
-        assert "zookeeperServers is not used: it is no setting of load balancing" in found
+        assert "zookeeperServers is not used: it is not a setting of load balancing" in found
         assert "drained of broker-1 is not used: the protocol has no such field" in found
 
 
@@ -209,7 +209,7 @@ def test_worlds_with_different_strategies_need_one_to_be_chosen(said, tmp_path):
     _, err = said(*both, status=2)
     assert err == (
         "pulsar-conformance: the worlds have different strategies: ninety-ten has "
-        "ThresholdShedder, uniform has UniformLoadShedder; choose one by --strategy\n"
+        "ThresholdShedder, uniform has UniformLoadShedder; choose one with --strategy\n"
     )
 
 
