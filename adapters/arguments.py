@@ -78,13 +78,13 @@ def released_version(text: str) -> str:
     line = LINE_OF_RELEASES.fullmatch(text)
     if not line and not WHOLE_VERSION.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f"{text} is not a version of Pulsar; write a line such as 4.2, or all numbers, such as "
-            "4.2.4"
+            f"{text} is not a version of Pulsar; give a release line, such as 4.2, or a full "
+            "version, such as 4.2.4"
         )
     version = newest_of_line(line[1]) if line else text
     if version != text:
         print_note(
-            f"for Pulsar {text}, {version} is used; for another patch release, give all numbers"
+            f"Pulsar {text} means {version} here; for another patch release, give its full version"
         )
     return version
 
@@ -124,7 +124,7 @@ def add_judging_options(
         f"the profile to judge by; the command `profiles` lists them ({usual})",
         default,
     )
-    add_reading(parser, "a reading, and the alternative of it to follow")
+    add_reading(parser, "follow this alternative of a reading")
     parser.add_argument(
         "--time-limit", type=parse_seconds, default=None, metavar="SECONDS", help=TIME_LIMIT_HELP
     )
@@ -136,7 +136,7 @@ def add_drawing_options(parser: argparse.ArgumentParser) -> None:
         "--operation",
         action="append",
         metavar="OPERATION",
-        help="only this operation, such as shed.select; repeatable",
+        help="use only this operation, such as shed.select; repeatable",
     )
     for name, default, what in (
         ("--examples", 30, "number of cases to draw for each rule"),

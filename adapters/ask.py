@@ -186,7 +186,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="files of questions, or of cases that the suite saved (standard input)",
+        help="files with questions, or with cases that the suite saved (standard input)",
     )
     add_judging_options(parser, default=None)
     parser.add_argument(
@@ -212,7 +212,10 @@ def _profile_of(files: Iterable[str]) -> str:
         named |= {found: name} if isinstance(found, str) else {}
     if len(named) > 1:
         named_by_file = ", ".join(f"{name} names {profile}" for profile, name in named.items())
-        raise UserError(f"{named_by_file}; ask them separately, or give a profile with --judge-by")
+        raise UserError(
+            f"{named_by_file}; give one profile for all with --judge-by, or use a separate command "
+            "for each profile"
+        )
     return next(iter(named), DEFAULT_PROFILE)
 
 
@@ -242,7 +245,10 @@ def run(args: argparse.Namespace) -> int:
                 given = sys.stdin.buffer
                 bad += ask_lines(connection, given, sys.stdout, args.batch, lacks=lacks)
             if written := connection.stderr_tail():
-                print(printable(f"its standard error ended with:\n{written}"), file=sys.stderr)
+                print(
+                    printable(f"the implementation's standard error ended with:\n{written}"),
+                    file=sys.stderr,
+                )
     except BrokenPipeError:
         # The reader has closed the pipe. Without this, the interpreter would fail to flush it at
         # exit.

@@ -33,7 +33,7 @@ BUILD_SECONDS = 300
 The first build takes about ten seconds, since Go then compiles its own library.
 """
 
-RETRY_ADVICE = "run it again when the machine is less busy; Go keeps what it has compiled"
+RETRY_ADVICE = "try again when the machine is less busy; Go keeps what it has compiled"
 
 
 class NotBuilt(UserError):
@@ -93,7 +93,7 @@ BUNDLED_SAMPLES: Mapping[str, Sample] = {
         least=17,
         words=("java", *QUICK_START_OPTIONS, "-cp", "{built}", "Main"),
         build=("--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{built}", "Main.java"),
-        remedy="install a JDK, which has the compiler, instead of a runtime",
+        remedy="install a full JDK (a Java runtime has no compiler)",
     ),
     "javascript": Sample(
         program="node",

@@ -131,8 +131,8 @@ class Child:
         while self._process.poll() is None:
             if time.monotonic() > deadline:
                 raise ChildError(
-                    f"did not end within {seconds:g} s of bye",
-                    "exit when bye is read or standard input ends",
+                    f"did not exit within {seconds:g} s of the message bye",
+                    "exit after reading bye, or when standard input ends",
                 )
             self._discard(POLL_SECONDS)
         deadline = time.monotonic() + DRAIN_SECONDS
@@ -196,7 +196,7 @@ class Child:
             raise ChildError(
                 f"wrote more than {self._limit} bytes without ending the line; "
                 f"they begin {_quote_start(self._unread)}",
-                "end each message with a line end, or give a smaller batch in hello",
+                "end each message with a newline, or give a smaller batch in hello",
             )
 
     def _read_error(self) -> bool:
@@ -241,7 +241,7 @@ class Child:
             return ChildError(
                 f"began a line and did not end it within {waited}; "
                 f"{self._unread_bytes} bytes that begin {_quote_start(self._unread)}",
-                "end each message with a line end and flush it",
+                "end each message with a newline and flush it",
             )
         if unsent:
             return ChildError(

@@ -143,7 +143,7 @@ class ProcessConnection(Connection):
             self._kill_and_raise(
                 "hello",
                 wrong,
-                "compare it with `implementation` in what pulsar-conformance schema message prints",
+                "compare it with `implementation` as pulsar-conformance schema message prints it",
             )
         return Hello.of(answer)
 
@@ -215,14 +215,17 @@ _SHAPE = (
     'a reply is {"id": N, "answers": [...]} or {"id": N, "error": {"code": ..., "message": ...}}'
 )
 _GREETING = 'hello is answered with {"id": 1, "answer": {"protocol": 1, "name": ..., ...}}'
-_STDOUT = "standard output is for messages alone, one per line in UTF-8; print to standard error"
+_STDOUT = (
+    "print only messages to standard output, one per line in UTF-8; print all else to standard "
+    "error"
+)
 
 
 def _advice_to_reproduce(phase: Phase) -> str:
     """Return advice on how to reproduce a failure by hand."""
     if phase == "hello":
         return 'run it by hand and paste {"id": 1, "ask": "hello", "protocol": 1}'
-    return "it must answer each case; if a case crashes it, the answer is failed with the reason"
+    return 'it must answer each case; for one that it cannot handle, answer {"failed": "REASON"}'
 
 
 def _why_not_started(command: str, error: OSError) -> tuple[str, str]:

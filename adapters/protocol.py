@@ -168,7 +168,7 @@ def _number(text: str) -> float:
 
 
 def _constant(name: str) -> JSON:
-    raise NotJSON(f"has {name}, which JSON doesn't know")
+    raise NotJSON(f"has {name}, which JSON doesn't allow")
 
 
 _decode = json.JSONDecoder(

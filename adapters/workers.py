@@ -39,7 +39,7 @@ def results_of_processes(begin: Begin, inputs: Sequence[str]) -> Iterator[tuple[
     try:
         yield from zip(inputs, pool.map(_apply, inputs), strict=True)
     except BrokenProcessPool:
-        problem = "one of its processes ended before it had answered"
+        problem = "a worker process ended before it had answered"
         raise AdapterError("answer", problem, "add --resume to continue", "", "run") from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -98,7 +98,7 @@ class Reply:
         reason = said.get("reason") if isinstance(said, dict) else None
         text = reason or self.body.decode("utf-8", "replace")
         line = " ".join(str(text).split()).partition(" Stacktrace:")[0]
-        return f"HTTP {self.status}: {line[:300] or 'without a reason'}"
+        return f"HTTP {self.status}: {line[:300] or 'no reason given'}"
 
 
 Guard = Callable[[str, str], None]
@@ -212,7 +212,7 @@ def _failure_text(error: BaseException) -> str:
     if isinstance(error, failures.TimeoutError):
         return "no answer in time"
     if isinstance(error, failures.SSLError):
-        return f"TLS fails, {getattr(error.args[0], 'reason', None) or error}"
+        return f"TLS failed: {getattr(error.args[0], 'reason', None) or error}"
     return str(error) or type(error).__name__
 
 

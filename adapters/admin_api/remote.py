@@ -62,7 +62,7 @@ class Access:
                 f"a URL must not contain a secret: give a token in ${TOKEN_VARIABLE} or a file"
             )
         if parts.path.rstrip("/") or parts.query or parts.fragment:
-            raise BadUrl(f"{url}: write scheme, host and port alone, as in http://localhost:8080")
+            raise BadUrl(f"{url}: give only scheme, host and port, as in http://localhost:8080")
         token = os.environ.get(TOKEN_VARIABLE)
         if token_file is not None:
             try:
@@ -71,7 +71,7 @@ class Access:
                 raise BadUrl(f"the token file {token_file} cannot be read: {error}") from None
         token = token.strip() if token else None
         if token and not (token.isascii() and token.isprintable()):
-            raise BadUrl("the token does not fit into an HTTP header; give one line of ASCII")
+            raise BadUrl("the token is not valid in an HTTP header; give one line of ASCII")
         if trust is not None and not trust.is_file():
             raise BadUrl(f"the certificate file {trust} does not exist")
         return cls(f"{parts.scheme}://{parts.netloc}", token or None, trust, seconds)
@@ -84,7 +84,7 @@ def _split(url: str) -> SplitResult:
     except ValueError as error:
         raise BadUrl(f"{url} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise BadUrl(f"{url} is not an admin URL; write it as in http://localhost:8080")
+        raise BadUrl(f"{url} is not an admin URL; give a URL such as http://localhost:8080")
     return parts
 
 
@@ -147,7 +147,9 @@ def _check_stays_secure(url: str, to: str) -> None:
     except BadUrl as wrong:
         raise NoAnswer(f"{url} redirects to an invalid URL: {wrong}") from None
     if urlsplit(url).scheme == "https" and parts.scheme != "https":
-        raise NoAnswer(f"{url} redirects to plain HTTP, at {parts.netloc}; not followed")
+        raise NoAnswer(
+            f"{url} redirects to plain HTTP at {parts.netloc}; such redirects are not followed"
+        )
 
 
 def _read(reply: Reply, *, text: bool) -> Any:

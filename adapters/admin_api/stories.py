@@ -113,7 +113,7 @@ class StoryPlayer(ABC):
         if "namespace" in about:
             name = about["namespace"]
             if not any(bundle.startswith(f"{name}/") for bundle in self.observed.held):
-                raise EventDeclined("ignored", f"no broker owns any of {name}")
+                raise EventDeclined("ignored", f"no broker owns a bundle of {name}")
             self.send_or_decline(requests.unload_namespace(self.name_on_cluster(name)))
             return
         topic = about.get("topic") or about["bundleOf"]

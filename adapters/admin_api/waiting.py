@@ -40,7 +40,7 @@ class ConditionWaiter:
                 return
             left = end - time.monotonic()
             if left <= 0:
-                raise ConditionTimeout(f"not reached within {seconds:g} s: {what}")
+                raise ConditionTimeout(f"timed out after {seconds:g} s, waiting until {what}")
             with self._changed:
                 if self._changes == seen:
                     self._changed.wait(min(POLL_SECONDS, left))

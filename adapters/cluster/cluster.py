@@ -140,8 +140,8 @@ class LiveCluster:
         Errors: `Inexpressible`, `ConditionTimeout`.
         """
         if len(self.brokers) >= self._most:
-            problem = f"more than {self._most} brokers at a time"
-            raise Inexpressible(f"{problem}; brokers=N in the adapter's name allows more")
+            problem = f"the case has more than {self._most} brokers at a time"
+            raise Inexpressible(f"{problem}; allow more with brokers=N in the adapter's name")
         ports = self.ports(name)
         make = (
             self._start_separately

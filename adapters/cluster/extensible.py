@@ -239,6 +239,6 @@ def check_story_strategy(case: Mapping[str, Any], manager: str) -> None:
             raise Inexpressible(f"{TRANSFER_SHEDDER} belongs to the extensible load manager")
     elif named != {TRANSFER_SHEDDER} and not (not named and names_extensible(case["settings"])):
         raise Inexpressible(
-            f"the extensible load manager sheds only with {TRANSFER_SHEDDER}, but the story is "
-            f"about {' and '.join(sorted(named)) or 'the default strategy'}"
+            f"the extensible load manager sheds only with {TRANSFER_SHEDDER}, but the story "
+            f"uses {' and '.join(sorted(named)) or 'the default strategy'}"
         )

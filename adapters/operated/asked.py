@@ -16,7 +16,7 @@ LAST = 0xFFFFFFFF
 PARTITIONS = 16
 """Number of partitions to look up in a namespace; namespaces with fewer bundles are skipped."""
 
-NOT_IN_CLUSTER = "{} can be asked only about what exists in the cluster: {}"
+NOT_IN_CLUSTER = "this cluster can answer {} only for {}"
 
 
 class AnswerableQuestions:
@@ -120,11 +120,11 @@ class AnswerableQuestions:
         if not having:
             return {
                 "unsupported": NOT_IN_CLUSTER.format(
-                    "bundles.create", "no namespace has this number of bundles"
+                    "bundles.create", "a number of bundles that one of its namespaces has"
                 )
             }
         space = min(having, key=lambda one: covers_all_hashes(having[one]))
-        return {"boundaries": list(having[space]), "why": f"they are those of {space}"}
+        return {"boundaries": list(having[space]), "why": f"these are the boundaries of {space}"}
 
     def locate(self, case: Mapping[str, Any]) -> JSON:
         """Return each topic's bundle; consecutive requests go to different brokers."""
@@ -142,7 +142,7 @@ class AnswerableQuestions:
                 return {"unsupported": str(error)}
             raise
         if self._reader.boundaries(space) != cuts:
-            return {"unsupported": f"{space} was split while it was read; ask again"}
+            return {"unsupported": f"{space} was split while it was read; run the command again"}
         return {"bundles": bundles}
 
     def read(self, case: Mapping[str, Any]) -> JSON:
@@ -168,7 +168,7 @@ class AnswerableQuestions:
             if self._configuration(broker) == case
         }
         if not running:
-            return {"unsupported": NOT_IN_CLUSTER.format("manager.choose", "the class that is set")}
+            return {"unsupported": NOT_IN_CLUSTER.format("manager.choose", "its settings")}
         manager = min(running, key=lambda one: one == named)
         return {
             "manager": manager,

@@ -81,7 +81,7 @@ class OperatedConnection(Connection):
     def exchange(self, operation: str, batch: Sequence[JSON]) -> list[JSON]:
         """Return one answer per case, in order."""
         if operation not in self.hello.operations:
-            problem = f"this cluster cannot be asked about {operation}"
+            problem = f"this cluster cannot answer {operation}"
             raise AdapterError("ask", problem, "", "", self.adapter, "unknown-operation")
         try:
             return [self._answer(operation, case) for case in batch]

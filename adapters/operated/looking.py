@@ -77,9 +77,8 @@ class ClusterObserver:
             advice = f"choose from {', '.join(found)}" if found else "the broker knows no cluster"
             raise NoCluster(f"--cluster {cluster}: it is unknown; {advice}")
         if cluster is None and len(found) != 1:
-            raise NoCluster(
-                f"choose one with --cluster: {', '.join(found) or 'the broker knows none'}"
-            )
+            choice = f"choose a cluster with --cluster: {', '.join(found)}"
+            raise NoCluster(choice if found else "the broker knows no cluster")
         return cls(api, cluster or found[0])
 
     def observe(self, before: ObservedState) -> Observation:

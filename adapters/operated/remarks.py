@@ -14,8 +14,8 @@ MAX_ITEMS = 8
 """Maximum number of items that a remark lists."""
 
 UNASKED_REMARK = (
-    "not asked, since nothing may be changed: unloads, splits, placements and the effects of "
-    "events; record the cluster with pulsar-conformance collect and audit the record, or append "
+    "unloads, splits, placements and the effects of events are not tested, since that would change "
+    "the cluster; record it with pulsar-conformance collect and audit the record, or append "
     ",changes=allowed if it is a staging cluster"
 )
 
@@ -27,11 +27,11 @@ def remark_lines(
     sight, name = state.sight, state.cluster
     bundles = len({bundle for held in sight.owners.values() for bundle in held})
     leads = f"{sight.leader} leads" if sight.leader else "no leader is known"
-    spaces = counted(state.namespaces, "namespace")
+    spaces = counted(state.namespaces, "user namespace")
     brokers = counted(len(sight.owners), "broker")
-    yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, in {spaces} of users"
+    yield f"{name}: {brokers}, {leads}; {counted(bundles, 'bundle')} owned, in {spaces}"
     if state.namespaces > MAX_NAMESPACES:
-        yield f"{name}: the questions concern only {MAX_NAMESPACES} of the namespaces"
+        yield f"{name}: the questions cover only {MAX_NAMESPACES} of these namespaces"
     for bundle, owners in islice(state.owned_twice().items(), MAX_ITEMS):
         yield f"{name}: bundle {bundle} has several owners: {' and '.join(owners)}"
     yield from (f"{name}: {line}" for line in _distribution_lines(state))

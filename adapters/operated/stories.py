@@ -32,7 +32,7 @@ from pulsar_conformance.reference.usage import WEIGHT_SETTINGS
 from pulsar_conformance.specs.text import counted
 
 REPLAY_OPERATION = "cluster.replay"
-CANNOT_PLAY = "an admin API alone cannot play it"
+CANNOT_PLAY = "the story cannot be played on this cluster"
 MAX_IDLE_PERCENT = 60.0
 """Usage in percent above which a broker's load may influence placement."""
 
@@ -46,11 +46,11 @@ ALGORITHMS = "supportedNamespaceBundleSplitAlgorithms"
 """A setting that stories need if they contain a split; the oldest brokers do not report it."""
 
 IMPOSSIBLE = {
-    "broker_down": "no broker is made to crash",
-    "broker_stop": "no broker is shut down",
-    "restart": "no broker is restarted",
-    "leader_lost": "no leader is made to step down",
-    "tick": "the cluster's clock cannot be advanced, and a run does not wait for it",
+    "broker_down": "this adapter does not crash brokers",
+    "broker_stop": "this adapter does not shut down brokers",
+    "restart": "this adapter does not restart brokers",
+    "leader_lost": "this adapter does not make a leader step down",
+    "tick": "the cluster's clock cannot be advanced, and a run does not wait that long",
 }
 """Events that an admin API cannot cause, each with the reason."""
 
@@ -113,7 +113,7 @@ def why_unplayable(
     stuck = next((name for name in wanted if name not in dynamic), None)
     if stuck:
         now = state.sight.settings.get(stuck)
-        return f"{stuck} is {now} and would have to be {wanted[stuck]} from the start", {}
+        return f"the story needs {stuck}={wanted[stuck]} from the start, but {now} is set", {}
     return None, {name: setting_text(value) for name, value in wanted.items()}
 
 
@@ -134,29 +134,29 @@ def _reasons_not_to_play(state: ClusterState, case: Mapping[str, Any]) -> Iterat
     events = _events(case)
     yield next((IMPOSSIBLE[kind] for kind, _ in events if kind not in PlayedStory.EVENTS), None)
     if any(kind == "unload" and "to" in about for kind, about in events):
-        yield "no bundle is unloaded to a broker of choice"
+        yield "this adapter does not unload a bundle to a chosen broker"
     first = list(takewhile(lambda event: event[0] == "broker_up", events))
     started = [about["broker"] for kind, about in events if kind == "broker_up"]
     if len(first) < len(started) or len(set(started)) < len(started):
-        yield "no broker is started during a story"
+        yield "this adapter starts no broker during a story"
     there = len(state.sight.owners)
     if len(started) != there:
-        yield f"it has {counted(len(started), 'broker')}, and the cluster {there}"
+        yield f"the story has {counted(len(started), 'broker')}, but the cluster has {there}"
     for kind, about in events:
         if kind == "topic":
             if any(about.get(name) for name in about if name != "topic"):
-                yield "no traffic is sent"
+                yield "this adapter sends no traffic"
             if not about["topic"].startswith("persistent://") or about["topic"].count("/") != 4:
                 yield f"{about['topic']} is not a persistent topic in a namespace"
         if kind == "setting" and about["how"] == "conf":
-            yield "the brokers' files are not changed"
+            yield "this adapter does not change the brokers' configuration files"
     if state.sight.domains and _needs_idle_brokers(case):
         yield "the cluster has failure domains of its own"
     default = state.sight.settings.get(DEFAULT_BUNDLES_SETTING)
     if default != DOCUMENTED_BUNDLES and any(
         kind == "namespace" and about.get("bundles") is None for kind, about in events
     ):
-        yield f"a namespace without a requested number gets {default} bundles"
+        yield f"a namespace created without a number of bundles gets {default} bundles here"
 
 
 def _is_in_force(state: ClusterState, name: str, value: Any) -> bool:
@@ -182,7 +182,7 @@ def _load_problem(api: AdminApi, state: ClusterState) -> str | None:
         weighted_percents_of = [name for name, weight in weights.items() if weight != 0]
         percent = max((_percent(usages.get(name)) for name in weighted_percents_of), default=0.0)
         if percent > MAX_IDLE_PERCENT:
-            return f"{broker} uses {percent:.0f} %, which may influence placement"
+            return f"the usage of {broker} is {percent:.0f} %, which may influence placement"
     return None
 
 

@@ -35,7 +35,7 @@ NOT_FOUND_STATUS = 404
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end; the first is the keyboard interrupt."""
 
-WHY_MAIN_THREAD = "only there can a signal wait until every change is undone"
+WHY_MAIN_THREAD = "only that thread can delay signals until every change is undone"
 SECONDS = 20.0
 """Maximum seconds to wait until something is removed, or until a change reaches every broker."""
 
@@ -161,7 +161,9 @@ class StoryTenant:
 
     def _set(self, name: str, value: str) -> None:
         self.ask(requests.set_dynamic(name, value))
-        self.wait_until(lambda: self._in_force(name) == {value}, f"{name}={value} at every broker")
+        self.wait_until(
+            lambda: self._in_force(name) == {value}, f"{name}={value} applies at every broker"
+        )
 
     def _restore_setting(self, name: str, value: str, *, unset: bool) -> None:
         """Restore the former value of a setting.
@@ -255,4 +257,4 @@ def _left_behind(tenant: str, spaces: list[str], domains: list[str]) -> str:
         elif name.startswith(WAS_NOT_DYNAMIC):
             parts.append(f"setting {setting}, which was not set, with {value} in force")
         parts.append(f"namespace {space}")
-    return f"left by a killed run, unless that is still running: {', '.join(parts)}"
+    return f"left by a run that was killed or is still running: {', '.join(parts)}"

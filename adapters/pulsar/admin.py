@@ -113,7 +113,7 @@ def wait_for(outcome: Java) -> None:
     if outcome is None:
         return
     if not outcome.isDone():
-        raise Unanswered("the request is never answered: what failed in it is told to nobody")
+        raise Unanswered("the request is never answered, because its failure is not passed on")
     outcome.join()
 
 

@@ -107,7 +107,8 @@ class ReleasedConnection(ProcessConnection):
                 raise
         if others:
             parts = f"{', '.join(others)} replace parts of this release that cannot be fetched"
-            line = f"pulsar {self.hello.version}: {parts}; load balancing does not depend on them"
+            about = "load balancing does not depend on these parts"
+            line = f"pulsar {self.hello.version}: {parts}; {about}"
             self._remarks.append(line)
 
     def _answer(self, operation: str, case: JSON) -> JSON:
@@ -151,7 +152,7 @@ def released_jars(target: Target) -> tuple[str, Path]:
         )
     if len(found) > 1:
         raise BadTarget(
-            f"{folder} has more than one pulsar-broker, of {' and '.join(found)}; keep only one"
+            f"{folder} has several pulsar-broker jars, {' and '.join(found)}; keep only one"
         )
     for jar in sorted(folder.glob("*.jar")):
         if not zipfile.is_zipfile(jar):
@@ -166,8 +167,8 @@ def check_release(text: str) -> None:
         known = ", ".join(versions.releases())
         least = ".".join(map(str, versions.OLDEST))
         raise BadTarget(
-            f"{text!r} is neither a folder nor a version to fetch; give a version, {least} or "
-            f"later, such as {known}, or the lib folder of a distribution or build"
+            f"{text!r} is neither a folder nor a version that can be downloaded; give a version, "
+            f"{least} or later, such as {known}, or the lib folder of a distribution or build"
         )
 
 

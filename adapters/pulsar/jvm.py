@@ -79,7 +79,8 @@ def linkage_error_text(text: str) -> str:
     """Return a message for the user about a `LinkageError` with this text."""
     compiled = NEWER_CLASS_ERROR.search(text)
     if compiled:
-        return f"it needs Java {int(compiled[1]) - CLASS_FILE_OFFSET} or newer; set JAVA_HOME to it"
+        least = int(compiled[1]) - CLASS_FILE_OFFSET
+        return f"a class needs Java {least} or newer; set JAVA_HOME accordingly"
     plug_in = (
         "that classpath= names all jars of a plug-in, and that it was compiled for this release"
     )

@@ -126,7 +126,9 @@ def fetch_artifacts(what: str, pom: str, library: Path) -> None:
         words += [f"-DoutputDirectory={library}"]
         said = _run(what, words)
     if not any(library.glob("*.jar")):
-        raise CannotFetch(f"Maven downloaded no jar of {what}", "run it again", _last_lines(said))
+        raise CannotFetch(
+            f"Maven downloaded no jar of {what}", "run the command again", _last_lines(said)
+        )
 
 
 def _run(what: str, words: Sequence[str]) -> list[str]:
@@ -185,7 +187,7 @@ def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
     if unreached:
         return CannotFetch(
             f"{what} needs {unreached[1]} from {unreached[2]}, which cannot be reached",
-            "let ~/.m2/settings.xml name a mirror of that repository, or write pulsar:PATH with "
+            "name a mirror of that repository in ~/.m2/settings.xml, or write pulsar:PATH with "
             "the lib folder of a distribution, which has every jar",
             tail,
             unreached[1],
@@ -193,7 +195,7 @@ def _interpret_failure(what: str, said: Sequence[str]) -> CannotFetch:
     if NETWORK.search(text):
         return CannotFetch(
             f"{what} must be downloaded, but Maven cannot reach a repository",
-            "connect to the network, or let ~/.m2/settings.xml name a mirror; "
+            "connect to the network, or name a mirror in ~/.m2/settings.xml; "
             "later runs need no network",
             tail,
         )

@@ -87,7 +87,7 @@ def nearest_remarks(version: str, ask: Ask) -> list[str]:
     near = most_similar_release(version, found)
     apart = [one for one in found if one.known[near] != one.found]
     alike = ", ".join(
-        f"{sum(one.known[release] == one.found for one in found)} of {release}"
+        f"{sum(one.known[release] == one.found for one in found)} with {release}"
         for release in releases()
     )
     line = ".".join(near.split(".")[:2])
@@ -96,7 +96,7 @@ def nearest_remarks(version: str, ask: Ask) -> list[str]:
     lines = [
         f"pulsar {version} was not examined; it is most like {near}: of "
         f"{counted(len(found), 'distinguishing answer')}, it shares {alike}",
-        f"pulsar {version}: judge it by both: {judged}",
+        f"pulsar {version}: to judge it, give {judged}",
     ]
     return lines + [
         f"pulsar {version} differs from {near}: {one.what}: {_shortened(one.found)}, "

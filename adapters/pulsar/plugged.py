@@ -37,8 +37,10 @@ def roles_of_strategy(asked: str, configurations: Configurations, version: str) 
         raise CannotLoad(f"{none}{yours if none.absent else ''}") from None
     except jpype.JException as error:
         taken = [setting for _, setting in STRATEGY_KINDS.values() if configurations.knows(setting)]
-        names = " and ".join(taken) or "no setting for a strategy"
-        problem = f"cannot load {asked}: {error.toString()}; it has {names}"
+        names = "it has no setting for a strategy"
+        if taken:
+            names = f"its strategies are set with {' and '.join(taken)}"
+        problem = f"cannot load {asked}: {error.toString()}; {names}"
         raise CannotLoad(f"Pulsar {version} {problem}") from None
     kinds = {
         kind: setting

@@ -80,8 +80,8 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
     if full.startswith(EXTENSIBLE):
         raise NoStrategy(
             f"{_simple_name(full)} is a strategy of the extensible manager, so the modular manager "
-            "cannot run it; of the extensible manager's strategies, only TransferShedder can be "
-            "asked, as the strategy of a case"
+            "cannot run it; of the extensible manager's strategies, only TransferShedder is "
+            "supported, as the strategy of a case"
         )
     if not any(_implements(full, kind) for kind in wanted):
         words = " nor ".join(wanted)
@@ -89,7 +89,7 @@ def find_strategy(asked: str, kinds: Iterable[str], version: str) -> str:
         raise NoStrategy(f"{full} implements {neither}{words}; {_strategies_text(wanted, version)}")
     if full.startswith(PACKAGE) and _is_abstract(full):
         raise NoStrategy(
-            f"{_simple_name(full)} of Pulsar {version} is abstract, and decides nothing"
+            f"{_simple_name(full)} of Pulsar {version} is abstract, so it decides nothing"
         )
     return full
 

@@ -57,7 +57,7 @@ class Target:
                 settings[name] = given
         if played is not None and strategy is None:
             raise BadTarget(
-                f"as={played}: name your class with strategy=, too; write {PULSAR_FORM}"
+                f"as={played}: also name your class with strategy=; write {PULSAR_FORM}"
             )
         missing = [path for path in paths if not path.exists()]
         if missing:
@@ -70,7 +70,9 @@ def _played(text: str) -> str:
     """Return the short name of the strategy that `as=` names. Errors: `BadTarget`."""
     name = text.rpartition(".")[2]
     if name not in CLAIMABLE_STRATEGIES:
-        raise BadTarget(f"as={text}: a class can be judged as {', '.join(CLAIMABLE_STRATEGIES)}")
+        raise BadTarget(
+            f"as={text}: a class can be judged only as {' or '.join(CLAIMABLE_STRATEGIES)}"
+        )
     return name
 
 

@@ -48,10 +48,11 @@ def create(cases: DataFrame, _chosen: PlanBasis) -> DataFrame:
     )
     boundaries = F.concat(starts, F.array(F.lit(f"0x{ranges.LAST_HASH:08x}")))
     many = F.concat(
-        F.lit(f"Spark divides into 1 to {MAX_BUNDLES} bundles, not "), count.cast("string")
+        F.lit(f"Spark divides a namespace into 1 to {MAX_BUNDLES} bundles, not "),
+        count.cast("string"),
     )
     other = F.when(
-        F.col("creator") != "admin", F.lit("Spark creates namespaces for administrators")
+        F.col("creator") != "admin", F.lit("Spark creates namespaces only for administrators")
     )
     answer = first_answer(
         declined_answer("unsupported", other),
@@ -113,7 +114,7 @@ def split(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     refused = splitting.refusal_reason(
         F.col("asked"), F.col("by"), algorithm, lower, upper, algorithms
     )
-    unset = F.when(algorithm.isNull(), F.lit("an algorithm is neither named nor set"))
+    unset = F.when(algorithm.isNull(), F.lit("no algorithm is named or set"))
     empty = F.when(lower >= upper, F.concat("bundle", F.lit(" is not a hash range")))
     answer = first_answer(
         declined_answer("failed", empty),

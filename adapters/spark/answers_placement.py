@@ -58,7 +58,9 @@ def select(cases: DataFrame, chosen: PlanBasis) -> DataFrame:
     pair = F.coalesce((strategy == average.NAME) & (shedder == average.NAME), F.lit(False))
     best = F.when(pair, planned).otherwise(F.col("best"))
     taken = placement.first_choice(best, pair | F.col("by_chance"), F.col("cycle"))
-    other = F.when(strategy == placement.LEAST_USAGE, F.lit("Spark places by message rates alone"))
+    other = F.when(
+        strategy == placement.LEAST_USAGE, F.lit("Spark places bundles only by message rates")
+    )
     answer = first_answer(
         declined_answer("unsupported", other),
         declined_answer("failed", missing_settings(F.col("settings"), placement.SETTINGS)),

@@ -312,7 +312,7 @@ def a_legal_case_is_answered(exchanges: Sequence[Exchange], expect: Expect) -> N
 @check_exchanges("ANSWER-06", draws=with_transformed_copies)
 def names_and_notation_do_not_matter(exchanges: Sequence[Exchange], expect: Expect) -> None:
     """The same case with other names, number formats or irrelevant entries gets the same answer."""
-    expect.given(len(exchanges) > 1, "a case is asked with transformed copies of it")
+    expect.given(len(exchanges) > 1, "a question is asked together with transformed copies")
     first, *copies = exchanges
     question = Question(first.operation, first.case)
     made = [

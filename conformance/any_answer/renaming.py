@@ -32,7 +32,7 @@ BROKERS: Mapping[str, Renaming] = {
         f"10.0.0.{number // PORTS}:{6650 + number % PORTS}"
     ),
     "brokers named by numbers": _with_leading_zeros,
-    "brokers whose names differ in capitals alone": _renaming_by_capitals(
+    "brokers whose names differ only in capitalization": _renaming_by_capitals(
         "broker-{}", "Broker-{}", "BROKER-{}"
     ),
     "brokers whose names begin with each other": lambda number: "broker" + number * "-1",
@@ -43,7 +43,7 @@ NAMESPACES: Mapping[str, Renaming] = {
     "namespaces with dots, colons and equals signs": "acme.com/eu:orders=v{}.1".format,
     "namespaces of one name in several tenants": "tenant-{}/default".format,
     "namespaces named by numbers": "{0}/{0}".format,
-    "namespaces whose names differ in capitals alone": _renaming_by_capitals(
+    "namespaces whose names differ only in capitalization": _renaming_by_capitals(
         "acme/app-{}", "acme/App-{}", "ACME/app-{}"
     ),
     "namespaces whose names begin with each other": lambda number: "acme/app" + number * "-1",
@@ -58,7 +58,7 @@ DOMAINS: Mapping[str, Renaming] = {
 """Renamings of domains and groups to names that differ in more than capital letters."""
 
 DOMAINS_BY_CAPITALS: Mapping[str, Renaming] = {
-    "domains whose names differ in capitals alone": _renaming_by_capitals(
+    "domains whose names differ only in capitalization": _renaming_by_capitals(
         "rack-{}", "Rack-{}", "RACK-{}"
     ),
 }

@@ -223,7 +223,7 @@ RENAMED_DOMAINS = (
 )
 SPELLED_AS_DECIMALS = Transformation("85 written as 85.0", _decimal)
 WRITTEN_OUT = Transformation("settings written out at their defaults", _set_to_defaults)
-SETTINGS = (Transformation("settings that concern no load", _set_without_effect), WRITTEN_OUT)
+SETTINGS = (Transformation("settings without effect on load", _set_without_effect), WRITTEN_OUT)
 KNOWN_ELSEWHERE = Transformation(
     f"data of {ENTRIES_ADDED} bundles that no broker has", _known_elsewhere, adds=True
 )

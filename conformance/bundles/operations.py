@@ -236,7 +236,10 @@ def _candidate_problems(case: Json, settings: Settings) -> Problems:
     owned = [bundle for report in case["brokers"].values() for bundle in report.get("bundles", ())]
     for namespace, count in Counter(map(namespace_of, owned)).items():
         if case["namespaceBundles"].get(namespace, 0) < count:
-            yield f"case.namespaceBundles: {namespace} has at least {count} bundles"
+            yield (
+                f"case.namespaceBundles: {namespace} must have {count} or more, since brokers own "
+                f"{count} of its bundles"
+            )
 
 
 def _same_candidates(allowed: Json, answer: Json) -> bool:

@@ -107,7 +107,9 @@ def worlds_matching(patterns: Sequence[str], plan: Plan) -> list[BoundedWorld]:
     found = [one for one in known if any(fnmatchcase(one.name, each) for each in patterns)]
     if not found:
         given = ", ".join(patterns)
-        raise BadPlan(f"--exhaustive {given}: none of the selected rules is about these worlds")
+        raise BadPlan(
+            f"--exhaustive {given}: none of the selected rules judges cases of these worlds"
+        )
     return found
 
 

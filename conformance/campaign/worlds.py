@@ -385,8 +385,8 @@ def bounded_worlds() -> tuple[BoundedWorld, ...]:
         shedding_world(
             "UniformLoadShedder",
             TRAFFIC,
-            "each broker with 1000 to 1501 more messages and 10 to 41 MB per second, under "
-            "thresholds of 50 % and 4 times",
+            "with 1000 to 1501 messages/s and 10 to 41 MB/s of outgoing traffic per broker, under "
+            "thresholds of 50 % and a factor of 4",
             [{RATE_THRESHOLD: 50, THROUGHPUT_THRESHOLD: 4}],
             bundles=3,
             state=_traffic,

@@ -127,7 +127,7 @@ def running_classes(settings: Mapping[str, Any], version: str = "") -> Running:
         runs = replace(configured, shedding=TRANSFER_CLASS)
         own = any(shedding.removeprefix(PACKAGE) in has for _, has in CLASSES.values())
         unless = "" if own or "." not in shedding else f"{UNLESS_ADDED}, "
-        told = f"{unless}{_short(shedding)} is no strategy of the {EXTENSIBLE} load manager"
+        told = f"{unless}{_short(shedding)} is not a strategy of the {EXTENSIBLE} load manager"
         instead = f"{TRANSFER} runs instead"
         return replace(runs, culprit=STRATEGY, problem=told, instead=instead)
     if manager != MODULAR:
@@ -175,7 +175,7 @@ def _why_unpaired(settings: Mapping[str, Any], version: str) -> str:
 
 
 def _text_of_unpaired(shedding: str) -> str:
-    return f"AvgShedder also sheds, and {STRATEGY} is {_short(shedding)}"
+    return f"AvgShedder must also be the shedding strategy, but {STRATEGY} is {_short(shedding)}"
 
 
 def _replaces_placement(version: str) -> bool:
@@ -199,7 +199,7 @@ def _problem(name: str, value: str, version: str) -> str:
     if own in NO_ROLE:
         return f"{value} {NO_ROLE[own]}"
     if any(own in classes for _, classes in CLASSES.values()):
-        return f"{value} is no {ROLES[name]}"
+        return f"{value} is not a {ROLES[name]}"
     has = {_short(one): PACKAGE + one for one in known if not _lacks(version, one)}
     return no_class_text(value, has)
 
@@ -313,7 +313,7 @@ def _why_off(
     if belongs and manager not in belongs.split(" or ") and not (bound and manager == MODULAR):
         verb = "is configured" if manager == configured else "runs"
         named = f"the {manager} one" if manager in KINDS else manager
-        return f"it belongs to the {belongs} load manager, and {named} {verb}"
+        return f"it belongs to the {belongs} load manager, but {named} {verb}"
     chosen = {manager} | ({shedding, placement} if manager == MODULAR else set())
     if users and chosen.isdisjoint(users):
         told = [f"the {one} load manager" if one in KINDS else one for one in users]
@@ -323,7 +323,7 @@ def _why_off(
         return ""
     if setting.strategies and shedding not in setting.strategies:
         verb = "is set" if shedding == _short(str(values.get(STRATEGY))) else "runs"
-        return f"it belongs to {' and '.join(setting.strategies)}, and {shedding} {verb}"
+        return f"it belongs to {' and '.join(setting.strategies)}, but {shedding} {verb}"
     if switch == BALANCING and manager == EXTENSIBLE and setting.name != SHEDDING:
         switch = ""  # Load data are written even so.
     if setting.name == SPLITTING and manager == EXTENSIBLE:
@@ -333,9 +333,9 @@ def _why_off(
     if off and not (setting.name in FLOW_LIMITS and algorithm == BY_RATES):
         return f"{off[0]} is false"
     if setting.placement and manager == MODULAR and placement != setting.placement:
-        return f"it belongs to {setting.placement}, and {placement} is set"
+        return f"it belongs to {setting.placement}, but {placement} is set"
     if setting.algorithm and algorithm != setting.algorithm:
-        return f"it belongs to {setting.algorithm}, and {algorithm} is set"
+        return f"it belongs to {setting.algorithm}, but {algorithm} is set"
     return ""
 
 

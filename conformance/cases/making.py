@@ -124,9 +124,8 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="url",
         metavar="URL",
-        help="read a running cluster by its admin URL, instead of a folder of reports; "
-        "nothing is changed. A token is taken from the environment variable "
-        "PULSAR_CONFORMANCE_TOKEN",
+        help="read a running cluster at its admin URL instead of a folder of reports, without "
+        "changing anything; a token is read from the environment variable PULSAR_CONFORMANCE_TOKEN",
     )
     parser.add_argument(
         "--cluster", metavar="NAME", help="the name of the cluster, if there are several at URL"
@@ -243,9 +242,9 @@ def build_case(
     strategy = running.shedding.rpartition(".")[2]
     if judged and operation == SHED.id and (why := judged.why_unlike(strategy)):
         raise BadSnapshot(
-            f"{source.place}: no profile describes {strategy} of Pulsar {versions[0]}: {why}; "
-            f"make a case with --judge-by {judged.profile}, and give it to pulsar-conformance ask "
-            f"pulsar:{judged.version}"
+            f"{source.place}: no profile describes {strategy} of Pulsar {versions[0]}: {why}; to "
+            f"see its decision, make a case with --judge-by {judged.profile} and give it to "
+            f"pulsar-conformance ask pulsar:{judged.version}"
         )
     asked_anyway = args.profile is not None and running.manager == EXTENSIBLE
     instead = {} if asked_anyway else changed.strategy_instead(running)
@@ -390,7 +389,7 @@ def _notes(
     """Yield notes for the user: versions, caveats, and settings without effect."""
     yield from snapshot.notes()
     if len(versions) > 1:
-        told = f"the brokers run {', '.join(versions)}; {versions[0]} is explained"
+        told = f"the brokers run {', '.join(versions)}; the answer is for {versions[0]}"
         yield f"{told}; for another version, add --release"
     if versions and profile:
         yield from filter(None, [caveat_text(versions[0])])

@@ -116,7 +116,7 @@ def read_metrics(file: Path) -> ReportsRead:
     ]
     if (most := max(counts.values())) > 1:
         saved = not text.lstrip().startswith("{")
-        also = "" if saved else f"; to use all {most}, make a history with import"
+        also = "" if saved else f"; to use all, up to {most} per series, make a history with import"
         notes.append(f"{file}: only the newest sample of each series is used{also}")
     unmeasured = ", ".join(sorted({*brokers} - {*measured}))
     if unmeasured:
@@ -180,7 +180,7 @@ def with_smoothed_usage(
         else:
             notes.append(
                 f"{name}: {SMOOTHED_METRIC} of {SMOOTHED_FEATURE} is {after:g} %, but no earlier "
-                f"usage leads to that from a weighted usage of {now:g} % now; it is not used"
+                f"usage gives that with a weighted usage of {now:g} % now; the metric is not used"
             )
     return found, notes
 
@@ -232,7 +232,7 @@ def _missing_rate_notes(brokers: Mapping[str, Json]) -> Iterator[str]:
         of = ", ".join(sorted(broker for broker, count in lacking.items() if count))
         if of and rate in RATE_FIELDS:
             bundles = counted(sum(lacking.values()), "bundle")
-            yield f"{of}: the metrics lack {metric} of {bundles}, which is unknown and counts as 0"
+            yield f"{of}: the metrics lack {metric} of {bundles}, so it counts as 0"
 
 
 def broker_in(labels: Mapping[str, str]) -> str | None:
@@ -328,12 +328,12 @@ def read_consumed_load(file: Path) -> ConsumedLoad:
     if alone := [name for name, one in top.items() if one and name not in loads]:
         raise BadSnapshot(
             f"{file}: it has top bundles of {alone[0]}, but not its load data; append what "
-            f"pulsar-client consume prints of {BROKER_LOAD}"
+            f"pulsar-client consume prints for {BROKER_LOAD}"
         )
     brokers = {name: one for name, one in loads.items() if one is not None}
     gone = ", ".join(name for name in loads if name not in brokers)
     if not brokers:
-        raise BadSnapshot(f"{file}: no load data is left: the last messages remove all of {gone}")
+        raise BadSnapshot(f"{file}: the latest message for each of {gone} deletes its load data")
     why = "a message without content removed its load data (TableViewLoadDataStoreImpl.removeAsync)"
     return ConsumedLoad(
         brokers,

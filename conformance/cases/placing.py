@@ -189,7 +189,7 @@ def policies_of(place: str, data: Any, stored: bool = False) -> tuple[Policy, ..
     """
     if not isinstance(data, dict):
         raise BadSnapshot(
-            f"{place}: neither an isolation policy nor a JSON object that maps names to policies"
+            f"{place}: it is neither an isolation policy nor a JSON object with policies by name"
         )
     named = {Path(place).stem: data} if "namespaces" in data else data
     each = named.items()
@@ -386,7 +386,7 @@ def _notes(bundle: str, snapshot: Snapshot, constraints: Constraints, source: st
     away = sorted(listed - {*ids.values()})
     if away:
         told = (f"{one} (write {ids[one]})" if one in ids else one for one in away)
-        title = f"no report of {counted(len(away), 'broker')} in the failure domains"
+        title = f"the failure domains list {counted(len(away), 'broker')} without a report"
         yield f"{title}: {', '.join(told)}"
 
 

@@ -224,8 +224,8 @@ class ProvidedQuestions:
 
 
 ZNODES_HINT = (
-    "save what the shell of ZooKeeper prints for each broker in a file of its own, BROKER.json, "
-    "and give the folder"
+    "save the output of ZooKeeper's shell for each broker in a separate file, BROKER.json, and "
+    "give the folder"
 )
 FORMS_HINT = "give a case, a log of the load balancer or a folder of load reports"
 
@@ -327,7 +327,7 @@ def adapted_to_version(
             if operation.startswith("shed.") and (why := judged.why_unlike(strategy)):
                 raise BadCase(
                     f"{provided.place}: no profile describes {strategy} of Pulsar {version}: "
-                    f"{why}; --judge-by {profile} explains Pulsar {version_of_released(profile)}"
+                    f"{why}; give only --judge-by {profile} (Pulsar {version_of_released(profile)})"
                 )
             chosen = {STRATEGY: case["strategy"]} if case.get("strategy") else {}
             told = [*judged.differences({**settings, **chosen})]
@@ -394,6 +394,6 @@ def _how_to_set(setting: str, operation: str, profile: str) -> str:
     for name in of_documents if bundled.profile(profile).released else ():
         if name in bundled.profiles and setting in bundled.defaults(name):
             told = f"{profile} does not describe {setting}, which {operation} needs here"
-            return f"{told}; add --judge-by {name}, or ask Pulsar itself: pulsar:VERSION"
+            return f"{told}; add --judge-by {name}, or send the case to pulsar:VERSION with ask"
     needs = f"{operation} needs {setting}, which has no documented default"
     return f"{needs}; give --setting {setting}=VALUE"

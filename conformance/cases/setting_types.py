@@ -62,7 +62,7 @@ STARTS_NOT = "does not start"
 
 NO_START = f"so bin/pulsar broker {STARTS_NOT}"
 
-UNKNOWN_EFFECT = "Pulsar reads it as a number, but how it decides with this number is not known"
+UNKNOWN_EFFECT = "Pulsar reads it as a number, but the effect of this number is not known"
 
 TOO_SHORT = "an interval has to be above 0 (ScheduledThreadPoolExecutor)"
 

@@ -54,7 +54,7 @@ from pulsar_conformance.specs.text import counted
 
 BOOLEANS = ("", "true", "false")
 
-EMPTY_LIST = "its empty text is read as an empty list, and not as the default"
+EMPTY_LIST = "its empty value is read as an empty list, not as the default"
 
 DYNAMIC = ", dynamic"
 """Suffix of the place of a dynamic setting, as in `dynamic.json, dynamic`."""
@@ -68,7 +68,7 @@ AT_ONCE = "a running broker switches to it at once"
 WHEN_LEADER = "a leader keeps the interval that was set when it became the leader"
 """Remark on a dynamic shedding interval if cycles are scheduled once (UnloadScheduler.start)."""
 
-NOT_KNOWN_DYNAMIC = "what a broker does with it as a dynamic setting is not known"
+NOT_KNOWN_DYNAMIC = "its effect as a dynamic setting is not known"
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ class SettingsRead:
         yield from filter(None, [self.assumed])
         for name in (STRATEGY, SHEDDING_INTERVAL):
             for late in self.delay_remarks(name):
-                yield f"{name}: {late}; the answer is about the time after that"
+                yield f"{name}: {late}; the answer applies after that"
         for one in self.unknown():
             is_setting = one.name in broker_settings() or one.name in specs.load().settings
             yield f"{one}; the answer assumes its default" if is_setting else str(one)

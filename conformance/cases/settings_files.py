@@ -45,7 +45,7 @@ LOGGED = re.compile(r"\bloadBalancer\w+=[^,\n]*, \w+=")
 PAIR = re.compile(r"(\w+)=(.*?)(?=, \w+=|\)?$)")
 """Matches one setting in the log line with a broker's whole configuration."""
 
-TEMPLATE = "; it is a template with {{ }}, so give the file that it is rendered to"
+TEMPLATE = "; it is a template with {{ }}, so give the rendered file"
 
 MARK = "\ufeff"
 MARKED = (
@@ -92,7 +92,7 @@ def read_settings(
     own = any(OF_BROKERS.match(one.name) for one in given) if given else file.suffix == ".conf"
     if alone and not (found.places or found.unused or found.unreadable or own):
         why = "; ".join(map(str, unread)) or FORMS
-        raise BadSetting(f"{file}: no load balancing settings can be read in it; {why}")
+        raise BadSetting(f"{file}: it has no load balancing settings that can be read; {why}")
     return found
 
 

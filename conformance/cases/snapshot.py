@@ -344,8 +344,8 @@ def named_broker_notes(bundle: str, snapshot: Snapshot, version: str) -> Iterato
         if numbers and one.unknown_after < numbers < one.since:
             without, since = (".".join(map(str, each)) for each in (one.unknown_after, one.since))
             raise BadSnapshot(
-                f"--place {bundle}: it is not known if Pulsar {version} regards this as {one.kind} "
-                f"of {broker}, which no strategy places; {without} does not, and {since} does"
+                f"--place {bundle}: Pulsar {since}, unlike {without}, uses its namespace for "
+                f"{one.kind} of {broker}, so no strategy places it; what {version} does is unknown"
             )
     if not kinds:
         return
@@ -388,13 +388,13 @@ def policy_without_topics(namespace: str, snapshot: Snapshot) -> tuple[list[Json
     notes = []
     if persistent:
         notes.append(
-            f"{SWITCHES[0]} is false in the report of {persistent}: left out as candidates for "
-            f"persistent topics of {namespace}, which has no isolation policy"
+            f"{SWITCHES[0]} is false in the report of {persistent}: no persistent topic of "
+            f"{namespace}, which has no isolation policy, can go there"
         )
     if volatile:
         notes.append(
-            f"{SWITCHES[1]} is false in the report of {volatile}: no candidate if the bundle is "
-            "looked up for a non-persistent topic; the answer assumes a persistent one"
+            f"{SWITCHES[1]} is false in the report of {volatile}: a bundle that is looked up for a "
+            "non-persistent topic cannot go there; the answer assumes a persistent one"
         )
     reserved = {"namespaces": [], "primary": names, "secondary": [], "least": 1}
     return [reserved] if names else [], notes

@@ -67,7 +67,7 @@ def _full_name(name: str, place: str) -> str:
     parts = rest.split("/", 3)
     lengths = (3, 4) if domain else (1, 3)
     if len(parts) not in lengths or not all(parts) or re.search(r"\s", name):
-        raise BadSnapshot(f"{place}: {name} is no topic, such as {EXAMPLE}")
+        raise BadSnapshot(f"{place}: {name} is not a topic, such as {EXAMPLE}")
     if domain:
         return name
     return f"persistent://{'' if len(parts) == 3 else USUAL_NAMESPACE}{name}"
@@ -118,7 +118,7 @@ def topics_question(
     spaces = list(dict.fromkeys(map(topic_namespace, topics)))
     if len(spaces) > 1:
         raise BadSnapshot(
-            f"{file}: its topics are of several namespaces, {', '.join(spaces)}; give topics "
+            f"{file}: its topics belong to several namespaces, {', '.join(spaces)}; give topics "
             "of one namespace"
         )
     owned = {

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--operation",
         default=SHED.id,
         metavar="OPERATION",
-        help=f"what to ask (%(default)s): {', '.join(MAKERS)}",
+        help=f"the operation to ask about (%(default)s): {', '.join(MAKERS)}",
     )
     add_profile(parser, "the documents or release to follow (those nearest to VERSION)", None)
 

@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _effort_note(operations: Sequence[str], examples: int) -> str:
     """Return a note on the number of examples that are asked, and how to ask fewer."""
-    asked = f"{examples} examples of each rule, in {counted(len(operations), 'operation')}"
-    fewer = "--operation NAME asks a single operation"
-    return f"both releases are asked {asked}, which takes minutes; {fewer}"
+    asked = f"{examples} cases for each rule of {counted(len(operations), 'operation')}"
+    fewer = "to compare a single operation, give --operation NAME"
+    return f"both releases answer {asked}, which takes several minutes; {fewer}"
 
 
 def adapter_of(version: str) -> str:
@@ -127,7 +127,9 @@ def _versions(given: Sequence[str], every: bool) -> list[str]:
     """Return the releases to compare. Errors: `BadPlan`, `specs.UnknownName`."""
     if every:
         if given:
-            raise BadPlan(f"--all compares all releases; leave out {' '.join(given)}")
+            raise BadPlan(
+                f"--all compares all releases; it cannot be combined with {' '.join(given)}"
+            )
         return list(releases())
     named = list(map(_release, given))
     if len(named) != 2:
@@ -163,7 +165,10 @@ def _operations(comparison: Comparison, wanted: Sequence[str] | None) -> list[st
     for operation in wanted or ():
         if operation not in both:
             shared = ", ".join(both)
-            raise BadPlan(f"{operation} is not answered by both releases; both answer {shared}")
+            raise BadPlan(
+                f"{operation}: only operations that both releases answer can be compared; choose "
+                f"from {shared}"
+            )
     return [one for one in both if wanted is None or one in wanted]
 
 

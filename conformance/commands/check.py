@@ -49,7 +49,7 @@ class ProtocolResults:
     def attempt(self, title: str, connection: Connection, check: Callable[[], str]) -> None:
         """Run one check and record the result; if the connection is closed, only add a note."""
         if connection.closed:
-            self.note(f"not tried, because the connection has ended: {title}")
+            self.note(f"not tried, because the connection is closed: {title}")
             return
         try:
             wrong = check()

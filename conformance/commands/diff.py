@@ -68,7 +68,10 @@ def _operations(pair: Pair, wanted: Sequence[str] | None) -> list[str]:
     for operation in wanted or ():
         if operation not in both:
             shared = ", ".join(both)
-            raise BadPlan(f"{operation} is not offered by both; the two share {shared}")
+            raise BadPlan(
+                f"{operation}: only operations that both implementations offer can be compared; "
+                f"choose from {shared}"
+            )
     return [one for one in both if wanted is None or one in wanted]
 
 

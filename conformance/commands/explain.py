@@ -181,8 +181,8 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     given = (args.case, args.example, args.log, args.metrics, args.url)
     if sum(one is not None for one in given) != 1:
         raise BadCase(
-            "explain takes either a CASE.json, a folder of load reports, --metrics FILE, --from "
-            "URL, --example ID or --log FILE"
+            "give exactly one thing to explain: a CASE.json, a folder of load reports, --metrics "
+            "FILE, --from URL, --example ID or --log FILE"
         )
     from_cluster = args.metrics or args.url or _is_of_cluster(args.case)
     is_example = args.example is not None or _is_example(args.case)
@@ -191,8 +191,8 @@ def _lines(args: argparse.Namespace) -> Generator[str, None, bool]:
     _check_options(args, () if from_cluster else others, "a cluster's reports or metrics")
     _check_options(args, OF_CASES if args.log else (), "a case or a cluster's data")
     if args.as_case and not is_example:
-        how = "make one of a cluster with the case command" if from_cluster else "leave it out"
-        raise BadCase(f"--as-case prints a worked example as a case; {how}")
+        how = "to make a case of a cluster, use the command case" if from_cluster else "remove it"
+        raise BadCase(f"--as-case can be used only with a worked example; {how}")
     if args.log is not None:
         yield from log_lines(args.log)
         return True
@@ -233,8 +233,8 @@ def _check_options(args: argparse.Namespace, names: Sequence[str], source: str) 
         if given == ["--release"] and not args.log:
             profile = nearest_profile(args.release)
             raise BadCase(f"{named}: to ask about Pulsar {args.release}, give --judge-by {profile}")
-        verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
-        raise BadCase(f"{named}: {', '.join(given)} {verb} for {source}; leave {them} out")
+        them = "it" if len(given) == 1 else "them"
+        raise BadCase(f"{named}: {', '.join(given)} can be used only for {source}; remove {them}")
 
 
 def _is_of_cluster(name: str | None) -> bool:

@@ -148,7 +148,9 @@ def _campaign_file(plan: Plan, args: argparse.Namespace) -> Path:
     if patterns and drawn is not None:
         raise BadPlan("--exhaustive and --campaign: choose one of them")
     if plan.replay is not None:
-        raise BadPlan("--replay asks a single case; leave out --exhaustive and --campaign")
+        raise BadPlan(
+            "--replay runs a single case; it cannot be combined with --exhaustive or --campaign"
+        )
     if drawn is not None and drawn < 1:
         raise BadPlan(f"--campaign {drawn}: at least one case must be drawn")
     worlds = search.worlds_matching(patterns, plan) if patterns else []

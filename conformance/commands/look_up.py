@@ -191,8 +191,8 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example",
         action="store_true",
-        help="print a question that ask, explain and run --replay take, instead of the schema, and "
-        "the model's answer on standard error",
+        help="instead of the schema, print a question that ask, explain and run --replay accept; "
+        "the model's answer goes to standard error",
     )
 
 

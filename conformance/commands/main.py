@@ -98,7 +98,7 @@ COMMANDS = {
     ),
     "watch": Command(
         "...audit.commands.watch",
-        "record a running cluster, and keep the audit of it and its page current",
+        "record a running cluster, and keep its audit and the page of the audit current",
         ("watch http://localhost:8080 --output watched",),
     ),
     "predict": Command(
@@ -163,7 +163,7 @@ COMMANDS = {
     ),
     "completion": Command(
         ".completion",
-        "print the completion of commands and options for a shell",
+        "print a script that completes commands and options in a shell",
         ("completion bash > pulsar-conformance.bash", "completion zsh > _pulsar-conformance"),
     ),
 }

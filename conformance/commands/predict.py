@@ -126,5 +126,8 @@ def _operations(implementation: Implementation, wanted: list[str] | None) -> lis
     offered = [one for one in implementation.hello.operations if one in Model.operations]
     for operation in wanted or ():
         if operation not in offered:
-            raise BadPlan(f"{operation} is not offered; choose from {', '.join(offered)}")
+            raise BadPlan(
+                f"{operation} cannot be predicted for this implementation; choose from "
+                f"{', '.join(offered)}"
+            )
     return [one for one in offered if wanted is None or one in wanted]

@@ -208,7 +208,8 @@ def _freeze(args: argparse.Namespace) -> int:
         print(f"{args.profile}: the rules are those of {current.name}")
         return int(current.version is None)
     file = requirements.freeze(args.profile)
-    print(f"{args.profile}: {file.name if file else 'the newest version is up to date'}")
+    unchanged = "the rules have not changed since the newest frozen version"
+    print(f"{args.profile}: {file.name if file else unchanged}")
     return 0
 
 

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to",
         type=released_version,
         metavar="VERSION",
-        help="list what changes in FILE with this version (by default, the next known release)",
+        help="list what an upgrade to this version changes for FILE (the next known release)",
     )
     parser.add_argument(
         "--all", action="store_true", help="list the defaults of settings that FILE does not set"
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         return _explain_file(files[0], args)
     if any(vars(args)[one] for one in OF_FILES):
         named = ", ".join(f"--{one}" for one in OF_FILES[:-1])
-        raise UserError(f"{named} and --{OF_FILES[-1]} are for a FILE, such as a broker.conf")
+        raise UserError(f"{named} and --{OF_FILES[-1]} need a FILE, such as a broker.conf")
     print("\n".join(setting_lines(args)))
     return 0
 
@@ -95,7 +95,7 @@ def _explain_file(file: str, args: argparse.Namespace) -> int:
             print_note(note)
         found, assumed = _read_file(file, args, release or known_releases()[-1]), not release
     if assumed and args.to:
-        raise UserError(f"--to {args.to}: which release reads {file} is not known; add --release")
+        raise UserError(f"--to {args.to}: the release that reads {file} is unknown; add --release")
     if args.json:
         print(json.dumps(_as_json(found, args.to, assumed=assumed), indent=1))
     else:
@@ -220,7 +220,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     if found.older:
         yield (
             f"{found.version} is older than {release}, the oldest release all of whose settings "
-            "are known; its defaults are assumed, except where a difference is listed",
+            f"are known; defaults of {release} are assumed, except where a difference is listed",
             [],
         )
     yield from _own_differences(found, every)
@@ -230,12 +230,12 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
         "not known": found.unknown(),
         "cannot be read" + (", so the broker does not start" if unread else ""): found.unreadable,
         "read as another value": found.misread,
-        "the broker does not start with": found.refused(),
+        "the broker does not start with these": found.refused(),
     }
     yield from ((title, _rows(some)) for title, some in listed.items() if some)
     yield from _odd_sections(found, short_value)
     if plugged := (name := found.running().manager) not in (*KINDS, NOTHING, STOPPED, NOT_KNOWN):
-        yield f"{name} is no class of Pulsar's: {WHAT_IT_READS}", []
+        yield f"{name} is not a class of Pulsar: {WHAT_IT_READS}", []
     if without or not (stops or plugged):
         yield ("without effect" if without else NOTHING_WITHOUT_EFFECT), _rows(without)
     later = later_releases(found, to)
@@ -244,7 +244,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     told = (note_on_version(to, new), new and caveat_text(new)) if to or changes else ()
     yield from ((note, []) for note in told if note)
     if changes:
-        known = f", of which {later[-1]} is known" if later and new not in later else ""
+        known = f", of which only {later[-1]} is known" if later and new not in later else ""
         which = "" if to else known or ", the next known release"
         yield f"changes with Pulsar {new}{which}", changes
     elif to:
@@ -254,7 +254,7 @@ def _sections(found: SettingsRead, to: str | None, every: bool) -> Iterator[Sect
     newest = later[-1] if later else nearest_profile(new or release).partition("-")[2]
     if to and release_line(old) != release_line(newest):
         hint = f"pulsar-conformance changes {old} {newest}"
-        yield f"decisions and new settings that change: {hint}", []
+        yield f"to see which decisions and settings change, run: {hint}", []
     in_force = sorted(_in_force(found).items(), key=lambda one: one[1][0] == one[1][1])
     rows = [
         f"{found.spelled.get(name, name)} = {short_value(value)} ({found.places[name]}"
@@ -346,7 +346,7 @@ def _remark(found: SettingsRead, name: str) -> str:
     shedding, modular = runs.shedding.rpartition(".")[2], runs.manager == MODULAR
     own = modular and runs.shedding.startswith(PACKAGE)
     if own and known and known.sheds_by not in ("", shedding):
-        said.append(f"it counts for placement, and not for shedding by {shedding}")
+        said.append(f"it counts for placement, but not for shedding by {shedding}")
     if modular and name == STRATEGY and runs.shedding == PACKAGE + AVG_SHEDDER != runs.placement:
         placed = f"{PLACEMENT} is {short_value(runs.placement)}"
         said.append(f"{shedding} also places what it unloads, but {placed}")

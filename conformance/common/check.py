@@ -62,7 +62,7 @@ class Expect:
         Errors: `NotReached`.
         """
         if not holds:
-            raise NotReached(f"not given: {why}")
+            raise NotReached(f"the rule's assumption does not hold: {why}")
 
     def reached(self, holds: bool = True) -> bool:
         """Record that the rule applies to the trial if `holds` is true; return `holds`."""

@@ -133,4 +133,4 @@ def namespace_name_problems(names: Iterable[str], place: str) -> Problems:
     """Yield a problem for each text that Pulsar does not accept as a namespace's name."""
     for name in names:
         if not NAMESPACE.fullmatch(name):
-            yield f"{place}: {name!r} is no name of a namespace (letters, digits and -=:._)"
+            yield f"{place}: {name!r} is not the name of a namespace (letters, digits and -=:._)"

@@ -109,7 +109,10 @@ class Verdict:
     def headline(self, name: str) -> str:
         """Return a sentence that says how the implementation called `name` broke the rule."""
         if self.failure is not None and self.by_example:
-            return f"{name} answers {self.failure.size} differently; counted against {self.rule}"
+            return (
+                f"{name} does not give the expected answer to {self.failure.size}, which counts "
+                f"against {self.rule}"
+            )
         if self.failure is None or not self.unanswered:
             return f"{self.rule} violated by {name}"
         how = "refused" if self.failure.answered.startswith("refused") else "failed on"

@@ -199,14 +199,16 @@ def release_by_image(file: Path) -> tuple[str | None, list[str]]:
     known = [one for one in tags if one.version]
     if len(known) > 1:
         named = " and ".join(f"{one.version} ({one.place})" for one in known)
-        raise UserError(f"{file}: images of Pulsar {named}; choose one with --release VERSION")
+        raise UserError(
+            f"{file}: it names images of Pulsar {named}; choose one with --release VERSION"
+        )
     if not known:
         return None, notes
     [one] = known
     default = f", the default of {one.variable}" if one.variable else ""
     image = f" {one.image}" if one.image else ""
     but = ", whose builder may have changed it" if one.image else ""
-    named = f"Pulsar {one.version} by its image{image} ({one.place}{default}){but}"
+    named = f"Pulsar {one.version}, according to its image{image} ({one.place}{default}){but}"
     return one.version, [named, *notes]
 
 
@@ -217,4 +219,4 @@ def other_image_notes(tags: Iterable[ImageTag], versions: Sequence[str]) -> Iter
             yield f"{place}: the release of {image} is not known; {GIVE_RELEASE}"
         if version and versions and release_line(version) != release_line(versions[0]):
             told = f"{place} names the image of Pulsar {version}, but the brokers run {versions[0]}"
-            yield f"{told}, which is used here; to use the image's, add --release {version}"
+            yield f"{told}, which is used here; for the image's version, add --release {version}"

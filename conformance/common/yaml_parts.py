@@ -212,7 +212,7 @@ def unknown_operator(document: Any, scope: YAMLScope) -> Iterator[FoundInYAML]:
     version = known.get("apiVersion")
     group, slash, _ = scalar(version).partition("/")
     if slash and "." in group and not KNOWN_GROUPS.fullmatch(group):
-        why = "its operator is not known, which may add settings, or leave some out"
+        why = "its operator is not known; it may add settings, or leave some out"
         named = f"{scalar(known.get('kind'))} of {group}"
         yield FoundInYAML(scope.place(version), named, "", ("", ""), why, True)
 

@@ -77,8 +77,8 @@ def later_releases(found: SettingsRead, to: str | None) -> tuple[str, ...]:
     if last not in later and numbers_of(to) <= numbers_of(found.version):
         such = ", ".join(one.partition("-")[0] for one in later)
         raise UserError(
-            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; "
-            "--release gives the version that reads the file"
+            f"--to {to}: name a version after {found.version}{such and ', such as '}{such}; the "
+            "version that reads the file is given with --release"
         )
     return tuple(one for one in later if known.index(one) <= known.index(last) and not is_older(to))
 
@@ -97,7 +97,7 @@ def note_on_version(to: str | None, new: str) -> str:
     """Return a note if the version compared is not the one requested; otherwise empty."""
     if not to or not new or release_line(to) == release_line(new):
         return ""
-    return f"Pulsar {to} is not known: {new} is compared, the latest that is known before it"
+    return f"Pulsar {to} is not known; {new}, the latest version known before it, is compared"
 
 
 def upgrade_changes(
@@ -176,7 +176,7 @@ def _default_instead(upgraded: SettingsRead, name: str, value: Any) -> str:
     default = default_for(upgraded, name)
     if value == default:
         return ", and its value is also its default"
-    return f", and its default, {short_value(default)}, counts instead"
+    return f", and its default, {short_value(default)}, applies instead"
 
 
 def _off(found: SettingsRead) -> Mapping[str, str]:
@@ -226,7 +226,7 @@ def _changes_of_settings(
             matters = not (_why_off(now, name, after) and _why_off(upgraded, name, before))
             if matters and not same.get(name):
                 new, old = short_value(after), short_value(before)
-                yield f"{name}: the default becomes {new}, from {old}"
+                yield f"{name}: the default changes from {old} to {new}"
         elif before == after and name not in now.values and _matters(now, upgraded, name, after):
             off, still = (_why_off(one, name, after) for one in (now, upgraded))
             if off and not still and (will.manager != STOPPED or upgraded.similar_classes()):

@@ -188,11 +188,11 @@ class Confirmer:
                 return alone
         else:
             return self._sequence(applied, fault, report) or _with_remark(
-                fault, "asked alone, it is answered as allowed"
+                fault, "asked alone, the case gets an allowed answer"
             )
         if found is None and applied.costly:
             return fault
-        return found or _with_remark(fault, "an allowed answer when asked again")
+        return found or _with_remark(fault, "asked again, the case got an allowed answer")
 
     def _fault_when_alone(self, applied: AppliedRule, trial: Trial) -> Fault | None:
         """Ask a trial alone after a restart; return a fault, even if its answers are allowed.

@@ -133,7 +133,9 @@ class Implementation:
         about one kind of load manager or strategy does not apply to others.
         """
         if self.hello.own is not None and rule.id not in self.hello.own:
-            return "it is read-only, and nothing that can be read shows whether it keeps the rule"
+            return (
+                "the cluster answers only questions about itself, and none of them tests the rule"
+            )
         missing = [one for one in rule.operations if one not in self.hello.operations]
         enough = rule.any_operation and len(missing) < len(rule.operations)
         if missing and not enough:

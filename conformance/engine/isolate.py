@@ -36,7 +36,9 @@ cases of that strategy or algorithm are assumed to crash.
 ABOUT_THE_BATCH = re.compile(r"^[a-z_]+\.[a-z_]+(, [0-9]+ cases?)?: | \(answer [0-9]+ of [0-9]+\)$")
 """Matches the parts of an error's text that describe the batch instead of the case."""
 
-NOT_ASKED: Json = {"unsupported": "not asked, since too many cases broke the implementation before"}
+NOT_ASKED: Json = {
+    "unsupported": "not asked, since too many earlier cases broke the implementation"
+}
 """The answer for a case that was not asked."""
 
 CAUSED_BY_CASES = ("ask", "answer")
@@ -234,6 +236,7 @@ def problem_of_case(error: AdapterError) -> str:
 def _error_of_no_single_case(error: AdapterError) -> AdapterError:
     problem = f"{error.problem}; asked separately, each of these cases is answered"
     hint = (
-        "look for state kept between cases, a resource that many cases exhaust, or a limit on lines"
+        "look for state kept between cases, a resource that many cases exhaust, or a limit on the "
+        "length of a line"
     )
     return AdapterError(error.phase, problem, hint, error.stderr_tail, error.adapter, error.code)

@@ -131,7 +131,9 @@ class Plan:
             raise BadPlan(f"{', '.join(self.profiles)} has no rule{chosen}")
         if self.replay is not None and not any(map(self.replayable, self.profiles)):
             asks = ", ".join(sorted(self.replay.operations))
-            raise NothingToJudge(f"--replay: the case asks {asks}; no selected rule judges that")
+            raise NothingToJudge(
+                f"--replay: the case is about {asks}, which no selected rule judges"
+            )
 
     def rules_of(self, profile: str) -> tuple[specs.Rule, ...]:
         """Return the selected, testable rules of a profile, in order."""
@@ -270,7 +272,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--replay": {
         "metavar": "FILE",
-        "help": "judge only this saved case, by the rules that apply to it; for a folder, ask "
+        "help": "judge only this saved case, by the rules that apply to it; for a folder, run "
         "every saved case again and list those that are FIXED",
     },
     "--examples": {
@@ -291,7 +293,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "nargs": "?",
         "const": "*",
         "metavar": "WORLD",
-        "help": "instead of drawing cases, ask every case of the bounded worlds whose name "
+        "help": "instead of drawing cases, run every case of the bounded worlds whose name "
         "matches, such as 'shed.select*' (all worlds); repeatable",
     },
     "--campaign": {
@@ -301,7 +303,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--spark": {
         "metavar": "TARGET",
-        "help": "ask the parts of --campaign or --exhaustive in tasks of the Spark at TARGET: "
+        "help": "run the parts of --campaign or --exhaustive as tasks of the Spark at TARGET: "
         "local[N], spark://HOST:PORT or sc://HOST:PORT",
     },
     "--resume": {

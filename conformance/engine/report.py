@@ -80,8 +80,8 @@ def _verdict_of_findings(confirmed: ConfirmedFindings, blank: Verdict, plan: Pla
         fault = confirmed.flaky[0]
         file = saved.save(fault.trial, plan.root, {}).as_posix()
         answered = cut(fault.outcome.answered, LONGEST_ANSWER)
-        again = "broke the rule, but not when asked again"
-        why = f"not reproducible: {file} {again}; answered {answered}"
+        again = "broke the rule, but not when it was run again"
+        why = f"not reproducible: {file} {again}; the wrong answer was {answered}"
         return replace(blank, verdict="undecided", why=why)
     if confirmed.example is not None:
         failure = example_failure(applied, plan, confirmed.example)
@@ -90,7 +90,8 @@ def _verdict_of_findings(confirmed: ConfirmedFindings, blank: Verdict, plan: Pla
     if findings.reached + searched.reached == 0:
         verdict = verdict_if_unreached(blank, findings)
         if applied.judged.implementation.hello.own is not None:
-            why = f"it is read-only, and its current state cannot test the rule: {verdict.why}"
+            own = "the cluster answers only questions about itself, and its state does not test"
+            why = f"{own} the rule: {verdict.why}"
             return replace(verdict, verdict="not_applicable", why=why)
         return verdict if plan.replay is not None else _error_if_never_answered(applied, verdict)
     if findings.aside:

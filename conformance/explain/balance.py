@@ -152,9 +152,9 @@ def _load_lines(data: LoadData, settings: Mapping[str, Any]) -> Iterator[str]:
     yield f"  mean {_percent(data.mean)}, standard deviation {data.deviation:.4g}"
     for name in sorted(data.outdated):
         yield from paragraph(
-            f"without {name}: its data are {data.age(name):.0f} s older than the newest, and "
-            f"{LIFETIME} is {settings[LIFETIME]:g}; it still counts as the busiest or least busy "
-            "broker (TransferShedder.LoadStats.update)",
+            f"computed without {name}: its data are {data.age(name):.0f} s older than the newest, "
+            f"and {LIFETIME} is {settings[LIFETIME]:g}; it still counts as the busiest or least "
+            "busy broker (TransferShedder.LoadStats.update)",
             2,
         )
 
@@ -314,7 +314,7 @@ def _tie_remarks(state: LoadState) -> Iterator[str]:
         if len(tied) > 1 and (state.uneven or len(traffic) > 1):
             yield (
                 f"{enumerated(tied)} have the same load, {_percent(load)}: which of them counts as "
-                f"the {role} is up to the order of the leader's load data; here it is {end}, by "
+                f"the {role} depends on the order of the leader's load data; here it is {end}, by "
                 "name (TransferShedder.LoadStats.setLoadDataStore)"
             )
 

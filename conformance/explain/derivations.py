@@ -227,8 +227,8 @@ def _unsampled_notes(trial: Trial) -> Iterator[str]:
         first, *others = unsampled
         more = f" and {counted(len(others), 'other bundle')}" if others else ""
         yield (
-            f"numSamples is 0 in data of {first}{more}: their rates there are not used; the rates "
-            "of a bundle that was never measured count instead"
+            f"numSamples is 0 in data of {first}{more}: the rates in these data are not used; "
+            "instead, the rates assumed for bundles that were never measured count"
         )
 
 

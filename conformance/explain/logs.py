@@ -129,7 +129,7 @@ def _over_threshold(figures: Figures) -> Iterator[str]:
         busiest = max(listed, key=lambda name: listed[name])
         same = abs(listed[busiest] - usage) < 0.01
         yield f"its busiest resource is {busiest}, {listed[busiest]:g} %" + (
-            "" if same else f", which is not {usage:.2f} %: heap memory or weights decide"
+            "" if same else f", not {usage:.2f} %: heap memory or weights cause the difference"
         )
 
 

@@ -396,5 +396,5 @@ def compared_lines(before: Trial, after: Trial, model: Model) -> Iterator[str]:
         yield from ("", "the changed settings affect neither the decision nor its figures")
         return
     decided = [_possible_decisions(each) for each in derived]
-    yield from ("", "with the changed settings, and as it is")
+    yield from ("", "decisions with and without the changed settings")
     yield from columns([("  changed", decided[1]), ("  as it is", decided[0])])

@@ -102,7 +102,7 @@ def _counts(
         most = max(found.values())
         taken = [share for name, share in shares.items() if share and name != NO_BROKER]
         if not unowned and most == ceil(len(placed) / len(taken)):
-            yield f"  No spread has fewer topics {where.replace('one', 'the fullest')}."
+            yield f"  No distribution has fewer topics {where.replace('one', 'the fullest')}."
             return
         share = 1 - probability_of_at_most(most - 1, len(placed), taken, unowned)
         yield from paragraph(

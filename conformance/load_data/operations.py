@@ -100,7 +100,7 @@ def _broker_average_problems(case: Json, _settings: Settings) -> Problems:
     for frame in FRAMES:
         for rate in RATE_FIELDS:
             if sum(one.get(frame, {}).get(rate, 0) for one in data) > sys.float_info.max / 2:
-                yield f"case.bundles: the {frame} of {rate} are too large to be added up"
+                yield f"case.bundles: the values of {rate} in {frame} are too large to be added"
 
 
 def _read_sums(_case: OwnedBundles, answer: Json) -> Mapping[str, Rates]:

@@ -150,7 +150,7 @@ def message_of(verdict: Verdict, name: str) -> str:
     """Format the verdict; for a failure, add the allowed and the given answer."""
     broken = verdict.headline(name)
     if verdict.warns:
-        lines = [f"warning: {broken}, but it is not a must"]
+        lines = [f"warning only, since the rule is not a must: {broken}"]
     elif verdict.verdict == "fail":
         lines = [broken]
     else:

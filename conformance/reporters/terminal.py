@@ -341,7 +341,7 @@ def format_failure(rule: specs.Rule, verdict: Verdict, name: str) -> str:
 
     `name` is the implementation's own name.
     """
-    warning = ", a warning as the rule is not a must" if verdict.warns else ""
+    warning = "; this is only a warning, since the rule is not a must" if verdict.warns else ""
     lines = [f"{verdict.headline(name)}{warning}"]
     lines += _block(COUNTED_AGAINST, 2) if verdict.unanswered else []
     lines += _block(DIFFERENT_AS_A_WHOLE, 2) if verdict.by_example else []

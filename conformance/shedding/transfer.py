@@ -159,7 +159,9 @@ def too_few_cycles_unload_nothing(
     for index, one in enumerate(course.cycles):
         few = course.in_a_row(index, (False,)) <= course.needed
         if expect.reached(few and course.uneven[index] is True):
-            expect.nothing(one, f"not in more than {plain(course.needed)} cycles in a row")
+            expect.nothing(
+                one, f"no condition has held in more than {plain(course.needed)} cycles in a row"
+            )
 
 
 @CYCLES.check("TRANSFER-07", draws=randoms.map(draws.hits_in_a_row))
@@ -168,7 +170,7 @@ def enough_cycles_unload(row: CyclesInARow, answer: UnloadingInARow, expect: Exp
     course = _Course.of(row, answer, expect)
     for index, one in enumerate(course.cycles):
         enough = course.in_a_row(index, (False, None)) > course.needed
-        why = f"found in more than {plain(course.needed)} cycles in a row"
+        why = f"a condition has held in more than {plain(course.needed)} cycles in a row"
         _must_unload(LoadsOfCycle(row.alone(index)), enough, why, one, expect)
 
 

@@ -138,7 +138,9 @@ def _check_totals(scene: Scene, broker: str, report: Mapping[str, Any], expect: 
         expect.that(reported == count, f"{scene}: {broker} reports {name} {count}", reported)
     known = {one.rpartition("/")[0] for one in report.get("bundles", ())}
     missing = sorted({space_of(topic) for topic in topics} - known)
-    expect.nothing(missing, f"{scene}: {broker} serves them, and reports none of their bundles")
+    expect.nothing(
+        missing, f"{scene}: {broker} serves these namespaces, but reports none of their bundles"
+    )
 
 
 @dataclass

@@ -172,7 +172,7 @@ def a_cluster_can_grow_and_shrink(_case: Story, answer: Scenes, expect: Expect) 
         late = bool(scene.after.brokers) and joined >= set(scene.after.brokers)
         if scene.kind == "topic" and scene.after.valid and expect.reached(late):
             owner = scene.now.owner(str(topic))
-            allowed = f"{scene}: {', '.join(scene.after.brokers)}, which joined later, can own it"
+            allowed = f"{scene}: owned by {' or '.join(scene.after.brokers)}, which joined later"
             expect.that(owner in scene.after.brokers, allowed, owner or "nobody")
 
 

@@ -212,7 +212,7 @@ def unload(world: World, event: Mapping[str, Any], result: EventResult) -> None:
     if "namespace" in event:
         bundles = world.bundles_in(event["namespace"])
         if not bundles:
-            raise Ignored(f"no broker owns any of {event['namespace']}")
+            raise Ignored(f"no broker owns a bundle of {event['namespace']}")
     else:
         bundles = [_owned_bundle(world, event.get("topic") or event["bundleOf"])]
         if "topic" in event and world.readings["unload-topic"] == "stays":

@@ -28,7 +28,7 @@ AT_HELLO = {
     "offers_a_batch_of_0": ["answer.batch: 0 is less than the minimum of 1"],
     "greets_with_an_error": ["answered with an error, config: no broker.conf"],
     "echoes": ["its message has ask, id instead of answer"],
-    "prints_a_banner": ["its line isn't JSON", "'My Balancer 1.0, ready'", "print to standard err"],
+    "prints_a_banner": ["its line isn't JSON", "'My Balancer 1.0, ready'", "print only messages"],
 }
 
 IN_A_BATCH = {
@@ -43,7 +43,7 @@ IN_A_BATCH = {
     "answers_with_text": ["its line isn't JSON (Expecting value, character 1): 'ok'"],
     "answers_with_a_list": ["its line is not a JSON object: '[1, 2]'"],
     "answers_with_duplicate_keys": ["has the key 'unload' twice in one object"],
-    "answers_with_nan": ["has NaN, which JSON doesn't know"],
+    "answers_with_nan": ["has NaN, which JSON doesn't allow"],
     "answers_with_too_large_a_number": ["has the number 1e999, which is too large"],
     "answers_with_another_id": ["its message has the id 77 instead of 2"],
     "answers_without_an_id": ["its message has no id instead of 2"],
@@ -191,7 +191,7 @@ def test_many_cases_travel_in_batches_and_megabytes_pass_both_ways():
 @pytest.mark.parametrize(
     ("bug", "told"),
     [
-        ("ignores_bye", "did not end within 0.4 s of bye"),
+        ("ignores_bye", "did not exit within 0.4 s of the message bye"),
         ("leaves_a_grandchild", "left processes behind that hold its output open"),
     ],
 )

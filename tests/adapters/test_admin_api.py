@@ -75,7 +75,7 @@ def certificate(tmp_path_factory):
 def test_a_certificate_has_to_be_trusted_and_then_the_token_is_sent(certificate):
     with server(says(200), certificate) as (port, asked):
         url = f"https://127.0.0.1:{port}"
-        with pytest.raises(NoAnswer, match="TLS fails, CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(NoAnswer, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
             AdminApi(Access(url, "secret")).get("/one")
         assert asked == []
         assert AdminApi(Access(url, "secret", trust=certificate[0])).get("/one") == {}

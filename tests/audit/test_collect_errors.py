@@ -28,7 +28,7 @@ def cluster():
         ("http://", "is not an admin URL"),
         ("http://localhost:port", "is not a URL"),
         ("http://me:secret@localhost:8080", "a URL must not contain a secret"),
-        ("http://localhost:8080/admin", "write scheme, host and port alone"),
+        ("http://localhost:8080/admin", "give only scheme, host and port"),
     ],
 )
 def test_a_url_that_is_none(url, said, tmp_path, capsys):
@@ -121,7 +121,7 @@ def test_tls_is_not_left_for_plain_http():
     from pulsar_conformance.adapters.admin_api.http import NoAnswer
     from pulsar_conformance.adapters.admin_api.remote import _check_stays_secure
 
-    with pytest.raises(NoAnswer, match="redirects to plain HTTP, at other:80"):
+    with pytest.raises(NoAnswer, match="redirects to plain HTTP at other:80"):
         _check_stays_secure("https://here:8443/admin", "http://other:80/admin")
 
 

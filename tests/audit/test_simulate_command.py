@@ -337,7 +337,7 @@ def test_a_strategy_replaces_that_of_the_settings_and_has_its_own_idle_settings(
     words = ("--reports", "fixtures/reports/three-brokers/modular", "--cycles", "2")
     words = (*words, "--conf", str(conf))
     _, _, err = run(capsys, *words)
-    assert "it belongs to ThresholdShedder, and OverloadShedder is set" in " ".join(err.split())
+    assert "it belongs to ThresholdShedder, but OverloadShedder is set" in " ".join(err.split())
     assert err.startswith("pulsar-conformance: ")
     assert "--strategy" not in err
     status, _, err = run(capsys, *words, "--strategy", "ThresholdShedder")

@@ -195,7 +195,7 @@ def test_what_the_documents_do_not_demand_is_a_warning():
     failure = Failure("case.json", "2 brokers", (), "one bundle", "two bundles", "again")
     verdict = Verdict(rule.id, "mine", "documented-3.0", rule.level, "fail", failure=failure)
     first, *rest = allure_results.message_of(verdict, "mine 1").splitlines()
-    assert first == "warning: OVERLOAD-05 violated by mine 1, but it is not a must"
+    assert first == "warning only, since the rule is not a must: OVERLOAD-05 violated by mine 1"
     assert rest == ["allowed: one bundle", "answered: two bundles"]
     assert verdict.exit_status(enough=True) == 0
 

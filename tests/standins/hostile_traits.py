@@ -20,7 +20,7 @@ TRAITS = {
     "deep lists": "is nested too deeply",
     "an integer without end": "has a number that can't be read",
     "a key twice": "has the key 'percent' twice",
-    "minus infinity": "has -Infinity, which JSON doesn't know",
+    "minus infinity": "has -Infinity, which JSON doesn't allow",
     "no answer at all": "answers[0]: ",
     "a text for a number": "answers[0].percent: ",
     "true for a number": "answers[0].percent: ",

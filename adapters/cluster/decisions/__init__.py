@@ -38,15 +38,16 @@ MODULAR: Mapping[str, Decision] = {
 """Functions that ask the modular load manager, whose load data the documents describe."""
 
 NOT_ASKABLE: Mapping[str, str] = {
-    "channel.apply": "brokers alone write to a cluster's channel, each in its role, so that no "
-    "order of changes can be given (pulsar:VERSION asks the class that decides)",
+    "channel.apply": "only brokers write to a cluster's channel, each in its own role, so a case "
+    "cannot prescribe the order of changes (pulsar:VERSION calls the deciding class directly)",
     "report.due": "a running broker decides by its own load and clock "
-    "(pulsar:VERSION asks the class that decides)",
+    "(pulsar:VERSION calls the deciding class directly)",
     "report.bundles": "a running broker ranks the traffic that it measures "
-    "(pulsar:VERSION asks the class that decides)",
+    "(pulsar:VERSION calls the deciding class directly)",
     "policy.changed": "a running broker unloads bundles that have owners, not names of namespaces "
-    "(pulsar:VERSION asks the class that decides)",
-    "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION asks the strategy)",
+    "(pulsar:VERSION calls the deciding class directly)",
+    "shed.cycles": "each cycle needs minutes of load data (pulsar:VERSION calls the strategy "
+    "directly)",
 }
 """Operations about which a running cluster cannot be asked, each with the reason."""
 

@@ -35,11 +35,11 @@ def choose(leader: AskedLeader, case: Case) -> Answer:
         name = leader.cluster.manager_of(leader.defaults, overrides)
     except jpype.JException as error:
         if is_name_mistake(error):
-            raise RejectedRequest(f"no broker starts so: {error.toString()}") from None
+            raise RejectedRequest(f"the broker does not start: {error.toString()}") from None
         raise
     if name not in MANAGERS:
         raise Unsupported(
-            f"the broker runs the load manager {name}, which is not an answer of this operation"
+            f"the broker runs the load manager {name}, for which this operation has no answer"
         )
     return {"manager": MANAGERS[name]}
 

@@ -109,7 +109,7 @@ class AskedLeader:
         self.cluster.wait_processed()
         manager = self.broker.manager
         self.cluster.alarm.wait_until(
-            lambda: set(ids) <= manager.known_brokers(), "the leader knows them all"
+            lambda: set(ids) <= manager.known_brokers(), "the leader knows all brokers"
         )
         manager.finish_pending_work()
 

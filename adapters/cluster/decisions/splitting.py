@@ -15,7 +15,10 @@ from pulsar_conformance.adapters.pulsar.release import Answer, Case, Unsupported
 def candidates(leader: AskedLeader, case: Case) -> Answer:
     """Return the bundles to split, and those whose parts are to be unloaded."""
     if not case["leader"]:
-        raise Unsupported("only the leader can be asked")
+        raise Unsupported(
+            "the case is about a broker that is not the leader, but only the leader's decision can "
+            "be observed"
+        )
     leader.begin(case["settings"], case["brokers"])
     divide(leader, dict(_boundaries_by_namespace(case)))
     requests = leader.requests()

@@ -133,12 +133,12 @@ def _created_manager(service: Service) -> str:
         made = java_class(LOAD_MANAGER).create(service.pulsar)
     except jpype.JException as error:
         if is_name_mistake(error):
-            raise RejectedRequest(f"no broker starts so: {error.toString()}") from None
+            raise RejectedRequest(f"the broker does not start: {error.toString()}") from None
         raise
     end_threads(made)
     name = str(made.getClass().getSimpleName())
     if name not in MANAGERS:
-        raise Unsupported(f"the broker runs {name}, which this operation has no name for")
+        raise Unsupported(f"the broker runs {name}, for which this operation has no answer")
     return MANAGERS[name]
 
 

@@ -209,7 +209,10 @@ class _TransferCycles:
             return shedder
         with_policies = self._configuration.isLoadBalancerSheddingBundlesWithPoliciesEnabled()
         if first.get("groups") and with_policies:
-            raise Unsupported("only the modular manager can be asked which brokers a group leaves")
+            raise Unsupported(
+                "only the modular load manager can report which brokers remain candidates under an "
+                "anti-affinity group"
+            )
         pulsar, policies = self._service.pulsar, java_class(POLICIES)(self._service.pulsar)
         helper = java_class(f"{EXTENSIONS}policies.IsolationPoliciesHelper")(policies)
         groups = java_class(f"{EXTENSIONS}policies.AntiAffinityGroupPolicyHelper")(pulsar, None)

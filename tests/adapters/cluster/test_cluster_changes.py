@@ -97,36 +97,36 @@ def test_the_settings_of_a_story_are_set_where_that_is_possible(cluster, untouch
     assert "steps" in play(cluster, *USED, **{UNLOADING: False})
     assert any(path.endswith(f"{UNLOADING}/false") for *_, path in cluster.seen)
     answer = play(cluster, *USED, loadBalancerBrokerOverloadedThresholdPercentage=70)
-    assert "is 85.0 and would have to be 70 from the start" in answer["unsupported"]
+    assert "=70 from the start, but 85.0 is set" in answer["unsupported"]
     assert state(cluster) == untouched
 
 
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        (USED[:1], "it has 1 broker, and the cluster 2"),
-        ([*USED, {"broker_down": {"broker": "b1"}}], "no broker is made to crash"),
-        ([*USED, {"restart": {"broker": "b1"}}], "no broker is restarted"),
-        ([*USED, {"leader_lost": {}}], "no leader is made to step down"),
+        (USED[:1], "the story has 1 broker, but the cluster has 2"),
+        ([*USED, {"broker_down": {"broker": "b1"}}], "this adapter does not crash brokers"),
+        ([*USED, {"restart": {"broker": "b1"}}], "this adapter does not restart brokers"),
+        ([*USED, {"leader_lost": {}}], "this adapter does not make a leader step down"),
         ([*USED, {"tick": {"minutes": 1}}], "the cluster's clock cannot be advanced"),
-        ([UP[0], USED[2], UP[1]], "no broker is started during a story"),
-        ([*USED, {"topic": {"topic": ORDERS, "msgRateIn": 5}}], "no traffic is sent"),
+        ([UP[0], USED[2], UP[1]], "this adapter starts no broker during a story"),
+        ([*USED, {"topic": {"topic": ORDERS, "msgRateIn": 5}}], "this adapter sends no traffic"),
         (
             [*USED, {"setting": {"name": SHEDDING, "value": True, "how": "conf"}}],
-            "the brokers' files are not changed",
+            "this adapter does not change the brokers' configuration files",
         ),
     ],
 )
 def test_what_an_admin_api_cannot_do_is_unsupported(cluster, events, why):
     answer = play(cluster, *events)
-    assert f"an admin API alone cannot play it: {why}" in answer["unsupported"]
+    assert f"the story cannot be played on this cluster: {why}" in answer["unsupported"]
     assert {method for _, method, _ in cluster.seen} == {"GET"}
 
 
 def test_groups_are_not_judged_where_load_may_decide(cluster):
     cluster.usage = 80.0
     answer = play(cluster, *USED, {"group": {"namespace": "sales/eu", "group": "apart"}})
-    assert "uses 80 %, which may influence placement" in answer["unsupported"]
+    assert " is 80 %, which may influence placement" in answer["unsupported"]
 
 
 def test_groups_are_not_judged_if_a_broker_reports_no_load(cluster):
@@ -256,7 +256,7 @@ def test_the_next_run_names_what_a_killed_one_left(cluster, tmp_path, monkeypatc
     assert main(["run", "--adapter", f"cluster:{cluster.url}", "--rules", "BUNDLE-01"]) == 0
     said = "".join(capsys.readouterr())
     spaces = f"namespace {name}/ns-1, namespace {name}/ns-2"
-    assert f"left by a killed run, unless that is still running: tenant {name}, {spaces}" in said
+    assert f"left by a run that was killed or is still running: tenant {name}, {spaces}" in said
 
 
 def test_a_run_judges_what_such_a_cluster_can_show(cluster, untouched, tmp_path, monkeypatch):

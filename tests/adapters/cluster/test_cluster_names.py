@@ -43,8 +43,9 @@ def test_a_name_that_says_nothing_usable(text, said):
 def test_neither_a_release_nor_a_folder():
     with pytest.raises(AdapterError) as caught:
         connect("cluster:3.0.x", PROFILE, {})
-    assert "is neither a folder nor a version to fetch; give a version, 2.8 or later" in str(
-        caught.value
+    assert (
+        "is neither a folder nor a version that can be downloaded; give a version, 2.8 or later"
+        in str(caught.value)
     )
 
 

@@ -82,7 +82,7 @@ def declined(cluster, strategy):
 
 
 def test_a_story_about_the_strategy_of_another_manager_is_declined(cluster):
-    said = "the extensible load manager sheds only with TransferShedder, but the story is about"
+    said = "the extensible load manager sheds only with TransferShedder, but the story uses"
     assert declined(cluster, "OverloadShedder") == f"{said} OverloadShedder"
     with connect(MODULAR, PROFILE, {}) as modular:
         said = "TransferShedder belongs to the extensible load manager"

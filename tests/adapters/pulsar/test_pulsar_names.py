@@ -36,8 +36,11 @@ def test_a_plug_in_and_settings(tmp_path):
         ("", "names neither a version nor a folder"),
         ("3.0.7,stratgy=x", "did you mean strategy=?"),
         ("3.0.7,strategy=", "is not an option here"),
-        ("3.0.7,as=OverloadShedder", "as=OverloadShedder: name your class with strategy=, too"),
-        (f"3.0.7,strategy={CLASS},as=TransferShedder", "a class can be judged as OverloadShedder"),
+        ("3.0.7,as=OverloadShedder", "as=OverloadShedder: also name your class with strategy="),
+        (
+            f"3.0.7,strategy={CLASS},as=TransferShedder",
+            "a class can be judged only as OverloadShedder",
+        ),
         ("3.0.7,set", "is not an option here"),
         ("3.0.7,set=minUnloadMessage", "write set=NAME=VALUE"),
         ("3.0.7,set==5", "write set=NAME=VALUE"),
@@ -83,7 +86,7 @@ def test_a_folder_without_pulsar(complete, tmp_path):
 def test_a_folder_with_two_versions(complete, tmp_path):
     for version in ("3.0.7", "3.0.7-tests", "4.0.7"):
         Path(tmp_path, f"pulsar-broker-{version}.jar").touch()
-    assert "more than one pulsar-broker, of 3.0.7 and 4.0.7" in refused(f"pulsar:{tmp_path}")
+    assert "several pulsar-broker jars, 3.0.7 and 4.0.7" in refused(f"pulsar:{tmp_path}")
 
 
 def test_a_path_that_java_takes_for_two():

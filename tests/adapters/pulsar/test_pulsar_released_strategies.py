@@ -103,7 +103,7 @@ def test_a_misspelt_name_finds_the_nearest(release):
 def test_a_class_that_decides_nothing_is_not_replaced_by_another(older):
     """The adapter refuses a class in place of which the release would run OverloadShedder."""
     said = unsupported(older, "shed.select", cycle("DeviationShedder"))
-    assert said == "DeviationShedder of Pulsar 2.10.5 is abstract, and decides nothing"
+    assert said == "DeviationShedder of Pulsar 2.10.5 is abstract, so it decides nothing"
 
 
 @pytest.mark.parametrize("name", ["TransferShedder", "extensions.scheduler.TransferShedder"])
@@ -180,7 +180,7 @@ def test_the_adapters_name_takes_a_short_name_of_the_releases_own():
             "3.0.7,strategy=TransferShedder",
             "TransferShedder is a strategy of the extensible manager",
         ),
-        ("3.0.7,strategy=DeviationShedder", "is abstract, and decides nothing"),
+        ("3.0.7,strategy=DeviationShedder", "is abstract, so it decides nothing"),
     ],
 )
 def test_a_name_that_cannot_be_asked_is_reported_when_it_starts(target, said):

@@ -93,7 +93,9 @@ def test_a_plug_ins_exception_shows_its_own_frame_and_pulsars(tmp_path):
 def test_a_release_that_needs_a_newer_java_says_which():
     compiled = "has been compiled by a more recent version of the Java Runtime"
     said = f"java.lang.UnsupportedClassVersionError: A {compiled} (class file version 65.0)"
-    assert jvm.linkage_error_text(said) == "it needs Java 21 or newer; set JAVA_HOME to it"
+    assert (
+        jvm.linkage_error_text(said) == "a class needs Java 21 or newer; set JAVA_HOME accordingly"
+    )
     assert "all jars are present" in jvm.linkage_error_text("java.lang.NoClassDefFoundError: A")
 
 

@@ -319,7 +319,7 @@ MISTAKES = {
     ),
     "another file than a conf": (
         conf_of("metadataStoreUrl=zk:localhost:2181\n"),
-        "broker.conf: no load balancing settings can be read in it; give a broker.conf, the JSON",
+        "broker.conf: it has no load balancing settings that can be read; give a broker.conf",
     ),
     "a runtime configuration cut short": (
         conf_of(f'{{"{THRESHOLD}": "10"'),

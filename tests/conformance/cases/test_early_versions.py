@@ -82,7 +82,7 @@ def test_versions_have_the_settings_of_their_source(name, without, with_it):
 def test_threshold_shedder_is_the_default_from_2_10_on(told, version, strategy):
     assert default_in_version(broker_settings()[STRATEGY], version) == strategy
     line = {"loadBalancerBrokerOverloadedThresholdPercentage": 85}
-    remark = "it counts for placement, and not for shedding by ThresholdShedder"
+    remark = "it counts for placement, but not for shedding by ThresholdShedder"
     assert (remark in told(line, "--release", version)) is (strategy == THRESHOLD)
 
 
@@ -98,7 +98,7 @@ def test_settings_names_the_default_strategy_of_an_early_version(told, version):
     out = told(line, "--release", version, "--all", "--to", "2.10.5")
     assert f"{STRATEGY} is OverloadShedder by default" in out
     assert f"{STRATEGY} = OverloadShedder" in out
-    assert f"{STRATEGY}: the default becomes ThresholdShedder, from OverloadShedder" in out
+    assert f"{STRATEGY}: the default changes from OverloadShedder to ThresholdShedder" in out
     assert "the default of Pulsar 3.0.7 applies" not in out
     assert f"the default of Pulsar 3.0.7 is assumed, unless {version} differs as listed" in out
 

@@ -62,7 +62,7 @@ def test_a_distribution_names_the_version_of_pulsar(tmp_path, capsys, image, ver
     file.write_text(f"{text}  config: {{custom: {{{SETTINGS}}}}}\n", "utf-8")
     assert [one.version for one in image_tags(file)] == [version]
     assert main(["settings", str(file)]) in (0, 1)
-    assert f"Pulsar {version} by its image" in capsys.readouterr().err
+    assert f"Pulsar {version}, according to its image" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("image", ["apachepulsar/pulsar-manager:0.4.0", "redis:7.2.4"])
@@ -110,7 +110,7 @@ def test_settings_are_explained_for_the_version_of_the_image(tmp_path, capsys):
     assert main(["settings", str(file)]) == 0
     out, err = capsys.readouterr()
     assert "in force, with the defaults of Pulsar 3.0.7" in out
-    assert err == f"pulsar-conformance: Pulsar 3.0.7 by its image ({file}:4)\n"
+    assert err == f"pulsar-conformance: Pulsar 3.0.7, according to its image ({file}:4)\n"
     assert main(["settings", str(file), "--release", "4.2.4"]) == 0
     out, err = capsys.readouterr()
     assert "in force, with the defaults of Pulsar 4.2.4" in out
@@ -144,8 +144,9 @@ def test_a_tag_alone_is_of_the_charts_own_image(tmp_path, capsys, lines, place):
     whole = lines if lines.startswith("broker") else f"{lines}broker:\n"
     file.write_text(f"{whole}  configData:\n    loadBalancerEnabled: 'false'\n")
     main(["settings", str(file)])
-    assert f"Pulsar 4.0.7 by its image ({file}:{place})" in capsys.readouterr().err.replace(
-        "\n  ", " "
+    assert (
+        f"Pulsar 4.0.7, according to its image ({file}:{place})"
+        in capsys.readouterr().err.replace("\n  ", " ")
     )
 
 
@@ -158,6 +159,5 @@ def test_an_image_of_another_builder_may_have_changed_its_version(tmp_path, caps
     )
     main(["settings", str(file)])
     told = " ".join(capsys.readouterr().err.split())
-    assert (
-        f"Pulsar 2.9.2 by its image {image} ({file}:3), whose builder may have changed it" in told
-    )
+    named = f"Pulsar 2.9.2, according to its image {image} ({file}:3)"
+    assert f"{named}, whose builder may have changed it" in told

@@ -149,7 +149,7 @@ def test_settings_has_the_defaults_of_the_version(capsys, tmp_path):
     told = capsys.readouterr().out
     assert f"Pulsar 3.3.6 differs from 3.0.7\n  {DIRECT} is 0.0 by default" in told
     assert f"  {DIRECT} = 0.0\n" in told
-    assert f"{DIRECT}: the default becomes" not in told
+    assert f"{DIRECT}: the default changes" not in told
     changes = told.partition("changes with")[2].partition("in force")[0]
     assert "loadBalancerMemoryResourceWeight" not in changes  # It has no effect in either.
 
@@ -275,7 +275,7 @@ def test_the_overload_threshold_counts_for_placement_under_other_strategies(
     capsys, tmp_path, release
 ):
     line = "loadBalancerBrokerOverloadedThresholdPercentage=70"
-    remark = "it counts for placement, and not for shedding by ThresholdShedder"
+    remark = "it counts for placement, but not for shedding by ThresholdShedder"
     assert remark in in_force(capsys, tmp_path, release, line)
     other = f"{STRATEGY}={PACKAGE}OverloadShedder"
     assert "counts for placement" not in in_force(capsys, tmp_path, release, line, other)

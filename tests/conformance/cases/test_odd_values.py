@@ -87,7 +87,7 @@ def test_what_works_otherwise_than_meant_is_not_said_to_be_without_effect(told):
 def test_nor_is_what_keeps_a_broker_from_starting(told):
     name = "loadBalancerHostUsageCheckIntervalMinutes"
     status, found, text = told("4.2.4", f"{name}=0")
-    assert f"the broker does not start with {name} " in text
+    assert f"the broker does not start with these {name} " in text
     assert (status, found["withoutEffect"]) == (1, [])
     assert [one["name"] for one in found["doesNotStartWith"]] == [name]
     assert "without effect" not in text

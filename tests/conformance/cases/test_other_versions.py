@@ -88,11 +88,11 @@ def test_an_upgrade_to_a_version_between_releases_has_its_own_defaults(said):
     _, told = said("settings", {TOP: 10}, "--release", "4.2.4", "--to", "5.0.1")
     assert "changes with Pulsar 5.0.1" in told
     for change in (
-        "defaultNumberOfNamespaceBundles: the default becomes 32, from 4",
-        f"{STRATEGY}: the default becomes AvgShedder, from ThresholdShedder",
-        f"{PLACEMENT}: the default becomes AvgShedder, from LeastLongTermMessageRate",
-        "loadBalancerDistributeBundlesEvenlyEnabled: the default becomes false, from true",
-        "maxUnloadPercentage: the default becomes 0.5, from 0.2",
+        "defaultNumberOfNamespaceBundles: the default changes from 4 to 32",
+        f"{STRATEGY}: the default changes from ThresholdShedder to AvgShedder",
+        f"{PLACEMENT}: the default changes from LeastLongTermMessageRate to AvgShedder",
+        "loadBalancerDistributeBundlesEvenlyEnabled: the default changes from true to false",
+        "maxUnloadPercentage: the default changes from 0.2 to 0.5",
     ):
         assert change in told
     assert "Pulsar 5.0.1 is newer than 5.0.0-M1, whose behavior is assumed" in told

@@ -68,8 +68,8 @@ def test_a_namespace_is_any_other_in_the_releases_that_name_theirs_otherwise(
 def test_a_heartbeat_of_a_release_without_known_source_is_not_judged(placed):
     status, _, err = placed(f"pulsar/b1:8080/{WHOLE}", "--release", "2.8.3")
     assert status == 2
-    assert "it is not known if Pulsar 2.8.3 regards this as heartbeats of b1:8080" in err
-    assert "2.8.2 does not, and 2.9.0 does" in err
+    assert "Pulsar 2.9.0, unlike 2.8.2, uses its namespace for heartbeats of b1:8080" in err
+    assert "what 2.8.3 does is unknown" in err
 
 
 @pytest.mark.parametrize("namespace", ["shop/use/eu", "pulsar/use/b1:8080"])

@@ -229,7 +229,7 @@ def test_failure_domains_count_only_where_they_are_enabled(explained):
     domains = {"east": {"brokers": ["b2", "b1"]}, "west": {"brokers": ["b3", "b9"]}}
     out, err = explained(reports, groups=groups, domains=domains)
     assert "failureDomainsEnabled is not set, so it is false" in err
-    assert "no report of 1 broker in the failure domains: b9" in err
+    assert "the failure domains list 1 broker without a report: b9" in err
     assert "anti-affinity b3 (" in out
     assert "placed after that report, it goes to b1 or to b3" in out
     out, _ = explained(

@@ -51,8 +51,8 @@ def test_shedding_is_idle_while_balancing_is_off(tmp_path, manager):
 def test_a_strategy_that_runs_instead_of_the_default_is_not_called_the_default(told):
     out = told(f"loadManagerClassName={EXTENSIBLE}\n", "--release", "5.0.0-M1", "--all")
     assert (
-        "TransferShedder (not the default: ThresholdShedder is no strategy of the extensible load "
-        "manager)"
+        "TransferShedder (not the default: ThresholdShedder is not a strategy of the extensible "
+        "load manager)"
     ) in out
 
 

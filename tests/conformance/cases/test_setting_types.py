@@ -133,7 +133,7 @@ def test_an_empty_list_is_not_the_default(told):
     status, out = told("supportedNamespaceBundleSplitAlgorithms=", f"{BUNDLES}=64")
     out = " ".join(out.split())
     assert status == 1
-    assert "its empty text is read as an empty list, and not as the default" in out
+    assert "its empty value is read as an empty list, not as the default" in out
     assert f"in force once the broker starts, with the defaults of Pulsar 5.0.0-M1 {BUNDLES}" in out
 
 
@@ -174,7 +174,7 @@ def test_no_number_and_infinity_are_read_and_not_decided_by(told, text, tmp_path
     least = "loadBalancerBundleUnloadMinThroughputThreshold"
     status, out = told(f"{least}={text}", options=["--release", "4.2.4"])
     assert status == 1
-    assert "how it decides with this number is not known" in " ".join(out.split())
+    assert "the effect of this number is not known" in " ".join(out.split())
     assert "cannot be read" not in out
     found = json.loads(told(f"{least}={text}", options=["--release", "4.2.4", "--json"])[1])
     assert found["inForce"][least]["value"] in ("NaN", "-Infinity", "Infinity")
@@ -182,9 +182,7 @@ def test_no_number_and_infinity_are_read_and_not_decided_by(told, text, tmp_path
     conf.write_text(f"{least}={text}\n", "utf-8")
     for words in (("--conf", str(conf)), ("--setting", f"{least}={text}")):
         assert main(["explain", str(REPORTS), *words]) == 2
-        assert "how it decides with this number is not known" in " ".join(
-            capsys.readouterr().err.split()
-        )
+        assert "the effect of this number is not known" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("text", ["0x1", "nan", "inf", "1_0", "1e", "NaNf", "0x1p-1x", "Infinityd"])
@@ -235,6 +233,6 @@ def test_a_dynamic_interval_is_not_said_to_stop_a_broker(told, tmp_path):
     dynamic.write_text('{"loadBalancerHostUsageCheckIntervalMinutes": "0"}', "utf-8")
     _, out = told(f"{BUNDLES}=64", options=["--dynamic", str(dynamic)])
     out = " ".join(out.split())
-    assert "what a broker does with it as a dynamic setting is not known" in out
+    assert "its effect as a dynamic setting is not known" in out
     assert "does not start" not in out
     assert "once the broker starts" not in out

@@ -215,7 +215,7 @@ def test_a_file_of_settings_is_explained(tmp_path, capsys):
     ("name", "text", "problem"),
     [
         ("broker.yaml", "a: [", "broker.yaml:2: it isn't YAML"),
-        ("broker.conf", "clusterName=eu", "no load balancing settings can be read in it"),
+        ("broker.conf", "clusterName=eu", "it has no load balancing settings that can be read"),
         ("none.conf", None, "No such file or directory"),
     ],
 )
@@ -353,7 +353,7 @@ def test_an_upgrade_changes_names_and_defaults(tmp_path, capsys):
     assert main(["settings", str(file), "--release", "3.0.7"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "changes with Pulsar 4.0.7, the next known release" in out
-    assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
+    assert "loadBalancerDirectMemoryResourceWeight: the default changes from 1.0 to 0.0" in out
     assert "its name becomes loadBalancerBandwidthInResourceWeight; the former name still" in out
     assert "deprecated" not in out
     assert main(["settings", str(file), "--release", "5.0.0-M1"]) == 0
@@ -369,7 +369,7 @@ def test_an_upgrade_over_several_releases_adds_up_their_changes(tmp_path, capsys
     assert "changes with Pulsar 4.2.4 loadBalancer" in out
     assert out.index("changes with") < out.index("in force, with")
     assert "its name becomes loadBalancerBandwidthInResourceWeight" in out
-    assert "loadBalancerDirectMemoryResourceWeight: the default becomes 0.0, from 1.0" in out
+    assert "loadBalancerDirectMemoryResourceWeight: the default changes from 1.0 to 0.0" in out
     assert main([*both, "3.0"]) == 2
     assert "a version after 3.0.7, such as 4.0.7, 4.2.4, 5.0.0;" in capsys.readouterr().err
 

@@ -34,7 +34,7 @@ def test_topics_are_counted_on_bundles_and_brokers(located):
     first, second = (int(bundles.partition(f"{one} ")[2].split()[0]) for one in HALVES)
     assert first + second == 20
     assert f"topics on each broker b1 {first} topics b2 {second} topics" in out
-    assert "No spread has fewer topics on the fullest broker" in out
+    assert "No distribution has fewer topics on the fullest broker" in out
 
 
 def test_one_broker_with_all_bundles_has_all_topics(located):
@@ -51,8 +51,8 @@ def test_bundles_that_nobody_owns_are_named(located):
     ("lines", "problem"),
     [
         (["# none"], "no line contains a topic"),
-        ([PARTITIONS[0], "acme/orders"], "topics:2: acme/orders is no topic"),
-        ([PARTITIONS[0], "2 topics in all"], "topics:2: 2 topics in all is no topic"),
+        ([PARTITIONS[0], "acme/orders"], "topics:2: acme/orders is not a topic"),
+        ([PARTITIONS[0], "2 topics in all"], "topics:2: 2 topics in all is not a topic"),
         (["orders"], "no broker owns a bundle of public/default"),
         ([PARTITIONS[0], "persistent://acme/bills/a"], "give topics of one namespace"),
         (["persistent://acme/bills/a"], "no broker owns a bundle of acme/bills"),
@@ -101,4 +101,4 @@ def test_a_name_with_a_cluster_is_looked_up_in_the_namespace_of_the_cluster(loca
 
 def test_a_full_name_without_a_namespace_is_refused(located):
     _, err = located({"b1": HALVES}, ["persistent://acme/orders"], status=2)
-    assert "topics:1: persistent://acme/orders is no topic" in err
+    assert "topics:1: persistent://acme/orders is not a topic" in err

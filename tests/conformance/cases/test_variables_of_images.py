@@ -165,7 +165,7 @@ OLD, NEW = "loadBalancerBandwithInResourceWeight", "loadBalancerBandwidthInResou
 @pytest.mark.parametrize(
     ("value", "instead"),
     [
-        ("0.2", "and its default, 1.0, counts instead"),
+        ("0.2", "and its default, 1.0, applies instead"),
         ("1.0", "and its value is also its default"),
     ],
 )

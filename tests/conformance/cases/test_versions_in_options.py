@@ -12,7 +12,7 @@ REPORTS = "fixtures/reports/three-brokers/modular"
 @pytest.mark.parametrize("text", ["4.2", "4.2.x", "4.2.X", "4.2.*", "4.2.", "v4.2"])
 def test_a_release_line_means_its_newest_examined_version(text, capsys):
     assert released_version(text) == "4.2.4"
-    assert f"for Pulsar {text}, 4.2.4 is used" in capsys.readouterr().err
+    assert f"Pulsar {text} means 4.2.4 here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["4.2.0", "v4.2.4", "5.0.0-M1", "4.2.4.1", "4.2.5-SNAPSHOT"])
@@ -25,7 +25,7 @@ def test_a_version_means_itself(text, capsys):
     "text", ["", "x", "4", "4.x", "4.2.y", "4.2-M1", "4.2.4rc1", "4.2.4,4.0.7"]
 )
 def test_any_other_text_is_refused_with_what_to_write(text):
-    told = f"^{text} is not a version of Pulsar; write a line such as 4.2, or all numbers, "
+    told = f"^{text} is not a version of Pulsar; give a release line, such as 4.2, or a full "
     with pytest.raises(argparse.ArgumentTypeError, match=told):
         released_version(text)
 

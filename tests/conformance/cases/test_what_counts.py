@@ -50,7 +50,7 @@ def test_an_upgrade_of_a_broker_that_never_starts_changes_no_strategy(told):
     text = f"loadManagerClassName={PACKAGE}extensions.ModularLoadManagerImpl\n"
     _, out = told(text, "--release", "4.2.4", "--to", "5.0.0")
     assert "runs instead of" not in out
-    assert "the default becomes 32, from 4" in out
+    assert "the default changes from 4 to 32" in out
 
 
 def test_what_would_be_in_force_is_not_reported_for_a_broker_that_does_not_start(told):
@@ -278,4 +278,4 @@ def test_rates_without_samples_are_said_not_to_count(tmp_path, capsys):
     file.write_text(json.dumps({"ask": "shed.select", "case": case}), "utf-8")
     assert main(["explain", str(file), "--judge-by", "released-4.0"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert f"numSamples is 0 in data of {name}: their rates there are not used" in out
+    assert f"numSamples is 0 in data of {name}: the rates in these data are not used" in out

@@ -237,7 +237,7 @@ def test_the_release_is_the_default_of_a_variable(tmp_path, capsys):
     image = "image: 'apachepulsar/pulsar:${{V{}}}', "
     file.write_text(compose(broker=service(f"{INTERVAL}: 5", image.format(":-4.0.7"))), "utf-8")
     assert main(["settings", str(file)]) == 0
-    told = f"Pulsar 4.0.7 by its image ({file}:2, the default of V)"
+    told = f"Pulsar 4.0.7, according to its image ({file}:2, the default of V)"
     assert told in capsys.readouterr().err
     file.write_text(compose(broker=service(f"{INTERVAL}: 5", image.format(""))), "utf-8")
     assert main(["settings", str(file)]) == 2

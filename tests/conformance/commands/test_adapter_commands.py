@@ -67,7 +67,7 @@ def test_ask_ends_with_what_the_implementation_wrote_to_standard_error(
     assert run(ask, "python:loud:loud", lines=[CREATE], monkeypatch=monkeypatch) == 0
     told = capsys.readouterr()
     assert json.loads(told.out) == HALVES
-    assert told.err == "its standard error ended with:\nasked for 2\n"
+    assert told.err == "the implementation's standard error ended with:\nasked for 2\n"
 
 
 def test_ask_names_the_file_of_a_mistake(tmp_path, capsys):
@@ -209,7 +209,7 @@ def test_check_finds_wrong_order_misspelt_operations_and_death():
     assert "ok    answers each of several equal cases" in told
     assert "FAIL  answers an operation that it does not know with an error: no.such" in told
     assert "what is no.such_operation?" in told
-    assert "note  not tried, because the connection has ended: ends on bye" in told
+    assert "note  not tried, because the connection is closed: ends on bye" in told
 
 
 GREETS = """

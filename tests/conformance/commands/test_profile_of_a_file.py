@@ -47,7 +47,7 @@ def test_the_profile_of_a_file_is_followed(profile, tmp_path, capsys):
 def test_files_of_several_profiles_are_not_asked_together(tmp_path, capsys):
     files = [place_file(tmp_path, profile) for profile in RATHER]
     assert main(["ask", "reference", *files]) == 2
-    assert "ask them separately" in capsys.readouterr().err
+    assert "give one profile for all with --judge-by" in capsys.readouterr().err
     assert main(["ask", "--judge-by", "released-3.0", "reference", *files]) == 0
 
 

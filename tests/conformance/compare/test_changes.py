@@ -164,8 +164,11 @@ def test_all_releases_are_walked_and_what_turned_is_summed_up(capfd):
         (["3.0.7", "3.0.7"], "3.0.7 is given twice; name two releases"),
         (["3.0", "3.0.7"], "3.0.7 is given twice; name two releases"),
         (["3.0.7"], "name two releases, or --all; choose from 2.4.2, "),
-        (["3.0.7", "--all"], "--all compares all releases; leave out 3.0.7"),
-        (["3.0.7", "4.2.4", "--operation", "shed.slect"], "is not answered by both releases"),
+        (["3.0.7", "--all"], "--all compares all releases; it cannot be combined with 3.0.7"),
+        (
+            ["3.0.7", "4.2.4", "--operation", "shed.slect"],
+            "only operations that both releases answer can be compared",
+        ),
         (["3.0.7", "4.2.4", "--json", "no/such.json"], "there is no folder no"),
     ],
 )

@@ -102,7 +102,10 @@ def test_who_decides_nothing_breaks_rules(capfd):
     [
         (["reference", "refrence"], "did you mean reference?"),
         (["reference", "reference", "--judge-by", "documented-9"], "documented-9 is not a profile"),
-        (["reference", "reference", "--operation", "shed.slect"], "two share settings.defaults"),
+        (
+            ["reference", "reference", "--operation", "shed.slect"],
+            "can be compared; choose from settings.defaults",
+        ),
         (["reference", "reference", "--reading", "overload-amount"], "write NAME=VALUE"),
         (["reference", "exec:no-such-program"], "command not found: no-such-program"),
     ],

@@ -111,7 +111,7 @@ def test_missed_questions_need_a_folder(capfd, tmp_path):
 def test_what_is_not_offered_is_reported(capfd):
     status, _, err = predict(capfd, "reference", "--operation", "shed.selekt")
     assert status == 2
-    assert "shed.selekt is not offered" in err
+    assert "shed.selekt cannot be predicted for this implementation" in err
 
 
 def test_a_share_is_written_with_its_causes_the_commonest_first():

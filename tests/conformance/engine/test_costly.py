@@ -122,7 +122,7 @@ def test_what_a_repeat_does_not_confirm_is_no_violation(judged, tmp_path):
     assert not [one for one in found.values() if one.verdict == "fail"]
     wavering = [one for one in found.values() if one.verdict == "undecided"]
     assert wavering
-    assert "answered nobody" in found["OWN-01"].why
+    assert "the wrong answer was nobody" in found["OWN-01"].why
     for one in wavering:
         assert one.exit_status(enough=True) == 0
         case = one.why.partition("reproducible: ")[2].partition(" broke")[0]

@@ -122,7 +122,7 @@ def test_no_more_rows_are_looked_for_than_tell_something(connected, tmp_path, mo
     others = [one for one in failed if not load_saved(tmp_path / one.case_file).trial.before]
     assert len(others) == len(failed) - 1 > 0
     for one in others:
-        assert one.answered.endswith("asked alone, it is answered as allowed")
+        assert one.answered.endswith("asked alone, the case gets an allowed answer")
 
 
 class Random50(ReferenceConnection):

@@ -236,7 +236,7 @@ MISTAKES = {
     "an illegal case": (["--replay", "illegal.json"], "illegal.json: case.nics"),
     "a case that no rule concerns": (
         ["--rules", "OVERLOAD-*", "--replay", "usage.json"],
-        "the case asks usage.max; no selected rule judges that",
+        "the case is about usage.max, which no selected rule judges",
     ),
     "a file where the products go": (["--out", "broken.yaml/out"], "broken.yaml is a file"),
     "no such deviations": (["--known-deviations", "no.yaml"], "no.yaml:1: cannot be read: No such"),

@@ -45,22 +45,22 @@ def test_an_example_can_be_saved_changed_and_explained(said, tmp_path, capsys):
     [
         (
             ("fixtures/reports/three-brokers/modular",),
-            "make one of a cluster with the case command",
+            "to make a case of a cluster, use the command case",
         ),
-        (("--log", "broker.log"), "leave it out"),
-        (("-",), "leave it out"),
+        (("--log", "broker.log"), "remove it"),
+        (("-",), "remove it"),
     ],
 )
 def test_only_examples_are_printed_as_cases(said, words, hint):
     status, out, err = said("explain", *words, "--as-case")
     assert (status, out) == (2, "")
-    assert f"--as-case prints a worked example as a case; {hint}" in err
+    assert f"--as-case can be used only with a worked example; {hint}" in err
 
 
 def test_an_example_as_a_case_shows_no_part_of_an_answer(said):
     status, out, err = said("explain", OVERLOADED, "--as-case", "--broker", "b1", "--all")
     assert (status, out) == (2, "")
-    assert "--broker, --all are for an explanation; leave them out" in err
+    assert "--broker, --all can be used only for an explanation; remove them" in err
 
 
 def test_another_release_is_asked_by_its_profile(said):

@@ -114,22 +114,22 @@ MISTAKES = {
     "a bundle to place in a case": (
         LEGAL,
         ("--place", QUARTERS[0], "--release", "4.2.4"),
-        "case.json: --place is for a cluster's reports or metrics; leave it out",
+        "case.json: --place can be used only for a cluster's reports or metrics; remove it",
     ),
     "bundle data beside a case": (
         LEGAL,
         ("--bundle-data", "data"),
-        "case.json: --bundle-data is for a cluster's reports or metrics; leave it out",
+        "case.json: --bundle-data can be used only for a cluster's reports or metrics; remove it",
     ),
     "policies beside a case": (
         LEGAL,
         ("--isolation", "policies.json"),
-        "case.json: --isolation is for a cluster's reports or metrics; leave it out",
+        "case.json: --isolation can be used only for a cluster's reports or metrics; remove it",
     ),
     "a case and an example": (
         LEGAL,
         ("--example", "overload-86"),
-        "explain takes either a CASE.json, a folder of load reports",
+        "give exactly one thing to explain: a CASE.json, a folder of load reports",
     ),
 }
 
@@ -147,8 +147,11 @@ def test_a_mistake_is_reported_in_a_sentence(explain, content, options, says):
     ("words", "says"),
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
-        ([], "explain takes either a CASE.json, a folder of load reports"),
-        (["overload-86", "--topics", "t"], "overload-86: --topics is for a cluster's reports"),
+        ([], "give exactly one thing to explain: a CASE.json, a folder of load reports"),
+        (
+            ["overload-86", "--topics", "t"],
+            "overload-86: --topics can be used only for a cluster's",
+        ),
         (
             [str(MODULAR), "--isolation", "a", "--groups", "b"],
             "--isolation, --groups need --place BUNDLE",
@@ -156,8 +159,8 @@ def test_a_mistake_is_reported_in_a_sentence(explain, content, options, says):
         ([str(MODULAR), "--place", "a", "--topics", "b"], "--place and --topics ask different"),
         (
             [str(EXTENSIBLE), "--bundle-data", "a"],
-            f"{EXTENSIBLE}: --bundle-data is for reports of the modular or simple load manager; "
-            "leave it out",
+            f"{EXTENSIBLE}: --bundle-data can be used only for reports of the modular or simple "
+            "load manager; remove it",
         ),
         (["--example", "overload-95"], "overload-95 is not a worked example;"),
     ],

@@ -53,7 +53,7 @@ def test_a_smoothed_usage_that_nothing_explains_is_not_used(explained):
     text = metrics_of("b1", 0.05) + metrics_of("b2", 0.90, memory=90)
     status, out, err = explained(text, "--release", "3.0.7", "--setting", MANAGER)
     assert status == 0
-    assert "max_ema is 5 %, but no earlier usage leads to that from a weighted usage of 95 %" in err
+    assert "max_ema is 5 %, but no earlier usage gives that with a weighted usage of 95 %" in err
     assert "b1 95 % of memory; smoothed 95 %" in out
 
 
@@ -158,7 +158,7 @@ def test_a_message_without_content_removes_the_data_of_its_broker(consumed, cont
     _, out, err = consumed(*others, gone, message("b3", LOAD))
     assert ("b3 90 %" in out, "left out" in err) == (True, False)
     status, _, err = consumed(message("b1", LOAD), removal("b1", content))
-    assert (status, "no load data is left: the last messages remove all of b1" in err) == (2, True)
+    assert (status, "the latest message for each of b1 deletes its load data" in err) == (2, True)
 
 
 def test_a_message_that_removes_top_bundles_leaves_the_load_data(consumed):

@@ -97,7 +97,7 @@ def test_a_log_without_unloads_is_refused(explained, tmp_path, capsys):
     assert main(["explain", "--log", str(tmp_path / "none.log")]) == 2
     assert "No such file" in capsys.readouterr().err
     assert main(["explain", "--log", "x", "--example", "y"]) == 2
-    assert "explain takes either" in capsys.readouterr().err
+    assert "give exactly one thing to explain" in capsys.readouterr().err
 
 
 ATTRIBUTES = {

@@ -178,7 +178,7 @@ def test_partitions_on_bundles_are_counted_and_compared_with_chance(explained):
     ]
     out = explained(("bundles.locate", {"boundaries": edges, "topics": topics}))
     assert "0x00000000_0x40000000 8 topics 0x40000000_0x80000000 7 topics" in out
-    assert "No spread has fewer topics in the fullest bundle" in out
+    assert "No distribution has fewer topics in the fullest bundle" in out
 
 
 def test_a_report_without_the_speed_of_a_network_card_is_usable(tmp_path, capsys):

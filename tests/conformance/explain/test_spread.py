@@ -57,7 +57,7 @@ def test_a_spread_as_even_as_can_be_is_called_so(explain):
         _, out, _ = explain({"ask": "bundles.locate", "case": case})
         if out.count("  1 topic") == 2:
             break
-    assert "No spread has fewer topics in the fullest bundle." in out
+    assert "No distribution has fewer topics in the fullest bundle." in out
     assert "hashed at random" not in out
 
 

@@ -104,7 +104,10 @@ def test_an_example_answered_otherwise_is_not_said_to_violate_its_rule():
     )
     first, *rest = told.splitlines()
     example = f"worked example {WIDEST.id}"
-    assert first == f"mine 1 answers {example} differently; counted against {rule.id}"
+    assert (
+        first
+        == f"mine 1 does not give the expected answer to {example}, which counts against {rule.id}"
+    )
     assert "No rule's check rejects it" in " ".join(" ".join(rest).split())
     assert "violated" not in told
 
@@ -232,4 +235,4 @@ def test_a_fault_that_does_not_show_again_says_what_was_allowed(tmp_path):
         applied, Confirmer(plan, ignore_event).with_smallest_case(applied, fault), plan
     )
     assert failure.allowed == outcome.allowed
-    assert failure.answered == "a bundle of b1; asked alone, it is answered as allowed"
+    assert failure.answered == "a bundle of b1; asked alone, the case gets an allowed answer"

@@ -106,7 +106,7 @@ def test_a_decision_by_a_rate_that_the_metrics_lack_is_not_known(explained):
     status, out, err = explained(BUSY, more=rates_of(RATES[:1]))
     assert status == 2
     assert (
-        "b1: the metrics lack pulsar_bundle_msg_throughput_out of 3 bundles, which is unknown"
+        "b1: the metrics lack pulsar_bundle_msg_throughput_out of 3 bundles, so it counts as 0"
         in err
     )
     assert "undecidable the metrics lack traffic of b1" in out
@@ -138,4 +138,4 @@ def test_earlier_samples_of_a_series_are_reported(explained, tmp_path, capsys):
     file.write_text(json.dumps({"data": {"resultType": "matrix", "result": series}}))
     main(["explain", "--metrics", str(file), "--release", "4.0.1"])
     said = " ".join(capsys.readouterr().err.split())
-    assert f"{told}; to use all 3, make a history with import" in said
+    assert f"{told}; to use all, up to 3 per series, make a history with import" in said

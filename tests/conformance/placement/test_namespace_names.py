@@ -23,4 +23,4 @@ def test_a_namespace_has_a_name_that_pulsar_accepts(name, plain):
     case = {**CHANGE.examples[0], "namespaces": ["t/a", name]}
     problem = case_flaw(CHANGE.id, case, DEFAULTS)
     assert (problem is None) == plain
-    assert plain or f"{name!r} is no name of a namespace" in problem
+    assert plain or f"{name!r} is not the name of a namespace" in problem
